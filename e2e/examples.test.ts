@@ -46,6 +46,14 @@ test('durable: the next process continues a crashed run, and no transfer is made
   expect(ledger.match(/^.*(?= transfers-)/gm)).toEqual(['Assam Estates 120000', 'Tin Works 45000'])
 })
 
+test('AC-01 AC-23 editors: an agent over stdio edits a file, other output does not reach the editor, and its process ends with 0', async () => {
+  const { stdout, stderr } = await example('editors')
+  expect(stdout).toContain('Coder is connected.\n')
+  expect(stdout).toContain('→ read greeting.txt (read)\n→ edit greeting.txt (edit)\n')
+  expect(stdout).toContain('It says "Hello, world!" now.\nend_turn\nThe agent has ended (0).\n')
+  expect(stderr).toContain('The agent uses the model')
+})
+
 test('mcp: a harness uses another one as an MCP server, and describes its reach', async () => {
   const { stdout } = await example('mcp')
 
@@ -111,7 +119,7 @@ test('an unknown example prints the known ones; a missing API key prints one lin
 
   expect(unknown).toMatchObject({ code: 1, stdout: '' })
   expect(unknown.stderr).toContain(
-    'with NAME one of approvals, chat, durable, mcp, research, server, structured, subagents.',
+    'with NAME one of approvals, chat, durable, editors, mcp, research, server, structured, subagents.',
   )
   await expect(keyless).rejects.toMatchObject({
     code: 1,

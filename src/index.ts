@@ -55,6 +55,7 @@ export type {
   ChildRun,
   EarlierResult,
   Reconciliation,
+  ChildHistory,
   SpawnOptions,
   ToolAnnotations,
   ToolContext,
@@ -111,6 +112,7 @@ export type { LimitKind, RunRules } from './run/machine/rules.js'
 export type { RunParent } from './run/machine/state.js'
 export type { HarnessStream } from './run/stream/stream.js'
 export type { LogSummaries, RunDigest, RunStatus, RunSummary, ThreadSummary } from './run/log/digest.js'
+export { MEMORY_THREADS } from './run/log/ref.js'
 export type { LogKind, LogRef } from './run/log/ref.js'
 export type { ModelCall, ToolCall, WrapModelCall, WrapToolCall } from './run/hooks/wraps.js'
 export { defineExtension } from './run/extension/extension.js'
@@ -119,10 +121,18 @@ export type { ExtensionContext } from './run/extension/context.js'
 export type { Notice, NoticeSource } from './run/extension/notice.js'
 export type { Decision, Policy, PolicyCall, PolicyContext } from './run/extension/policy.js'
 export type { RunTrace, TracedRun, TraceScope, Tracing } from './run/extension/tracing.js'
-export type { Preparation, ProposedChange, ViewContext, ViewPolicy, ViewProposal } from './run/extension/view.js'
+export type {
+  PaidCompaction,
+  Preparation,
+  ProposedChange,
+  ViewContext,
+  ViewPolicy,
+  ViewProposal,
+} from './run/extension/view.js'
 
 export type {
   CacheBust,
+  Compaction,
   Model,
   ModelCapabilities,
   ModelDelta,

@@ -5,6 +5,7 @@
 import { describe, expect, test } from 'vitest'
 import { Budget, defineExtension, defineTool, Harness } from 'thinharness'
 import type { ModelRef, ModelSettings } from 'thinharness'
+import { compact } from 'thinharness/context'
 
 const MODELS = {
   openai: modelOf('LIVE_OPENAI', 'openai:gpt-5.5'),
@@ -65,6 +66,34 @@ async function reasoning(model: ModelRef): Promise<void> {
   expect(second.text).toContain('3')
 }
 
+/** The provider compacts the conversation, and accepts its compaction back as the beginning of the next requests. */
+async function compaction(model: ModelRef): Promise<void> {
+  const notes = 'The drawer is made of oak and has a brass handle. '.repeat(300)
+  const codes = ['K7-2291', 'Q4-1187', 'B9-6653']
+  const drawers = defineTool({
+    name: 'look_up',
+    description: 'Gives the code of a drawer, and notes about it.',
+    parameters: { type: 'object', properties: { drawer: { type: 'integer' } }, required: ['drawer'] },
+    annotations: { readOnly: true },
+    handler: ({ drawer }) => ({ code: codes[Number(drawer) - 1], notes }),
+  })
+  const limits = { modelRequests: 8, timeMs: 150_000 }
+  await using harness = new Harness({
+    model,
+    use: [compact({ at: 5_000 })],
+    builtinTools: [],
+    tools: [drawers],
+    limits,
+  })
+  const prompt = 'Look up drawers 1, 2 and 3, one in each reply. Then answer with the code of drawer 3 alone.'
+  const stream = harness.stream(prompt, { budget, deltas: false })
+  let compactions = 0
+  for await (const event of stream)
+    if (event.kind === 'view_changed' && event.changes.some(({ native }) => native !== undefined)) compactions += 1
+  expect(compactions).toBeGreaterThan(0)
+  expect((await stream.result).text).toContain('B9-6653')
+}
+
 const JOURNEYS: readonly [string, ModelRef, (model: ModelRef) => Promise<void>][] = [
   ['PR-15 OpenAI accepts a request with a notice', MODELS.openai, notice],
   ['PR-16 Anthropic accepts tool results followed by a notice as text, and acts on it', MODELS.anthropic, notice],
@@ -73,6 +102,8 @@ const JOURNEYS: readonly [string, ModelRef, (model: ModelRef) => Promise<void>][
   ['RF-22 Anthropic accepts replayed signed thinking', MODELS.anthropic, reasoning],
   ['RF-23 OpenRouter accepts replayed reasoning details of an encrypted model', MODELS.openrouter, reasoning],
   ['RF-23 OpenRouter accepts replayed reasoning details of a plain-text model', MODELS.openrouterPlain, reasoning],
+  ['XC-50 OpenAI compacts a conversation, and accepts its compaction back', MODELS.openai, compaction],
+  ['XC-50 Anthropic compacts a conversation, and accepts its compaction back', MODELS.anthropic, compaction],
 ]
 
 describe('journeys with real providers', () => {

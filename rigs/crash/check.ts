@@ -81,7 +81,8 @@ function problemsOfEffects(runs: readonly RunReport[], effects: readonly Effect[
  */
 function problemsOfLogs([top, ...below]: readonly RunReport[]): readonly string[] {
   if (top === undefined) return ['No log has the run.']
-  const problems = [top, ...below].flatMap(({ runId, kinds }) => {
+  const problems = [top, ...below].flatMap(({ runId, kinds, replayFailure }) => {
+    if (replayFailure !== null) return [`The log of ${runId} cannot be replayed: ${replayFailure}`]
     const ends = kinds.filter((kind) => kind === 'run_completed').length
     const goesOn = kinds.some((kind, index) => ENDS.has(kind) && (kinds[index + 1] ?? 'run_started') !== 'run_started')
     return ends > 1 || goesOn ? [`The log of ${runId} continues after its end.`] : []

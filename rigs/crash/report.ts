@@ -63,6 +63,8 @@ export interface RunReport {
   readonly background: readonly string[]
   readonly reported: readonly { readonly runId: string; readonly ok: boolean }[]
   readonly reportRequests: number
+  /** Null: its log can be replayed, or it is not the run at the top. */
+  readonly replayFailure: string | null
 }
 
 export interface CallReport {

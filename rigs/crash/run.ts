@@ -63,7 +63,7 @@ if (isDatabase && values.url === undefined)
   throw new Error(`With \`--store ${values.store}\` the rig needs \`--url postgres://…\`.`)
 const folder = await mkdtemp(join(tmpdir(), 'thinharness-crash-'))
 const ends: Record<Signal, number> = { SIGKILL: 0, SIGTERM: 0 }
-const totals = { runs: 0, retried: 0, unknown: 0, problems: 0 }
+const totals = { runs: 0, retried: 0, unknown: 0, views: 0, prepared: 0, problems: 0 }
 
 try {
   const all = rounds()
@@ -72,7 +72,7 @@ try {
   await rm(folder, { recursive: true, force: true })
 }
 console.log(
-  `${values.store}, seed ${values.seed}: ${ends.SIGKILL} SIGKILL and ${ends.SIGTERM} SIGTERM in ${totals.runs} runs, ${totals.retried} retries, ${totals.unknown} calls reported as unknown, ${totals.problems} problems.`,
+  `${values.store}, seed ${values.seed}: ${ends.SIGKILL} SIGKILL and ${ends.SIGTERM} SIGTERM in ${totals.runs} runs, ${totals.retried} retries, ${totals.unknown} calls reported as unknown, ${totals.views} view changes, ${totals.prepared} observations in the background, ${totals.problems} problems.`,
 )
 process.exitCode = totals.problems === 0 ? 0 : 1
 
@@ -157,6 +157,9 @@ function problemsIn(end: ProcessEnd | null, counterPath: string, reference: Repo
   const report = end?.report ?? null
   if (report === null) return [`It did not end:\n${end?.log ?? ''}`]
   totals.retried += (report.runs[0]?.kinds ?? []).filter((kind) => kind === 'run_failed').length
+  const kinds = report.runs.flatMap((run) => run.kinds)
+  totals.views += kinds.filter((kind) => kind === 'view_changed').length
+  totals.prepared += kinds.filter((kind) => kind === 'view_prepared').length
   const calls = report.runs.flatMap((run) => run.calls)
   totals.unknown += calls.filter(({ errorType }) => errorType === 'UnknownOutcome').length
   return problemsOf({ report, effects: new Counter(counterPath).read(), reference })

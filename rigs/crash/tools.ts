@@ -27,7 +27,8 @@ export function toolsOf(counter: Counter, agents: Agents): readonly ToolSpec[] {
         await moment()
         counter.add({ toolName: name, key: idempotencyKey })
         await moment()
-        return `${name} ${n}`
+        // Long results make views change.
+        return `${name} ${n} ${'and so on '.repeat(n % 100)}`
       },
       ...options,
     })

@@ -2,10 +2,19 @@
 // itself at an append if its job says so; its parent may kill it at any moment.
 import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Harness, HarnessError } from 'thinharness'
-import type { Answer, HarnessErrorCode, HarnessResult, JsonValue, PendingItem, RunStatus } from 'thinharness'
+import { Harness, HarnessError, textOf, toolCallsOf } from 'thinharness'
+import type {
+  Answer,
+  DurableEvent,
+  HarnessErrorCode,
+  HarnessResult,
+  JsonValue,
+  PendingItem,
+  RunStatus,
+  TranscriptEntry,
+} from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
-import type { Reply, ScriptMessage } from 'thinharness/testing'
+import type { Reply } from 'thinharness/testing'
 import { z } from 'zod'
 import { openStore } from '../store.js'
 import { watchAppends } from './appends.js'
@@ -16,6 +25,7 @@ import type { CallReport, Job, Outcome, Report, RunReport } from './report.js'
 import { scenarioOf } from './scenario.js'
 import type { ScenarioTurn } from './scenario.js'
 import { toolsOf } from './tools.js'
+import { Transcripts, viewPolicyOf } from './views.js'
 
 const job = JSON.parse(process.argv[2] ?? '') as Job
 const { store: storeName, place, runId, seed, counterPath } = job
@@ -33,6 +43,7 @@ const appends = watchAppends(log, job, stopRun)
 /** Settles when the run was stopped in this process; null if it is not to be stopped. */
 let stopping: Promise<unknown> | null = null
 let isFailing = false
+const transcripts = new Transcripts()
 const harness = new Harness({
   model: scriptedAgents(),
   builtinTools: [],
@@ -40,6 +51,7 @@ const harness = new Harness({
   outputType: OUTPUT,
   outputMode: 'prompted',
   toolRetries: 100,
+  use: [transcripts.extension, ...viewPolicyOf(seed)],
   log,
 })
 let isClosing = false
@@ -70,23 +82,26 @@ async function unlessClosing<T>(work: Promise<T>): Promise<T> {
 
 /** The model of all agents: its reply depends on the prompt and the turn alone, in whatever process it is asked. */
 function scriptedAgents(): ScriptedModel {
-  return new ScriptedModel().always(async ({ messages }) => {
+  return new ScriptedModel().always(async ({ messages, transcript }) => {
     await sleep(Math.random() < 0.5 ? 0 : 2)
     const prompt = messages.find((message) => message.role === 'user')?.content
     if (prompt === 'top' && isFailing) fail()
-    return replyOf(agents[String(prompt)] ?? [], messages)
+    return replyOf(agents[String(prompt)] ?? [], transcripts.wholeOf(transcript))
   })
 }
 
 /** All calls come first, also if reports arrive in between; each answer is given once, and the last one again. */
-function replyOf(turns: readonly ScenarioTurn[], messages: readonly ScriptMessage[]): string | Reply {
-  const replies = messages.filter((message) => message.role === 'assistant')
-  const called = replies.filter(({ calls }) => calls.length > 0).length
+function replyOf(turns: readonly ScenarioTurn[], transcript: readonly TranscriptEntry[]): string | Reply {
+  const replies = transcript.filter((entry) => entry.role === 'assistant').map(({ parts }) => parts)
+  const called = replies.map(toolCallsOf).filter(({ length }) => length > 0)
   const batches = turns.filter((turn) => typeof turn !== 'string')
-  const calls = batches[called]
-  if (calls !== undefined) return { calls }
+  const calls = batches[called.length]
+  // The model sees only some of the calls before.
+  const before = called.flat().length
+  if (calls !== undefined)
+    return { calls: calls.map((call, index) => ({ ...call, callId: `call_${before + index + 1}` })) }
   const answers = turns.filter((turn) => typeof turn === 'string')
-  return answers.find((answer) => !replies.some(({ text }) => text === answer)) ?? answers.at(-1) ?? ''
+  return answers.find((answer) => !replies.some((parts) => textOf(parts) === answer)) ?? answers.at(-1) ?? ''
 }
 
 /** The run fails at its next request, or is cancelled. */
@@ -192,10 +207,12 @@ async function runReport(id: string): Promise<RunReport> {
   const started: string[] = []
   const background: string[] = []
   const reported: { runId: string; ok: boolean }[] = []
+  const events: DurableEvent[] = []
   let reportRequests = 0
   let seq = 0
   const kinds: string[] = []
   for await (const event of log.read({ kind: 'run', id })) {
+    events.push(event)
     if (event.seq !== seq + 1) throw new Error(`Run ${id} has event ${event.seq} after event ${seq}.`)
     seq = event.seq
     const isPause = event.kind === 'run_completed' && event.pending.length > 0
@@ -209,7 +226,19 @@ async function runReport(id: string): Promise<RunReport> {
       background.push(...(event.background ?? []).map(({ childRunId }) => childRunId))
     }
   }
-  return { runId: id, kinds, calls, started, background, reported, reportRequests }
+  const isReplayed = id === runId && kinds.at(-1) === 'run_completed'
+  const replayFailure = isReplayed ? await failureOfReplay(events) : null
+  return { runId: id, kinds, calls, started, background, reported, reportRequests, replayFailure }
+}
+
+/** The recorded views are checked with everything else. */
+async function failureOfReplay(events: readonly DurableEvent[]): Promise<string | null> {
+  try {
+    await harness.replay(events)
+    return null
+  } catch (error) {
+    return String(error)
+  }
 }
 
 function print(line: Report | { readonly ready: true }): void {

@@ -2,7 +2,7 @@ import type { ProposedChange, ViewContext } from '../index.js'
 import { estimateEntry, estimateText } from './estimate.js'
 import type { Need } from './need.js'
 import type { TriggerOptions } from './options.js'
-import { callsIn, handleOf, stepsOf } from './spans.js'
+import { callsIn, recallHint, stepsOf } from './spans.js'
 import type { Span, Step } from './spans.js'
 
 /** Changes of a view, and the length of the request with them, in tokens. */
@@ -139,14 +139,10 @@ export function stepLength({ spans }: Step): number {
   return spans.reduce((sum, { entry }) => sum + estimateEntry(entry), 0)
 }
 
-function clearedResult(
-  { runId, transcript }: ViewContext,
-  span: Span,
-): (ProposedChange & { readonly shown: string }) | null {
+function clearedResult(context: ViewContext, span: Span): (ProposedChange & { readonly shown: string }) | null {
   const { entry } = span
   if (entry.role !== 'tool' || estimateEntry(entry) <= SHORT) return null
-  const handle = handleOf(runId, transcript, span)
-  const shown = `[This result was removed to save space. recall({"handle":"${handle}"}) shows it.]`
+  const shown = `[This result was removed to save space.${recallHint(context, span, 'shows it.')}]`
   return { from: entry.id, to: entry.id, shown }
 }
 
@@ -185,12 +181,11 @@ function rangesOf(
 const LINE = 60
 
 function left(context: ViewContext, range: Range): ProposedChange & { readonly shown: string } {
-  const { runId, transcript } = context
-  const entries = transcript.slice(range.first, range.last + 1)
-  const handle = handleOf(runId, transcript, range)
+  const entries = context.transcript.slice(range.first, range.last + 1)
   const calls = callsIn(entries)
   const content = `${entries.length} entries${calls === '' ? '' : `, with calls of ${calls}`}`
-  const shown = `[Earlier steps were left out to save space: ${content}. recall({"handle":"${handle}"}) shows them.]`
+  const hint = recallHint(context, range, 'shows them.')
+  const shown = `[Earlier steps were left out to save space: ${content}.${hint}]`
   return { ...idsOf(context, range), shown }
 }
 

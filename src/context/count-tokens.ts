@@ -92,18 +92,30 @@ async function byTokenizer(
   }
 }
 
-/** Below, a ratio says too little. */
+/** Below, a ratio says too little: the provider adds some hundred tokens of its own. */
 const ENOUGH = 500
+
+/** A reported length, and the estimate of the same entries. */
+interface Known {
+  readonly tokens: number
+  readonly ratio: number
+  readonly at: number
+}
+
+/** Null for a request under a view that shows less: it says nothing about these entries. */
+function knownBy(tokens: number, at: number): Known | null {
+  if (at < ENOUGH) return { tokens, ratio: 1, at }
+  const ratio = tokens / at
+  return ratio > 0.5 && ratio < 2.5 ? { tokens, ratio, at } : null
+}
 
 function estimate(entries: readonly TranscriptEntry[], options: CountOptions): TokenCount {
   const head = headTokens(options, estimateText)
   let sum = head
-  let known: { readonly tokens: number; readonly ratio: number; readonly at: number } | null = null
+  let known: Known | null = null
   for (const entry of entries) {
     const reported = entry.role === 'assistant' ? entry.usage.inputTokens : null
-    // A request under a view that shows less says nothing about these entries.
-    const ratio = reported === null ? 0 : reported / sum
-    if (reported !== null && sum >= ENOUGH && ratio > 0.6 && ratio < 2.5) known = { tokens: reported, ratio, at: sum }
+    if (reported !== null) known = knownBy(reported, sum) ?? known
     sum += estimateEntry(entry)
   }
   const tokens = known === null ? sum : known.tokens + (sum - known.at) * known.ratio

@@ -8,7 +8,7 @@ import { limitOf, needOf } from './need.js'
 import type { Need } from './need.js'
 import { quoted } from './quoted.js'
 import { contentOf, recall } from './recall.js'
-import { handleOf, placeOf, stepsOf } from './spans.js'
+import { placeOf, recallHint, stepsOf } from './spans.js'
 import type { Step } from './spans.js'
 import { withCost, WRITING } from './summarise.js'
 import type { SummariseOptions } from './summarise.js'
@@ -101,10 +101,13 @@ class Observation {
       this.#begin(context)
       return null
     }
-    // The part that is being written is nearly there; it has a time limit.
+    // All that the request waits for: the part that is being written, one in its place, and a shorter log.
+    const { until } = this.#means.observer
     await this.#work
     const field = fieldOf(context, need, given)
-    return (await this.#activated(context, need, field)) ?? withCost(cleared(context, need, given), need, null)
+    return (
+      (await this.#activated({ context, need, field, until })) ?? withCost(cleared(context, need, given), need, null)
+    )
   }
 
   /** Begins to write the next part, if enough is new. */
@@ -116,7 +119,7 @@ class Observation {
     // Looking at every step again in each turn would make long parts dear.
     this.#lookAt = context.transcript.length + Math.ceil(steps.length / 4)
     if (last === undefined || lengthOf(steps) < limit * PART) return
-    this.#work = this.#write(context, steps, last).finally(() => (this.#work = null))
+    this.#work = this.#write(context, steps, this.#means.observer.until).finally(() => (this.#work = null))
   }
 
   /** Steps after those that the view or a prepared part covers. */
@@ -130,13 +133,15 @@ class Observation {
     return stepsOf(entries, transcript.slice(start)).map((step) => moved(step, start))
   }
 
-  async #write(context: ViewContext, steps: readonly Step[], { last }: Step): Promise<void> {
+  async #write(context: ViewContext, steps: readonly Step[], until: number): Promise<void> {
     const { transcript, signal, budget } = context
+    const last = steps.at(-1)?.last ?? 0
     const from = transcript[steps[0]?.first ?? 0]?.id ?? ''
     const to = transcript[last]?.id ?? ''
     const written = await this.#means.observer.write(quoted(steps), {
       signal: AbortSignal.any([signal, this.#end.signal]),
       budget,
+      until,
     })
     // What could not be written once is left to the next part, after as many steps again.
     if (written.text === null) this.#lookAt = transcript.length + 2 * steps.length
@@ -147,10 +152,10 @@ class Observation {
   }
 
   /** The log in place of everything that it covers; null if there is none. */
-  async #activated(context: ViewContext, need: Need, field: Field): Promise<ViewProposal | null> {
+  async #activated({ context, need, field, until }: Activation): Promise<ViewProposal | null> {
     const { transcript } = context
     // Nothing is prepared: the request waits, within the time limit.
-    if (context.prepared.length === 0) await this.#observeNow(context, field)
+    if (context.prepared.length === 0) await this.#observeNow(context, field, until)
     const { prepared } = context
     const covered = prepared.map(({ to, shown }) => ({ shown, last: placeOf(transcript, to) }))
     const before = field.steps.slice(0, field.older)
@@ -161,37 +166,41 @@ class Observation {
     const [first, end] = [steps[0], steps.at(-1)]
     if (first === undefined || end === undefined) return null
     const log = [logIn(first), ...usable.map(({ shown }) => shown)].filter((text) => text !== '').join('\n')
-    const { text, written } = await this.#shortened(context, log)
-    const handle = handleOf(context.runId, transcript, { first: first.first, last: end.last })
-    const shorter = summarised(
-      { ...field, older },
-      need,
-      `${HEAD}recall({"handle":"${handle}"}) shows the originals.]\n\n${text}`,
-    )
-    return shorter === null ? withCost(null, need, written) : withCost(shorter, need, written)
+    const { text, written } = await this.#shortened(context, log, until)
+    const hint = recallHint(context, { first: first.first, last: end.last }, 'shows the originals.')
+    const shorter = summarised({ ...field, older }, need, `${HEAD}${hint}]\n\n${text}`)
+    return withCost(shorter ?? cleared(context, need, this.#means.given), need, written)
   }
 
-  async #observeNow(context: ViewContext, { steps, older }: Field): Promise<void> {
+  async #observeNow(context: ViewContext, { steps, older }: Field, until: number): Promise<void> {
     const last = steps[older - 1]
     const unobserved = this.#unobserved(context).filter((step) => step.last <= (last?.last ?? -1))
-    const end = unobserved.at(-1)
-    if (end !== undefined) await this.#write(context, unobserved, end)
+    if (unobserved.length > 0) await this.#write(context, unobserved, until)
   }
 
   async #shortened(
     context: ViewContext,
     log: string,
+    until: number,
   ): Promise<{ readonly text: string; readonly written: Written | null }> {
     const limit = limitOf(context, this.#means.given)
     if (estimateText(log) <= limit * LONG_LOG) return { text: log, written: null }
-    const written = await this.#means.shortener.write(log, context)
+    const written = await this.#means.shortener.write(log, { signal: context.signal, budget: context.budget, until })
     if (written.text !== null) return { text: written.text, written }
     // The newest lines stay; the handle leads to the rest.
     return { text: log.slice(-Math.floor(limit * LONG_LOG * 2)).replace(/^.*\n/, ''), written }
   }
 }
 
-const HEAD = '[Log of the conversation up to here, written to save space. '
+/** A request that is too long, and the time at which it stops waiting for a log. */
+interface Activation {
+  readonly context: ViewContext
+  readonly need: Need
+  readonly field: Field
+  readonly until: number
+}
+
+const HEAD = '[Log of the conversation up to here, written to save space.'
 
 function isRange({ id }: TranscriptEntry): boolean {
   return id.includes('-')

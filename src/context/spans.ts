@@ -1,5 +1,5 @@
 import { toolCallsOf } from '../index.js'
-import type { TranscriptEntry } from '../index.js'
+import type { TranscriptEntry, ViewContext } from '../index.js'
 
 /** An entry of the view, and the originals that it shows: indexes in the transcript, both included. */
 export interface Span {
@@ -46,13 +46,19 @@ export function placeOf(transcript: readonly TranscriptEntry[], id: string): num
 }
 
 /** The handle of originals: of the run that can read them, and of the first and the last entry. */
-export function handleOf(
-  runId: string,
-  transcript: readonly TranscriptEntry[],
-  { first, last }: Omit<Span, 'entry'>,
-): string {
+function handleOf(runId: string, transcript: readonly TranscriptEntry[], { first, last }: Omit<Span, 'entry'>): string {
   const [from, to] = [transcript[first]?.id ?? '', transcript[last]?.id ?? '']
   return first === last ? `${runId}.${from}` : `${runId}.${from}-${to}`
+}
+
+/** For a note in place of a range: how the model reads it. Empty if the model has no `recall`, as in some child runs. */
+export function recallHint(
+  { runId, transcript, hasTool }: Pick<ViewContext, 'runId' | 'transcript' | 'hasTool'>,
+  range: Omit<Span, 'entry'>,
+  shows: string,
+): string {
+  if (!hasTool('recall')) return ''
+  return ` recall({"handle":"${handleOf(runId, transcript, range)}"}) ${shows}`
 }
 
 /** `search (12), read (3)`: the calls of entries, the most frequent first. */

@@ -13,7 +13,7 @@ import { TRIGGER } from './options.js'
 import type { TriggerOptions } from './options.js'
 import { quoted } from './quoted.js'
 import { recall } from './recall.js'
-import { handleOf } from './spans.js'
+import { recallHint } from './spans.js'
 
 export interface SummariseOptions extends TriggerOptions, WriterOptions {
   /** Added to the instructions of the model that writes: what matters in these conversations. Default: none. */
@@ -78,11 +78,11 @@ export function summarise(options: SummariseOptions): Extension {
   })
 }
 
-function shownAs(text: string, field: Field, { runId, transcript }: ViewContext): string {
+function shownAs(text: string, field: Field, context: ViewContext): string {
   const steps = changeable(field)
   const [first = 0, last = 0] = [steps[0]?.first, steps.at(-1)?.last]
-  const handle = handleOf(runId, transcript, { first, last })
-  return `[Summary of the conversation up to here, written to save space. recall({"handle":"${handle}"}) shows the originals.]\n\n${text}`
+  const hint = recallHint(context, { first, last }, 'shows the originals.')
+  return `[Summary of the conversation up to here, written to save space.${hint}]\n\n${text}`
 }
 
 /** A model that was asked has cost something, whether or not it helped. */

@@ -1,5 +1,5 @@
 import { Harness, HarnessError } from '../index.js'
-import type { Budget, Model, ModelRef, Prices, TokenUsage } from '../index.js'
+import type { Budget, Model, ModelRef, Prices, TokenUsage, ViewContext } from '../index.js'
 import { estimateText } from './estimate.js'
 
 /** A model that writes about a conversation. */
@@ -37,12 +37,16 @@ export class Writer {
     this.#instructions = instructions
   }
 
+  /** When a text that is asked for now must be there, by `performance.now()`. */
+  get until(): number {
+    return performance.now() + (this.#options.timeoutMs ?? 60_000)
+  }
+
   async write(
     prompt: string,
-    { signal, budget }: { readonly signal: AbortSignal; readonly budget: Budget | null },
+    { signal, budget, until = this.until }: Pick<ViewContext, 'signal' | 'budget'> & { readonly until?: number },
   ): Promise<Written> {
-    const { maxTokens = 2000, timeoutMs = 60_000 } = this.#options
-    const until = performance.now() + timeoutMs
+    const { maxTokens = 2000 } = this.#options
     let written: Written = { text: null, usage: NOTHING, costUsd: 0 }
     for (let attempt = 1; attempt <= ATTEMPTS && written.text === null; attempt++) {
       const timeMs = Math.floor(until - performance.now())

@@ -26,6 +26,8 @@ export interface UserEntry extends EntryStamp {
   /** Of the report of another run: the call that started it, and the source of its content. */
   readonly callId?: string
   readonly source?: ContentSource
+  /** In a view: a provider's own form of the first part of the content, which this provider gets in its place. */
+  readonly native?: NativePart
 }
 
 /** One reply of a model, its parts in the order in which the model gave them. */

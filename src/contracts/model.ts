@@ -1,5 +1,5 @@
 import type { TranscriptRepair } from './mend.js'
-import type { AssistantEntry, TokenUsage, TranscriptEntry, Unstamped } from './entry.js'
+import type { AssistantEntry, NativePart, TokenUsage, TranscriptEntry, Unstamped } from './entry.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
 
 /** A model that can be asked, by any number of runs at once. It holds no conversation. */
@@ -22,8 +22,28 @@ export interface Model {
         options: { readonly signal: AbortSignal },
       ) => Promise<number>)
     | undefined
+  /**
+   * Has the provider write a conversation in a shorter form that only this provider reads. `view` ends with a whole step. Absent
+   * if the API cannot; rejects with a `HarnessError` if the server cannot, or with the reason of `signal`. Default: none.
+   */
+  readonly compact?:
+    | ((
+        view: readonly TranscriptEntry[],
+        constants: RequestConstants,
+        options: Pick<TurnOptions, 'signal' | 'maxOutputTokens'>,
+      ) => Promise<Compaction>)
+    | undefined
   /** Gives back connections. Called by the harness for the models that it made itself from a reference. */
   close?(): Promise<void>
+}
+
+/** A conversation in a provider's own, shorter form. */
+export interface Compaction {
+  /** Replayed unchanged to the same provider, first in its conversation. */
+  readonly native: NativePart
+  /** The part of it that people and other models can read; empty if there is none. */
+  readonly text: string
+  readonly usage: TokenUsage
 }
 
 /** The memory of an adapter within one run: the entries it has encoded, the chain's last response. Never the conversation. */
@@ -104,7 +124,7 @@ export interface ModelCapabilities {
   readonly inputs?: readonly ('image' | 'file' | 'audio')[] | undefined
   /** Cap of one reply, in tokens, unless the settings name one. Default: unknown. */
   readonly maxOutputTokens?: number | undefined
-  /** Tokens of input and output together. Default: unknown. */
+  /** Tokens of input and output together. Default: that of the table of prices, if it has the model; otherwise unknown. */
   readonly contextTokens?: number | undefined
   /** True if prompts may be cached for an hour, for which a provider can charge more. Default: unknown, counted as true. */
   readonly longCacheWrites?: boolean | undefined

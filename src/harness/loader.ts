@@ -20,7 +20,10 @@ import { modeOf, sandboxWarning } from '../tools/sandbox-mode.js'
  */
 export class Parts {
   readonly #config: Config<unknown>
-  readonly #host: ToolSourceHost
+  /** The host of the servers of the harness and of its child runs. */
+  readonly host: ToolSourceHost
+  /** The hosts of servers of single runs. */
+  readonly #hosts = new WeakMap<ToolSource, ToolSourceHost>()
   /** One set for all runs, so that they share their knowledge of the workspace. */
   #builtinTools: Promise<readonly ToolSpec[]> | null = null
   #skills: Promise<LoadedSkills> | null = null
@@ -46,7 +49,7 @@ export class Parts {
     this.warn = (message) => {
       if (!warn(message) && this.#waiting.length < MOST_WAITING) this.#waiting.push(message)
     }
-    this.#host = { roots: [config.root], warn: this.warn }
+    this.host = { roots: [config.root], warn: this.warn }
   }
 
   /** Warnings for the next run to emit. */
@@ -83,7 +86,7 @@ export class Parts {
     if (skills === null) return Promise.resolve(null)
     this.#skills ??= import('../toolbox/skills/load-skills.js').then(async ({ loadSkills }) => {
       const loaded = await loadSkills(skills, root)
-      for (const warning of loaded.warnings) this.#host.warn(warning)
+      for (const warning of loaded.warnings) this.warn(warning)
       return loaded
     })
     // The next run tries again.
@@ -106,11 +109,11 @@ export class Parts {
    * The tools that each server offers now; the same lists while nothing has changed. The failure of a server is reported to
    * `warn`, and it keeps the tools that it had `before`, at first none. Rejects if a required server fails at first.
    */
-  serverTools(sources: readonly ToolSource[], { signal, before, warn }: Asking): Promise<Offer['servers']> {
+  serverTools(sources: readonly ToolSource[], { signal, before, hostOf, warn }: Asking): Promise<Offer['servers']> {
     return Promise.all(
       sources.map(async (source, index) => {
         try {
-          const tools = await source.tools(this.#host, signal)
+          const tools = await source.tools(hostOf(index), signal)
           return before !== null && tools === before[index] ? tools : checkedTools(source, tools)
         } catch (error) {
           signal.throwIfAborted()
@@ -122,6 +125,15 @@ export class Parts {
         }
       }),
     )
+  }
+
+  /** The host of a server that runs in this workspace have of their own: the same for all of them, since the server keeps it. */
+  hostOf(source: ToolSource, root: string): ToolSourceHost {
+    const known = this.#hosts.get(source)
+    if (known?.roots[0] === root) return known
+    const host = { roots: [root], warn: this.warn }
+    this.#hosts.set(source, host)
+    return host
   }
 
   /** The adapter of a reference; a model object is its own. */
@@ -145,7 +157,7 @@ export class Parts {
 
   async close(): Promise<void> {
     const sources = [...this.#sources.values()]
-    const ended = await Promise.allSettled(sources.map(async (source) => source.close(this.#host)))
+    const ended = await Promise.allSettled(sources.map(async (source) => source.close(this.host)))
     const closed = await Promise.allSettled([...this.#models.values()].map(closeLoaded))
     ended.forEach((result, index) => {
       if (result.status === 'rejected') throw unclosed(`server \`${sources[index]?.id ?? ''}\``, result.reason)
@@ -159,6 +171,8 @@ interface Asking {
   readonly signal: AbortSignal
   /** The lists that it has; null at first. */
   readonly before: Offer['servers'] | null
+  /** The host that a server is told, by its place in the list. */
+  readonly hostOf: (index: number) => ToolSourceHost
   readonly warn: (message: string) => void
 }
 

@@ -21,7 +21,7 @@ import type { FollowOptions, RunLog } from '../run/log/log.js'
 import { Parts } from './loader.js'
 import type * as Machine from './machine.js'
 import { OpenRuns } from './open-runs.js'
-import { checkRecorded, checkRun, parseResumed } from './run-checks.js'
+import { checkRecorded, checkRun, chosenModel, parseResumed } from './run-checks.js'
 import type { Launch, Launcher } from './runs.js'
 import type { MapOptions, MappedRow, RowMapper } from './map.js'
 import type {
@@ -33,6 +33,7 @@ import type {
   ResumeOptions,
   RunOptions,
 } from './options.js'
+import type { ModelCapabilities } from '../contracts/model.js'
 import type { HarnessResult, ResumeState } from '../contracts/result.js'
 import type { Answer } from '../run/machine/answers.js'
 import type { RunEvent } from '../run/machine/events.js'
@@ -54,9 +55,8 @@ interface Loaded<Output> {
 /** A run to open; `launch` is called when the machine is loaded. */
 interface Opening {
   readonly runId: string
-  readonly log: RunLog
   readonly streamed: boolean
-  readonly launch: (machine: typeof Machine) => Launch
+  readonly launch: (machine: typeof Machine, log: RunLog) => Launch
 }
 
 export class OpenHarness<Output = string, Deps = unknown> implements AsyncDisposable {
@@ -256,14 +256,12 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   }
 
   /**
-   * Loads everything that the first run would load: the model's adapter, the built-in tools, skills, and the tools of servers. Sends
-   * nothing to a model.
+   * Loads everything that the first run would: the model's adapter, built-in tools, skills, the tools of servers. Asks no model.
    */
   async connect(): Promise<void> {
     this.#assertOpen()
-    const { model } = this.#config
-    const parts = this.#parts
-    await Promise.all([this.#offer(parts.warn), model === null ? null : parts.model(model)])
+    const { warn } = this.#parts
+    await Promise.all([this.#offer(warn), this.#config.model === null ? null : this.capabilities()])
   }
 
   /**
@@ -277,6 +275,12 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     const { machine } = await this.#load()
     const [{ sources }, sandbox] = [this.#parts, await this.#parts.sandbox(offer.tools)]
     return machine.describeHarness(this.#config, this.#tools, { offer, sources, warnings, sandbox })
+  }
+
+  /** The capabilities of the model, or of another one. Loads its adapter. Rejects with `missing_model` if none was chosen. */
+  async capabilities(model?: RunOptions['model']): Promise<ModelCapabilities> {
+    this.#assertOpen()
+    return (await this.#parts.model(chosenModel({ model }, this.#config))).capabilities
   }
 
   /**
@@ -311,22 +315,23 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
 
   #open(options: RunOptions, { launch, ...opened }: Opening): StreamedRun<Output> {
     const tools = this.#tools
+    const { log = this.#config.log } = options
     checkRun(options, this.#config, tools)
-    return this.#runs.open<Output>(options, opened, async (run) => {
+    return this.#runs.open<Output>(options, { ...opened, log }, async (run) => {
       const { machine, launcher } = await this.#load()
-      return launcher.launch(run, launch(machine), tools)
+      return launcher.launch(run, launch(machine, log), tools)
     })
   }
 
   #begin(prompt: Prompt, given: RunOptions, streamed: boolean): StreamedRun<Output> {
     this.#assertOpen()
     const options = parseRunOptions(given)
-    const log = options.log ?? this.#config.log
     const runId = options.runId ?? this.#newRunId()
     const history = parseHistory(options.history ?? [], this.#config.signingKey)
     const { ifExists = 'fail', metadata = null } = options
     const prompted = { runId, prompt: parsePrompt(prompt), history, metadata, ifExists }
-    return this.#open(options, { runId, log, streamed, launch: ({ promptedLaunch }) => promptedLaunch(prompted, log) })
+    const launch: Opening['launch'] = ({ promptedLaunch }, log) => promptedLaunch(prompted, log)
+    return this.#open(options, { runId, streamed, launch })
   }
 
   #beginResumed(
@@ -336,10 +341,9 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   ): StreamedRun<Output> {
     this.#assertOpen()
     const options = parseResumeOptions(given)
-    const log = options.log ?? this.#config.log
     const resumed = parseResumed(runIdOrState, answers, this.#config.signingKey)
-    const launch = ({ resumedLaunch }: typeof Machine): Launch => resumedLaunch(resumed, options, log)
-    return this.#open(options, { runId: resumed.runId, log, streamed, launch })
+    const launch: Opening['launch'] = ({ resumedLaunch }, log) => resumedLaunch(resumed, options, log)
+    return this.#open(options, { runId: resumed.runId, streamed, launch })
   }
 
   #beginStored(
@@ -350,9 +354,8 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     this.#assertOpen()
     const options = parseResumeOptions(given)
     checkRunId(runId)
-    const log = options.log ?? this.#config.log
-    const launch = ({ storedLaunch }: typeof Machine): Launch => storedLaunch(runId, { begun, options }, log)
-    return this.#open(options, { runId, log, streamed, launch })
+    const launch: Opening['launch'] = ({ storedLaunch }, log) => storedLaunch(runId, { begun, options }, log)
+    return this.#open(options, { runId, streamed, launch })
   }
 
   #beginFork(
@@ -364,14 +367,11 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     checkRecorded(events)
     const point = parseForkPoint(givenPoint)
     const options = parseForkOptions(given)
-    const log = options.log ?? this.#config.log
     const runId = options.runId ?? this.#newRunId()
     const prompt = point.prompt === undefined ? null : parsePrompt(point.prompt)
     const from = { afterTurn: point.afterTurn, prompt, runId }
-    return this.#open(options, {
-      ...{ runId, log, streamed },
-      launch: ({ forkLaunch }) => forkLaunch(events, from, { log, options }),
-    })
+    const launch: Opening['launch'] = ({ forkLaunch }, log) => forkLaunch(events, from, { log, options })
+    return this.#open(options, { runId, streamed, launch })
   }
 
   #newRunId(): string {

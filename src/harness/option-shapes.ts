@@ -9,6 +9,7 @@ import { HARNESS_NAMES, RUN_NAMES } from '../contracts/other-names.js'
 import type { Extension } from '../run/extension/extension.js'
 import type { SigningKey } from '../run/core/signature.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
+import { CHILD_HISTORY, withFork } from '../tools/subagent-options.js'
 import type { BackgroundLine, SpawnOptions, ToolSource, ToolSpec } from '../tools/spec.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
@@ -175,6 +176,8 @@ const SHARED: PartialFields<SharedOptions> = {
   deltas: boolean,
   includeSubagents: boolean,
   instructions: string,
+  root: string,
+  mcpServers: servers,
   input: having('an input port, made by `inputPort()`', 'send'),
 }
 
@@ -194,7 +197,7 @@ const FORK = partial<ForkOptions>(
 
 const FORK_POINT = object<ForkPoint>({ afterTurn: integer(0), prompt: optional(anything()) })
 const REPLAY = partial<ReplayOptions>({
-  ...{ tools, instructions: string, use },
+  ...{ tools, mcpServers: servers, instructions: string, root: string, use },
   allow: list(oneOf('instructions', 'tools')),
   onDifference: functionOf<NonNullable<ReplayOptions['onDifference']>>(),
 })
@@ -284,6 +287,7 @@ const SPAWN = object<SpawnOptions<unknown>>({
   key: optional(string),
   agentName: optional(string),
   fork: optional(boolean),
+  history: optional(CHILD_HISTORY),
   background: optional(either(boolean, having<BackgroundLine>('an object with `within()`', 'within'))),
   outputRetries: optional(integer(0)),
   toolRetries: optional(integer(0)),
@@ -294,7 +298,8 @@ const SPAWN = object<SpawnOptions<unknown>>({
 
 /** A copy of the options with which a tool starts a run. Throws `invalid_options`. */
 export function parseSpawnOptions(given: SpawnOptions<unknown>): Parsed<SpawnOptions<unknown>> {
-  const options = checkReference(parse(SPAWN, given, '`spawn`')) as Parsed<SpawnOptions<unknown>>
+  const parsed = checkReference(parse(SPAWN, given, '`spawn`')) as Parsed<SpawnOptions<unknown>>
+  const options = withFork(parsed, 'a child')
   const names = Object.keys(OF_THE_PARENT) as (keyof typeof OF_THE_PARENT)[]
   const changed = options.fork === true ? names.find((name) => options[name] !== undefined) : undefined
   if (changed === undefined) return options

@@ -157,8 +157,15 @@ export interface RunOptions<Deps = unknown> extends BudgetOptions {
   readonly includeSubagents?: boolean | undefined
   readonly model?: ModelRef | Model | undefined
   readonly instructions?: string | undefined
+  /**
+   * Workspace of the tools in this run, and of its child runs. It adds no tools: the harness has those of its own `root` or
+   * `builtinTools`. A run that continues elsewhere needs it again. Default: that of the harness.
+   */
+  readonly root?: string | undefined
   /** Added to the harness's tools, for this run. */
   readonly tools?: readonly ToolSpec<Deps>[] | undefined
+  /** Servers whose tools this run has in addition to those of the harness. The caller closes them. Default: none. */
+  readonly mcpServers?: readonly ToolSource[] | undefined
   /** Dependencies of this run, instead of those of the harness. */
   readonly deps?: Deps | undefined
   readonly log?: RunLog | undefined
@@ -195,7 +202,10 @@ export interface CloseOptions {
 }
 
 /** Options that a recorded run was given itself, and that its replay needs. */
-export interface ReplayOptions<Deps = unknown> extends Pick<RunOptions<Deps>, 'tools' | 'instructions' | 'use'> {
+export interface ReplayOptions<Deps = unknown> extends Pick<
+  RunOptions<Deps>,
+  'tools' | 'mcpServers' | 'instructions' | 'root' | 'use'
+> {
   /**
    * Parts of the requests that may differ from the recording: the instructions, or the definitions of the tools. Default: none.
    * The replies are the recorded ones, whatever the model would answer now.

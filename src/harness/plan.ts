@@ -19,6 +19,7 @@ import type { Frozen, Offer } from '../run/core/frozen.js'
 import { provenancePolicy } from '../run/provenance/policy.js'
 import { marksOf } from '../run/stall/stall.js'
 import type { SpawnOptions, ToolSpec } from '../tools/spec.js'
+import { absolutePath } from '../util/platform/node.js'
 
 type StartChild = RunPlan['startChild']
 
@@ -46,12 +47,14 @@ export function planOf(
   { opening, options, model, extensionTools, ...offering }: PlannedRun,
 ): RunPlan {
   const { config, parts, tools } = means
-  const { root, sandbox, flowRules, settings, sequential, outputType, outputMode, packaged } = config
+  const { sandbox, flowRules, settings, sequential, outputType, outputMode, packaged } = config
+  const root = options.root === undefined ? config.root : absolutePath(options.root)
+  const { mcpServers: servers = [] } = options
   const named = [...tools, ...(options.tools ?? [])]
   const own = (): readonly ToolSpec[] => [...named, ...extensionTools.ofRun()]
   checkToolNames([...packaged, ...[...named, ...extensionTools.given].map((tool) => tool.name)], outputType)
   const budgets = budgetsOf(options, config)
-  const offers = new RunOffers({ config, parts, own, ...offering })
+  const offers = new RunOffers({ config, parts, own, root, servers, ...offering })
   const asked = { type: outputType, mode: outputMode, validate: config.outputValidator }
   // Each run needs one: a spread copy with further members is slow to create.
   return Object.assign(basePlan(means, { opening, model }), answersAs(asked, parts, model), {
@@ -70,8 +73,9 @@ export function planOf(
       if (offering.asksServers) await parts.warnOfSandbox(offer.tools, offering.warn)
       return offer
     },
-    refreshOffer: config.mcpServers.length === 0 ? null : (signal, before) => offers.refresh(signal, before),
-    instructionsFor: (offer) => instructionsOf(config, options.instructions ?? config.instructions, offer),
+    refreshOffer:
+      config.mcpServers.length + servers.length === 0 ? null : (signal, before) => offers.refresh(signal, before),
+    instructionsFor: (offer) => instructionsOf(options, config, { ...offer, root }),
     rulesFor: (output) => rulesOf(config, budgets, { tools: own(), output }),
   } satisfies Partial<RunPlan>)
 }
@@ -125,7 +129,7 @@ function childOffers(
 ): Pick<RunPlan, 'loadOffer' | 'refreshOffer'> {
   const sources = parts.namedSources(options.mcpServers ?? [])
   const serverTools = (signal: AbortSignal, before: Offer['servers'] | null): Promise<Offer['servers']> =>
-    parts.serverTools(sources, { signal, before, warn: parts.warn })
+    parts.serverTools(sources, { signal, before, hostOf: () => parts.host, warn: parts.warn })
   const offerOf = (servers: Offer['servers'], skills: string): Offer => {
     // An inherited tool of the same server is the same tool.
     const more = servers.flat().filter((tool) => !tools.includes(tool))
@@ -180,9 +184,14 @@ export function toolsOfChild(
 }
 
 /** The system prompt: the configured one, the workspace, and the instructions of each tool. */
-function instructionsOf(config: Config<unknown>, instructions: string, { tools, skills }: Offer): string {
-  const root = config.namesRoot ? `Workspace root: ${config.root}` : ''
-  return withToolInstructions([instructions, root, skills], tools)
+function instructionsOf(
+  options: RunOptions,
+  config: Config<unknown>,
+  { tools, skills, root }: Offer & { readonly root: string },
+): string {
+  const { instructions = config.instructions } = options
+  const rootLine = config.namesRoot || options.root !== undefined ? `Workspace root: ${root}` : ''
+  return withToolInstructions([instructions, rootLine, skills], tools)
 }
 
 function withToolInstructions(first: readonly string[], tools: readonly ToolSpec[]): string {

@@ -10,7 +10,7 @@ import { childPlanOf, planOf, toolsOfChild } from './plan.js'
 import { chosenModel, depsOf } from './run-checks.js'
 import { RunAbort, inGrace } from '../util/abort.js'
 import { askBeforeChild, afterChild } from '../run/children/child-hooks.js'
-import { forkHistory } from '../run/children/fork-history.js'
+import { historyOfChild, promptOfChild } from '../run/children/fork-history.js'
 import { conduct } from '../run/loop/conduct.js'
 import type { ConfigPolicy } from '../run/machine/config-digest.js'
 import type { GoOnOpening, Opening, RunPlan } from '../run/core/plan.js'
@@ -180,7 +180,7 @@ export class Launcher<Output> {
     const metadata = options.metadata ?? {}
     const depth = parent.depth + 1
     const outerPurse = frozen.spending?.purse ?? null
-    const prompt = parsePrompt(options.prompt)
+    const prompt = promptOfChild(parsePrompt(options.prompt), options.history, { state: parent.state, callId })
     const tools = toolsOfChild(options, frozen.tools).map(({ name }) => name)
     const about = { agent: agentName, prompt, childRunId: runId, callId, tools }
     const opening: GoOnOpening = {
@@ -194,11 +194,8 @@ export class Launcher<Output> {
         ? null
         : async () => {
             await askBeforeChild(parent, about)
-            if (options.fork !== true)
-              return { kind: 'fresh', prompt, history: () => Promise.resolve(inline({ entries: [] })) }
-            const { view } = parent.state
-            const entries = forkHistory(parent.state, callId, this.#clock.iso())
-            return { kind: 'fresh', prompt, history: () => Promise.resolve(inline({ entries, ...(view && { view }) })) }
+            const history = historyOfChild(options, parent.state, { callId, at: this.#clock.iso() })
+            return { kind: 'fresh', prompt, history: () => Promise.resolve(inline(history)) }
           },
     }
     const depsFor = (): unknown => parent.deps

@@ -6,13 +6,19 @@ import { withEffects } from '../run/replay/fork.js'
 import type { ForkEffects } from '../run/replay/fork.js'
 import type { Offer } from '../run/core/frozen.js'
 import { FINAL_RESULT } from '../output/format.js'
-import type { ToolSpec } from '../tools/spec.js'
+import { withUniqueIds } from '../tools/source-ids.js'
+import type { ToolSourceHost } from '../tools/source.js'
+import type { ToolSource, ToolSpec } from '../tools/spec.js'
 
 export interface OffersSetup {
   readonly config: Config<unknown>
   readonly parts: Parts
   /** The tools of the harness, of the run and of extensions. */
   readonly own: () => readonly ToolSpec[]
+  /** The workspace of the run. Default: that of the harness. */
+  readonly root?: string
+  /** Servers of the run alone. Default: none. */
+  readonly servers?: readonly ToolSource[]
   /** How tools are run in a fork. */
   readonly effects: ForkEffects | null
   /** A recorded run asks no servers. */
@@ -24,11 +30,15 @@ export interface OffersSetup {
 /** The offer of one run: the tools of its harness and its own, skills, and the tools of servers at its turn boundaries. */
 export class RunOffers {
   readonly #setup: OffersSetup
+  /** The servers of the harness, then those of the run. */
+  readonly #sources: readonly ToolSource[]
   /** Warnings that were emitted: each is emitted once per run. */
   readonly #warned = new Set<string>()
 
   constructor(setup: OffersSetup) {
     this.#setup = setup
+    const { parts, servers = [] } = setup
+    this.#sources = servers.length === 0 ? parts.sources : withUniqueIds([...parts.sources, ...servers])
   }
 
   async load(signal: AbortSignal): Promise<Offer> {
@@ -52,9 +62,13 @@ export class RunOffers {
   }
 
   #serverTools(signal: AbortSignal, before: Offer['servers'] | null): Promise<Offer['servers']> {
-    const { parts, asksServers } = this.#setup
+    const { parts, config, root = config.root, servers = [], asksServers } = this.#setup
     if (!asksServers) return Promise.resolve([])
-    return parts.serverTools(parts.sources, { signal, before, warn: this.#warn })
+    const hostOf = (index: number): ToolSourceHost => {
+      const own = servers[index - parts.sources.length]
+      return own === undefined ? parts.host : parts.hostOf(own, root)
+    }
+    return parts.serverTools(this.#sources, { signal, before, hostOf, warn: this.#warn })
   }
 
   async #offerOf(servers: Offer['servers']): Promise<Offer> {
@@ -74,12 +88,12 @@ export class RunOffers {
 
   /** Servers may use the same tool names: the caller who combines them can rename them. */
   #checkServerNames(ours: readonly ToolSpec[], servers: Offer['servers']): void {
-    const { parts, config } = this.#setup
+    const { config } = this.#setup
     if (servers.length === 0) return
     const owners = new Map(ours.map(({ name }) => [name, 'a tool of the harness']))
     if (config.outputType !== null) owners.set(FINAL_RESULT, 'the call by which a model gives its answer')
     servers.forEach((tools, index) => {
-      const server = `\`${parts.sources[index]?.id ?? ''}\``
+      const server = `\`${this.#sources[index]?.id ?? ''}\``
       for (const { name } of tools) {
         const other = owners.get(name)
         if (other !== undefined) throw collision(name, server, other)

@@ -53,7 +53,18 @@ async function tablePrice(provider: string, id: string, timestamp: Date): Promis
   const providerId = pricedAs(provider)
   const found = calcPrice({ input_tokens: 1, output_tokens: 1 }, id, { providerId, timestamp })
   // The table also finds providers by a part of their name: a compatible server is not OpenAI.
-  return found?.provider.id === providerId ? priceFrom(found.model_price) : null
+  if (found?.provider.id !== providerId) return null
+  const { context_window: window } = found.model
+  if (window !== undefined) windows.set(`${provider}:${id}`, window)
+  return priceFrom(found.model_price)
+}
+
+/** The windows of models whose prices were looked up, in tokens. */
+const windows = new Map<string, number>()
+
+/** The window of a model, in tokens, if the table of prices has it and was asked for the price; otherwise null. */
+export function knownWindow({ provider, id }: PricedModel): number | null {
+  return windows.get(`${provider}:${id}`) ?? null
 }
 
 /** A provider as the table names it. Those of the AI SDK are named `ai-sdk:` and their own name, such as `openai.responses`. */

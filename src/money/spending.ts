@@ -18,6 +18,8 @@ export interface PricedRequest<Turn> {
   readonly constants: RequestConstants
   readonly signal: AbortSignal
   readonly ask: (maxOutputTokens: number | null) => Promise<Turn>
+  /** It is not a request of the conversation itself: its length says nothing about the next one. */
+  readonly isAside?: boolean
 }
 
 /** A reply and its cost in micro-dollars; null if it is unknown. */
@@ -52,7 +54,9 @@ export class Spending {
   }
 
   /** Rejects, before anything is asked, when the request could pass a limit. */
-  async pay<Turn extends Pick<ModelTurn, 'entry'>>(request: PricedRequest<Turn>): Promise<PaidReply<Turn>> {
+  async pay<Turn extends { readonly entry: Pick<ModelTurn['entry'], 'usage'> }>(
+    request: PricedRequest<Turn>,
+  ): Promise<PaidReply<Turn>> {
     const { price, stop } = this.#options
     const input = this.#inputBound(request)
     const highest = this.#highestPrice(price, request.constants)
@@ -60,13 +64,13 @@ export class Spending {
     const amounts = { most: costBound(highest, input, most), least: costBound(highest, input, least) }
     const hold = await this.purse.hold(amounts, request.signal)
     if ('needed' in hold) throw stop(hold)
-    this.#hold = hold
+    if (request.isAside !== true) this.#hold = hold
     const cap = Math.min(most, affordableOutput(highest, input, hold.amount))
     const turn = await settledOnFailure(hold, request.signal, () => request.ask(cap))
     // A reply without usage is charged its maximum cost.
     const cost = costOf(price, turn.entry.usage) ?? hold.amount
     hold.settle(cost)
-    this.#measure(request, turn.entry.usage)
+    if (request.isAside !== true) this.#measure(request, turn.entry.usage)
     return { turn, cost }
   }
 
@@ -143,7 +147,7 @@ function entriesBound(entries: readonly TranscriptEntry[]): number {
 function entryBound(entry: TranscriptEntry): number {
   switch (entry.role) {
     case 'user':
-      return contentBound(entry.content)
+      return contentBound(entry.content) + (entry.native === undefined ? 0 : bytes(JSON.stringify(entry.native.data)))
     case 'assistant':
       return entry.parts.reduce((sum, part) => sum + partBound(part), 0)
     case 'tool':

@@ -3,6 +3,8 @@ import type { Answer, JsonObject } from '../index.js'
 import type { Conversation } from './conversation.js'
 import { SessionError } from './errors.js'
 import type { ChatAnswer } from './grants.js'
+import { readBy } from './thread/reduce-chat.js'
+import type { ChatRun } from './thread/reduce-chat.js'
 import type { NewThreadEvent, QueueItem } from './thread/thread-events.js'
 import { withPlannedMode } from './tools/submit-plan.js'
 
@@ -77,8 +79,36 @@ export class Actions {
     const talk = this.#conversation
     if (talk.isKnown(item.messageId)) return this.#statusOf(item.messageId)
     await talk.cancelStored()
-    await talk.begin(item, queued(item), ...this.#releasing())
+    await talk.begin(item, [queued(item), ...this.#releasing()])
     return 'started'
+  }
+
+  /** Answers the message of a run again. That run and the later ones leave the conversation; one that waits ends. */
+  async regenerate(id: string | null): Promise<{ readonly messageId: string; readonly status: SentStatus }> {
+    const talk = this.#conversation
+    const { phase, threadId } = { phase: talk.phase, threadId: talk.state.threadId }
+    if (phase === 'running' || phase === 'cancelling')
+      throw new SessionError('busy', `Thread \`${threadId}\` is ${phase}.`)
+    const messageId = talk.snapshot.runs.findLast((run) => id === null || isRunOf(run, id))?.messageIds[0]
+    const begun = messageId === undefined ? null : await talk.begunWith(messageId)
+    if (messageId === undefined || begun === null)
+      throw new SessionError(
+        'message_not_found',
+        `Thread \`${threadId}\` has no ${id === null ? 'run' : `message \`${id}\``}.`,
+      )
+    await talk.cancelStored()
+    const { runs } = talk.snapshot
+    const index = runs.findLastIndex((run) => run.messageIds.includes(messageId))
+    if (index === -1) {
+      // Its run had stored nothing: the message is in the queue again.
+      await this.release()
+      return { messageId, status: 'queued' }
+    }
+    const before = runs[index - 1]
+    const history = before === undefined ? begun.origin : { runId: before.runId }
+    const runIds = runs.slice(index).map(({ runId }) => runId)
+    await talk.begin(begun.item, [queued(begun.item)], { runIds, history })
+    return { messageId, status: 'started' }
   }
 
   /** Settles the items that wait; resolves when the answers are stored. */
@@ -105,7 +135,7 @@ export class Actions {
   /** Continues the run. Permissions that the answers give are stored, and release other items that wait for them. */
   async #resume(answers: readonly ChatAnswer[]): Promise<void> {
     const talk = this.#conversation
-    const describe = (): ReturnType<Conversation['tools']> => talk.tools()
+    const describe = (): ReturnType<Conversation['starter']['toolsOf']> => talk.starter.toolsOf(talk.state.run)
     const grants = await talk.grants.of(answers, talk.pending, describe)
     const own = answers.map(({ remember: _, ...answer }): Answer => {
       const item = talk.pending.find(({ callId }) => callId === answer.callId)
@@ -150,7 +180,7 @@ export class Actions {
       await talk.beginNext()
       return 'queued'
     }
-    await talk.begin(item, queued(item), ...this.#releasing())
+    await talk.begin(item, [queued(item), ...this.#releasing()])
     return 'started'
   }
 
@@ -197,6 +227,11 @@ function queued({
   return { kind: 'message_queued', messageId, content, by, mode, model, metadata }
 }
 
+/** `id`: of the run, or of a message that it has read. */
+function isRunOf(run: ChatRun, id: string): boolean {
+  return run.runId === id || run.messageIds.includes(id) || readBy(run).has(id)
+}
+
 const DECLINED = 'The person wrote instead.'
 
 function declined({ kind, callId }: { readonly kind: string; readonly callId: string }): Answer {
@@ -219,4 +254,5 @@ export interface PostedFields {
   readonly messageIds: readonly string[]
   readonly event: ThreadChange
   readonly runId?: string | null
+  readonly id: string | null
 }

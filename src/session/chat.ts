@@ -1,58 +1,24 @@
 import { HarnessError } from '../index.js'
 import type { JsonObject, LogStore, ModelRef, PendingItem, Prompt } from '../index.js'
 import { Actions, jsonOf } from './actions.js'
-import type {
-  AnswerStatus,
-  CancelQueue,
-  PostedFields,
-  SentItem,
-  SentStatus,
-  ThreadChange,
-  WhenBusy,
-} from './actions.js'
+import type { AnswerStatus, CancelQueue, PostedFields, SentItem, SentStatus, ThreadChange } from './actions.js'
 import { ChatQueue } from './chat-queue.js'
-import { messageContent } from './content.js'
 import type { ContentLimits } from './content.js'
 import type { ChatPhase, Conversation } from './conversation.js'
 import type { MessageEnd } from './message-ends.js'
+import { checkMode, sentItem } from './sent.js'
+import type { SendOptions, Sent } from './sent.js'
 import { BEGINNING, parseCursor } from './thread/cursor.js'
 import type { ChatEvent } from './thread/cursor.js'
 import { SessionError } from './errors.js'
 import type { EventsOptions } from './feed.js'
 import { Follower } from './follower.js'
 import type { ChatAnswer } from './grants.js'
-import type { Modes, OutputOf } from './options.js'
-import { newId } from './play-run.js'
+import type { ChatMeans, Modes, OutputOf } from './options.js'
 import { PostOffice } from './post-office.js'
 import type { PostedAction } from './post-office.js'
 import type { ChatSnapshot } from './thread/reduce-chat.js'
 import type { Grant, QueueItem } from './thread/thread-events.js'
-
-export interface SendOptions<Mode extends string = string> {
-  /** The mode of this message alone. Default: the thread's. */
-  readonly mode?: Mode | undefined
-  /** The model of this message alone. Default: the thread's choice for the mode, else that of the mode's harness. */
-  readonly model?: ModelRef | undefined
-  /** If a run is in progress or waits. Default `queue`. */
-  readonly whenBusy?: WhenBusy | undefined
-  /** A message with an id that the thread has is not delivered again. Default: a new id. */
-  readonly messageId?: string | undefined
-  /** Becomes the metadata of its run. */
-  readonly metadata?: object | undefined
-  /** The author. */
-  readonly by?: string | undefined
-  /** Removes the message from the queue, or cancels its run. */
-  readonly signal?: AbortSignal | undefined
-}
-
-/** A message that is stored. */
-export interface Sent<Output = unknown> {
-  readonly messageId: string
-  /** `posted`: the thread's owner, another process, has not taken it yet. */
-  readonly status: SentStatus | 'posted'
-  /** Resolves when the run that reads the message pauses or ends. Never rejects. */
-  readonly done: Promise<MessageEnd<Output>>
-}
 
 export interface ChatSetup {
   readonly log: LogStore
@@ -119,6 +85,16 @@ export class Chat<M extends Modes = Modes> {
     return this.#talk.isOwner ? 'self' : this.#talk.followsOwner ? this.#follower.lastOwner : null
   }
 
+  /** Somebody in this process reads the events. */
+  get isFollowed(): boolean {
+    return this.#talk.feed.hasReaders
+  }
+
+  /** Gives the runs that begin or continue in this process from now on a workspace, servers and extensions, in place of earlier ones. */
+  provide(means: ChatMeans): void {
+    this.#talk.starter.provide(means)
+  }
+
   /** Brings the conversation up to date; follows the owner if another process has the thread. */
   async attach(): Promise<void> {
     await this.#follower.attach()
@@ -131,7 +107,7 @@ export class Chat<M extends Modes = Modes> {
     options: SendOptions<Mode> = {},
   ): Promise<Sent<OutputOf<M[Mode]>>> {
     const { whenBusy = 'queue', signal } = options
-    const item = this.#itemOf(prompt, options)
+    const item = sentItem(prompt, options, this.#setup)
     return this.#send(item, {
       signal,
       work: () => this.#actions.send(item, whenBusy),
@@ -144,7 +120,7 @@ export class Chat<M extends Modes = Modes> {
     prompt: Prompt,
     { interrupt = false, ...options }: Omit<SendOptions, 'whenBusy'> & { readonly interrupt?: boolean } = {},
   ): Promise<Sent<OutputOf<M[keyof M]>>> {
-    const item = this.#itemOf(prompt, options)
+    const item = sentItem(prompt, options, this.#setup)
     const { signal } = options
     if (!interrupt)
       return this.#send(item, { signal, work: () => this.#actions.steer(item), action: { action: 'steer' } })
@@ -154,10 +130,44 @@ export class Chat<M extends Modes = Modes> {
     })
   }
 
+  /**
+   * Answers a message again, by a new run under the present mode and settings. The run that it began and all later ones leave the
+   * conversation, and stay in the log; one that waits or was interrupted ends. `id`: of the message, or of a run. Default: the latest
+   * run. Rejects with `busy` while a run is in progress, with `message_not_found`, and with `thread_owned` if the thread's owner,
+   * another process, does not do it in time.
+   */
+  async regenerate(id?: string): Promise<Sent<OutputOf<M[keyof M]>>> {
+    const { runId = null } = this.#talk.lastRun ?? {}
+    const outcome = await this.#owned(
+      () => this.#actions.regenerate(id ?? null),
+      () => ({ action: 'regenerate', id: id ?? null, runId }),
+    )
+    if (outcome === null)
+      throw new SessionError('thread_owned', `The owner of thread \`${this.threadId}\` does not answer.`)
+    const { messageId, status } = outcome as Pick<Sent, 'messageId'> & { readonly status: SentStatus }
+    const done = this.#talk.ends.of(messageId) as Promise<MessageEnd<OutputOf<M[keyof M]>>>
+    this.#talk.settleStored()
+    return { messageId, status, done }
+  }
+
   /** Cancels the run in progress, or ends one that waits or was interrupted; no tool runs. Gives the dropped messages. */
   async cancel({ queue = 'hold' }: { readonly queue?: CancelQueue } = {}): Promise<readonly QueueItem[]> {
     this.#cancelling ??= this.#cancel(queue).finally(() => (this.#cancelling = null))
     return this.#cancelling
+  }
+
+  /** Continues an interrupted run; so does a message. False if no run is interrupted, or another process owns the thread. */
+  recover(): Promise<boolean> {
+    return this.#talk.exclusive(async () => {
+      if (!(await this.#talk.own()) || this.#talk.phase !== 'interrupted') return false
+      this.#talk.recover()
+      return true
+    })
+  }
+
+  /** Gives the claim of an idle thread back now, not after some seconds. */
+  release(): Promise<void> {
+    return this.#talk.exclusive(() => this.#talk.rest())
   }
 
   /** Answers pending items. Resolves when the answers are stored; rejects, and changes nothing, if one is invalid. */
@@ -186,14 +196,14 @@ export class Chat<M extends Modes = Modes> {
 
   /** The mode of the messages from now on. */
   async setMode(mode: keyof M & string): Promise<void> {
-    this.#checkMode(mode)
+    checkMode(this.#setup.modes, mode)
     if (this.#talk.state.mode !== mode) await this.#change({ kind: 'setting_changed', mode })
   }
 
   /** The model of a mode from now on; null: that of its harness. */
   async setModel(model: ModelRef | null, { mode }: { readonly mode?: keyof M & string } = {}): Promise<void> {
     const chosen = mode ?? this.#talk.state.mode
-    this.#checkMode(chosen)
+    checkMode(this.#setup.modes, chosen)
     await this.#change({ kind: 'setting_changed', model: { mode: chosen, model } })
   }
 
@@ -343,7 +353,7 @@ export class Chat<M extends Modes = Modes> {
 
   /** An action that another process posted. One that names an earlier run is stale. */
   async #doPosted(posted: PostedAction): Promise<JsonObject> {
-    const { action, item, whenBusy, answers, queue, messageIds, event, runId } = posted as unknown as PostedFields
+    const { action, item, whenBusy, answers, queue, messageIds, event, runId, id } = posted as unknown as PostedFields
     const isCurrent = runId === undefined || runId === (this.#talk.lastRun?.runId ?? null)
     switch (action) {
       case 'send':
@@ -353,6 +363,9 @@ export class Chat<M extends Modes = Modes> {
       case 'interrupt':
         if (!isCurrent) return this.#ownOutcome(async () => ({ status: await this.#actions.send(item, 'queue') }))
         return this.#ownOutcome(async () => ({ status: await this.#actions.interruptWith(item) }), true)
+      case 'regenerate':
+        if (!isCurrent) throw new SessionError('message_not_found', 'The conversation has continued.')
+        return this.#ownOutcome(async () => ({ ...(await this.#actions.regenerate(id)) }))
       case 'answer':
         return { statuses: (await this.answer(answers)).map(jsonOf) }
       case 'cancel':
@@ -376,23 +389,5 @@ export class Chat<M extends Modes = Modes> {
       return work()
     }
     return stops ? this.#talk.withoutRun(owned) : this.#talk.exclusive(owned)
-  }
-
-  #itemOf(prompt: Prompt, { mode, model, messageId, metadata, by }: SendOptions): SentItem {
-    if (mode !== undefined) this.#checkMode(mode)
-    return {
-      messageId: messageId ?? newId('msg'),
-      content: messageContent(prompt, this.#setup.limits),
-      by: by ?? null,
-      mode: mode ?? null,
-      model: model ?? null,
-      metadata: metadata === undefined ? {} : jsonOf(metadata),
-    }
-  }
-
-  #checkMode(mode: string): void {
-    if (mode in this.#setup.modes) return
-    const names = Object.keys(this.#setup.modes).map((name) => `\`${name}\``)
-    throw new SessionError('unknown_mode', `There is no mode \`${mode}\`; there are ${names.join(', ')}.`)
   }
 }

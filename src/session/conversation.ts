@@ -1,5 +1,5 @@
 import { HarnessError } from '../index.js'
-import type { Answer, HarnessDescription, HarnessStream, StreamEvent } from '../index.js'
+import type { Answer, HarnessStream, StreamEvent } from '../index.js'
 import type { PolicyExtension } from '../policy/index.js'
 import { SessionError } from './errors.js'
 import { Grants } from './grants.js'
@@ -12,7 +12,7 @@ import type { RunMeans, RunStarterSetup } from './run-starter.js'
 import { SteeringPort } from './steering-port.js'
 import { eventsAfterCrash, eventsAfterEnd, eventsAfterRun } from './thread/queue-events.js'
 import { readBy, textOfRun } from './thread/reduce-chat.js'
-import type { NewThreadEvent, QueueItem } from './thread/thread-events.js'
+import type { NewThreadEvent, QueueItem, ReplacedRuns } from './thread/thread-events.js'
 import type { ThreadRun } from './thread/thread-state.js'
 import { ThreadWriter, withoutOtherOwner } from './thread/thread-writer.js'
 import type { PlanOutcome } from './tools/submit-plan.js'
@@ -35,8 +35,9 @@ const RECOVER_MS = 1_000
 export class Conversation extends KnownThread {
   /** The permissions that people gave. */
   readonly grants: Grants
+  /** Begins the runs, with their means. */
+  readonly starter: RunStarter
   readonly #setup: ConversationSetup
-  readonly #starter: RunStarter
   readonly #writer: ThreadWriter
   #open: OpenRun | null = null
   #followsOwner = false
@@ -54,7 +55,7 @@ export class Conversation extends KnownThread {
     super(setup.log, setup.threadId)
     this.#setup = setup
     this.grants = new Grants(setup.policy, () => this.state.grants)
-    this.#starter = new RunStarter(setup, this.grants)
+    this.starter = new RunStarter(setup, this.grants)
     this.#writer = new ThreadWriter(setup.log, setup.threadId, () => this.#lost())
   }
 
@@ -159,17 +160,18 @@ export class Conversation extends KnownThread {
     const { queue, held } = this.state
     const [item] = queue
     if (item === undefined || held || this.phase !== 'idle') return
-    await this.begin(item)
+    await this.begin(item, [])
   }
 
   /** Begins a run with a message of the queue, after storing further events with it: one of them may queue the message. */
-  async begin(item: Omit<QueueItem, 'at'>, ...events: readonly NewThreadEvent[]): Promise<void> {
-    const { state, threadId } = this
+  async begin(item: Omit<QueueItem, 'at'>, events: readonly NewThreadEvent[], replaces?: ReplacedRuns): Promise<void> {
+    const { state } = this
     const mode = item.mode !== null && item.mode in this.#setup.modes ? item.mode : state.mode
     const model = item.model ?? state.models[mode] ?? null
-    const runId = runIdOf(threadId, item.messageId)
-    await this.append(...events, { kind: 'run_begun', runId, messageIds: [item.messageId], mode, model })
-    void this.#launch((run, options) => this.#starter.begin(run, this.state, options)).catch(() => undefined)
+    const runId = runIdOf(state, item.messageId, replaces)
+    const begun = { kind: 'run_begun', runId, messageIds: [item.messageId], mode, model } as const
+    await this.append(...events, replaces === undefined ? begun : { ...begun, replaces })
+    void this.#launch((run, options) => this.starter.begin(run, this.state, options)).catch(() => undefined)
   }
 
   /** Continues an interrupted run; one that has stored nothing is begun again. */
@@ -177,15 +179,9 @@ export class Conversation extends KnownThread {
     const isNew = this.lastRun?.seq === 0
     void this.#launch((run, options) =>
       isNew
-        ? this.#starter.begin(run, this.state, options)
-        : this.#starter.harnessOf(run).streamRecover(run.runId, options),
+        ? this.starter.begin(run, this.state, options)
+        : this.starter.harnessOf(run).streamRecover(run.runId, options),
     ).catch(() => undefined)
-  }
-
-  /** The tools of the latest run. */
-  async tools(): Promise<HarnessDescription['tools']> {
-    const { run } = this.state
-    return run === null ? [] : (await this.#starter.harnessOf(run).describe()).tools
   }
 
   /** Continues a paused run with answers. Rejects if they are refused; then the run stays paused. */
@@ -199,7 +195,7 @@ export class Conversation extends KnownThread {
       })
     })
     const outcome = this.#launch((run, options) =>
-      this.#starter.harnessOf(run).streamResume(run.runId, answers, options),
+      this.starter.harnessOf(run).streamResume(run.runId, answers, options),
     )
     await Promise.race([stored, outcome]).finally(stop)
   }
@@ -224,7 +220,7 @@ export class Conversation extends KnownThread {
     const end: MessageOutcome = { status: 'cancelled', runId: run.runId, text: textOfRun(this.lastRun) }
     // The message of a run that has stored nothing goes back to the queue.
     if (this.lastRun?.seq === 0) return this.#ended(run, { end, hasBegun: () => false })
-    const harness = this.#starter.harnessOf(run)
+    const harness = this.starter.harnessOf(run)
     const [done] = await Promise.allSettled([harness.cancel(run.runId, { log: this.#setup.log })])
     // Its end may have been stored although that failed.
     await this.load()
@@ -280,7 +276,7 @@ export class Conversation extends KnownThread {
       if (this.#open !== null) this.#open.plan = plan
     }
     const stretch = { run, port, abort, shown: this.lastRun, onPlan }
-    const begin = async (): Promise<HarnessStream<unknown>> => start(run, await this.#starter.means(stretch))
+    const begin = async (): Promise<HarnessStream<unknown>> => start(run, await this.starter.means(stretch))
     const ending = playRun(begin, { onEvent, text: () => textOfRun(this.lastRun) })
     const over = ending.then(async ({ end, error }) => {
       markStarted()
@@ -381,10 +377,11 @@ export class Conversation extends KnownThread {
   #watchIdle(): void {
     clearTimeout(this.#idleTimer)
     if (!this.#writer.isOwner || this.#open !== null || this.#isClosed) return
-    this.#idleTimer = setTimeout(() => void this.exclusive(() => this.#rest()).catch(() => undefined), IDLE_MS).unref()
+    this.#idleTimer = setTimeout(() => void this.exclusive(() => this.rest()).catch(() => undefined), IDLE_MS).unref()
   }
 
-  async #rest(): Promise<void> {
+  /** Releases the thread if nothing is to be done. Only within `exclusive`. */
+  async rest(): Promise<void> {
     const { queue, held } = this.state
     const continues = queue.length > 0 && !held && this.phase !== 'interrupted'
     if (this.#open !== null || continues) return

@@ -7,7 +7,7 @@ export type { ExpiredItem, ExpireOptions, ItemAnswer } from './people/expiry.js'
 export type { SessionLimits, SessionsOptions } from './options.js'
 export { Chat } from './chat.js'
 export { ChatQueue } from './chat-queue.js'
-export type { SendOptions, Sent } from './chat.js'
+export type { SendOptions, Sent } from './sent.js'
 export type { AnswerStatus, CancelQueue, SentStatus, WhenBusy } from './actions.js'
 export type { ChatPhase } from './conversation.js'
 export type { MessageEnd } from './message-ends.js'
@@ -15,13 +15,14 @@ export type { ChatEvent } from './thread/cursor.js'
 export type { EventsOptions } from './feed.js'
 export { SessionError } from './errors.js'
 export type { SessionErrorCode } from './errors.js'
-export type { ModeHarness, Modes, OutputOf } from './options.js'
+export type { ChatMeans, ModeHarness, Modes, OutputOf } from './options.js'
 export { reduceChat } from './thread/reduce-chat.js'
 export type { ChatCall, ChatRun, ChatSnapshot, OpenReply } from './thread/reduce-chat.js'
 export { applyThread } from './thread/thread-state.js'
 export type { ThreadHistory, ThreadRun, ThreadState } from './thread/thread-state.js'
 export type {
   QueueItem,
+  ReplacedRuns,
   RunPlace,
   ThreadEvent,
   ThreadEventBase,

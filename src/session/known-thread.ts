@@ -5,8 +5,8 @@ import type { MessageOutcome } from './message-ends.js'
 import { storedEvents } from './thread/cursor.js'
 import { readBy } from './thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from './thread/reduce-chat.js'
-import type { ThreadEvent } from './thread/thread-events.js'
-import type { ThreadRun, ThreadState } from './thread/thread-state.js'
+import type { QueueItem, ThreadEvent } from './thread/thread-events.js'
+import type { ThreadHistory, ThreadRun, ThreadState } from './thread/thread-state.js'
 import { threadNotFound } from './thread/thread-writer.js'
 
 /** A thread as far as this process knows it: its events, and the messages whose senders wait here. */
@@ -67,6 +67,19 @@ export abstract class KnownThread {
 
   isKnown(messageId: string): boolean {
     return this.#ids.has(messageId)
+  }
+
+  /** A stored message, and what the first run of the conversation continues; null if there is no such message. */
+  async begunWith(
+    messageId: string,
+  ): Promise<{ readonly item: Omit<QueueItem, 'at'>; readonly origin: ThreadHistory | null } | null> {
+    let item: Omit<QueueItem, 'at'> | null = null
+    let origin: ThreadHistory | null = null
+    for await (const event of this.#log.read<ThreadEvent>({ kind: 'thread', id: this.threadId })) {
+      if (event.kind === 'thread_opened') origin = event.fork?.history ?? null
+      if (event.kind === 'message_queued' && event.messageId === messageId) item = event
+    }
+    return item && { item, origin }
   }
 
   /** What the owner has said about a post; undefined if it has not been dealt with. */

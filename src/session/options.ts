@@ -7,6 +7,7 @@ import type {
   JsonValue,
   LogStore,
   Model,
+  ModelCapabilities,
   ModelRef,
   Prompt,
   ResumeOptions,
@@ -36,6 +37,14 @@ export interface ModeHarness<Output = unknown> {
   streamRecover(runId: string, options?: Omit<ResumeOptions, 'deps'>): HarnessStream<Output>
   cancel(runId: string, options?: Pick<RunOptions, 'log'>): Promise<boolean>
   describe(): Promise<HarnessDescription>
+  /** The capabilities of its model, or of another one. Absent: unknown. */
+  readonly capabilities?: ((model?: ModelRef | Model) => Promise<ModelCapabilities>) | undefined
+}
+
+/** Means of the runs of one conversation, in this process: they are not stored. */
+export interface ChatMeans extends Pick<RunOptions, 'root' | 'mcpServers'> {
+  /** Extensions, after those of the sessions. Default: none. */
+  readonly use?: readonly Extension<never>[] | undefined
 }
 
 /** Harnesses by the name of their mode. */

@@ -3,7 +3,8 @@ import { HarnessError } from '../index.js'
 import type { HarnessStream, StreamEvent } from '../index.js'
 import type { MessageOutcome } from './message-ends.js'
 import type { SteeringPort } from './steering-port.js'
-import type { ThreadRun } from './thread/thread-state.js'
+import type { ReplacedRuns } from './thread/thread-events.js'
+import type { ThreadRun, ThreadState } from './thread/thread-state.js'
 import type { PlanOutcome } from './tools/submit-plan.js'
 
 /** A run in progress in this process. */
@@ -62,8 +63,15 @@ export function newId(prefix: string): string {
   return `${prefix}_${globalThis.crypto.randomUUID().replaceAll('-', '')}`
 }
 
-/** The id of the run that a message begins: the same whenever it is begun again. */
-export function runIdOf(threadId: string, messageId: string): string {
-  const text = JSON.stringify([threadId, messageId])
-  return `run_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
+/** The id of the run that a message begins: the same whenever it is begun again, unless that run has left the conversation. */
+export function runIdOf(
+  { threadId, replaced }: Pick<ThreadState, 'threadId' | 'replaced'>,
+  messageId: string,
+  leaving?: ReplacedRuns,
+): string {
+  const idOf = (...parts: readonly string[]): string =>
+    `run_${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)}`
+  let runId = idOf(threadId, messageId)
+  while (replaced.includes(runId) || leaving?.runIds.includes(runId) === true) runId = idOf(threadId, messageId, runId)
+  return runId
 }

@@ -1,11 +1,12 @@
 import { HarnessError } from '../index.js'
-import type { Extension, HarnessStream, InputPort, LogStore, Model, ModelRef } from '../index.js'
+import type { Extension, HarnessDescription, HarnessStream, InputPort, LogStore, Model, ModelRef } from '../index.js'
 import { SessionError } from './errors.js'
 import type { Grants } from './grants.js'
-import type { ModeHarness, Modes } from './options.js'
+import type { ChatMeans, ModeHarness, Modes } from './options.js'
 import { callOf } from './thread/reduce-chat.js'
 import type { ChatRun } from './thread/reduce-chat.js'
 import type { ThreadRun, ThreadState } from './thread/thread-state.js'
+import { clientToolsIn } from './tools/client-tools.js'
 import { planOutcome, SUBMIT_PLAN } from './tools/submit-plan.js'
 import type { PlanOutcome } from './tools/submit-plan.js'
 
@@ -35,10 +36,21 @@ export interface Stretch {
 export class RunStarter {
   readonly #setup: RunStarterSetup
   readonly #grants: Grants
+  #means: ChatMeans = {}
 
   constructor(setup: RunStarterSetup, grants: Grants) {
     this.#setup = setup
     this.#grants = grants
+  }
+
+  /** Means of the runs that begin or continue from now on. */
+  provide(means: ChatMeans): void {
+    this.#means = means
+  }
+
+  /** The tools of a run; none if there is no run. */
+  async toolsOf(run: ThreadRun | null): Promise<HarnessDescription['tools']> {
+    return run === null ? [] : (await this.harnessOf(run).describe()).tools
   }
 
   /** The harness of a mode; that of the default mode if there is no such mode any more. */
@@ -53,18 +65,25 @@ export class RunStarter {
     const [item] = run.items
     const metadata = { ...item?.metadata, conversation_id: threadId, ...(resourceId !== null && { resourceId }) }
     const content = run.items.flatMap((each) => each.content)
-    const { log, input, signal, model, use } = means
-    const options = { log, input, signal, model, use, runId: run.runId, history, metadata }
+    const { log, input, signal, model, use, root, mcpServers, tools } = means
+    const options = { log, input, signal, model, use, root, mcpServers, tools, runId: run.runId, history, metadata }
     return this.harnessOf(run).stream(content, options)
   }
 
   async means(stretch: Stretch): Promise<RunMeans> {
     const { log, use, resolveModel } = this.#setup
     const { run, port, abort } = stretch
+    const { root, mcpServers, use: own = [] } = this.#means
     const model = run.model === null || resolveModel === null ? run.model : await resolveModel(run.model)
     return {
-      ...{ log, input: port, signal: abort.signal, model: model ?? undefined },
-      use: [...use, ...(await this.#grants.extensions()), ...(hasPlan(stretch.shown) ? [this.#planning(stretch)] : [])],
+      ...{ log, input: port, signal: abort.signal, model: model ?? undefined, root, mcpServers },
+      tools: clientToolsIn(run.items[0]?.metadata),
+      use: [
+        ...use,
+        ...own,
+        ...(await this.#grants.extensions()),
+        ...(hasPlan(stretch.shown) ? [this.#planning(stretch)] : []),
+      ],
     }
   }
 

@@ -1,12 +1,16 @@
+import { MEMORY_THREADS } from '../index.js'
 import type {
   AssistantEntry,
   HarnessDescription,
   JsonObject,
   LogStore,
   LogSummaries,
+  ModelCapabilities,
+  ModelRef,
   ToolEntry,
   TranscriptEntry,
 } from '../index.js'
+import { isObject } from '../util/json.js'
 import { jsonOf } from './actions.js'
 import { Chat } from './chat.js'
 import { Conversation } from './conversation.js'
@@ -18,7 +22,7 @@ import { inboxItems } from './people/inbox.js'
 import type { InboxItem, InboxOptions } from './people/inbox.js'
 import { Responding } from './people/responder.js'
 import { giveTitle } from './people/titles.js'
-import type { Modes } from './options.js'
+import type { ModeHarness, Modes } from './options.js'
 import { newId } from './play-run.js'
 import { callOf } from './thread/reduce-chat.js'
 import type { ChatRun } from './thread/reduce-chat.js'
@@ -57,6 +61,8 @@ export interface ThreadItem {
   readonly firstMessage: string
   readonly tags: readonly string[]
   readonly resourceId: string | null
+  /** As given to `create`. */
+  readonly metadata: JsonObject
   /** ISO 8601 in UTC. */
   readonly createdAt: string
   readonly updatedAt: string
@@ -120,6 +126,7 @@ export class Threads<M extends Modes = Modes> {
     const place = before === undefined ? undefined : placeOf(before)
     const resourceId = this.#resourceId ?? undefined
     for await (const summary of log.list({ kind: 'thread', resourceId, before: place })) {
+      if (summary.threadId.startsWith(MEMORY_THREADS)) continue
       const item = await this.#itemOf(summary)
       if (tag !== undefined && !item.tags.includes(tag)) continue
       yield item
@@ -179,7 +186,9 @@ export class Threads<M extends Modes = Modes> {
     await chat.cancel({ queue: 'drop' })
     await chat.close()
     this.#chats.delete(threadId)
-    const runs = chat.snapshot.runs.map(({ runId }) => ({ kind: 'run', id: runId }) as const)
+    const { thread, runs: present } = chat.snapshot
+    const runIds = [...thread.replaced, ...present.map(({ runId }) => runId)]
+    const runs = runIds.map((id) => ({ kind: 'run', id }) as const)
     await this.#config.log.prune({ only: [{ kind: 'thread', id: threadId }, ...runs] })
   }
 
@@ -202,6 +211,8 @@ export class Threads<M extends Modes = Modes> {
   }
 
   async #begin(threadId: string, opened: NewThreadEvent): Promise<void> {
+    if (threadId.startsWith(MEMORY_THREADS))
+      throw new SessionError('invalid_options', `Expected a thread id that does not begin with \`${MEMORY_THREADS}\`.`)
     const writer = new ThreadWriter(this.#config.log, threadId, () => undefined)
     const exists = new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
     if (!(await writer.claim())) throw exists
@@ -215,6 +226,7 @@ export class Threads<M extends Modes = Modes> {
 
   /** The conversation of this process; null if the thread does not exist. */
   async #load(threadId: string): Promise<Chat<M> | null> {
+    if (threadId.startsWith(MEMORY_THREADS)) return null
     const known = this.#chats.get(threadId)
     if (known !== undefined) {
       const chat = await known
@@ -256,13 +268,14 @@ export class Threads<M extends Modes = Modes> {
   }
 
   async #itemOf({ threadId, createdAt, updatedAt, digest }: LogSummaries['thread']): Promise<ThreadItem> {
-    const { title, firstMessage, tags, resourceId, runId } = digest ?? {}
+    const { title, firstMessage, tags, resourceId, metadata, runId } = digest ?? {}
     return {
       ...{ threadId, createdAt, updatedAt },
       title: typeof title === 'string' ? title : '',
       firstMessage: typeof firstMessage === 'string' ? firstMessage : '',
       tags: Array.isArray(tags) ? tags.map(String) : [],
       resourceId: typeof resourceId === 'string' ? resourceId : null,
+      metadata: isObject(metadata) ? metadata : {},
       phase: await this.#phaseOf(runId),
       cursor: `${updatedAt}/${threadId}`,
     }
@@ -301,11 +314,30 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
     return new Threads(this.#config, this.#chats, resourceId)
   }
 
+  /** The names of the modes. */
+  get modes(): readonly (keyof M & string)[] {
+    return Object.keys(this.#config.modes)
+  }
+
+  /** The capabilities of the model of a mode, or of another model for it. Null if they are unknown. */
+  async capabilities(
+    mode: keyof M & string = this.#config.defaultMode,
+    model: ModelRef | null = null,
+  ): Promise<ModelCapabilities | null> {
+    const { resolveModel } = this.#config
+    const resolved = model === null ? undefined : resolveModel === null ? model : await resolveModel(model)
+    return (await this.#harnessOf(mode).capabilities?.(resolved)) ?? null
+  }
+
   /** Describes the runs of a mode that begin now. Default: of the default mode. */
   describe(mode: keyof M & string = this.#config.defaultMode): Promise<HarnessDescription> {
+    return this.#harnessOf(mode).describe()
+  }
+
+  #harnessOf(mode: string): ModeHarness {
     const harness = this.#config.modes[mode]
     if (harness === undefined) throw new SessionError('unknown_mode', `There is no mode \`${mode}\`.`)
-    return harness.describe()
+    return harness
   }
 
   /** Leaves the runs in progress, which can be recovered, and releases the threads. Closes no harness. */

@@ -1,29 +1,9 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { importInstalled } from '../util/platform/node.js'
 import { HarnessError } from '../contracts/errors.js'
+import { openSqlite, SQLITE_NEEDED, transaction } from '../util/platform/sqlite.js'
+import type { Database } from '../util/platform/sqlite.js'
 
-/** The methods of a database of `node:sqlite` that are used here. */
-export interface Database {
-  exec(sql: string): void
-  prepare(sql: string): Statement
-  close(): void
-}
-
-export interface Statement {
-  run(...values: Value[]): { readonly changes: number | bigint }
-  get(...values: Value[]): unknown
-  all(...values: Value[]): unknown[]
-}
-
-export type Value = string | number | null
-
-interface Driver {
-  readonly DatabaseSync: new (path: string) => Database
-}
-
-/** How long a statement waits for another process, in ms. */
-const BUSY_MS = 5000
 const SCHEMA_VERSION = 2
 
 const SCHEMA_1 = `
@@ -92,12 +72,9 @@ create table posts (
 
 /** Opens the file, which it creates with its folder and tables. Throws `missing_dependency` if Node has no SQLite. */
 export async function openDatabase(path: string, synchronous: 'normal' | 'full'): Promise<Database> {
-  const { DatabaseSync } = await loadDriver()
   if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
-  const database = new DatabaseSync(path)
+  const database = await openSqlite(path, { missing })
   try {
-    database.exec(`pragma busy_timeout = ${BUSY_MS}`)
-    await untilFree(() => database.exec('pragma journal_mode = wal'))
     database.exec(`pragma synchronous = ${synchronous}`)
     transaction(database, () => createTables(database, path))
     return database
@@ -107,51 +84,8 @@ export async function openDatabase(path: string, synchronous: 'normal' | 'full')
   }
 }
 
-/** Runs `work` in one transaction that has the write lock from its beginning. Rolls back if it throws. */
-export function transaction<T>(database: Database, work: () => T): T {
-  database.exec('begin immediate')
-  try {
-    const result = work()
-    database.exec('commit')
-    return result
-  } catch (error) {
-    rollBack(database)
-    throw error
-  }
-}
-
-function rollBack(database: Database): void {
-  try {
-    database.exec('rollback')
-  } catch {
-    // It may have been rolled back already, such as by a full disk.
-  }
-}
-
-async function loadDriver(): Promise<Driver> {
-  // Not imported by name: bundlers remove `node:`.
-  const builtin: unknown = process.getBuiltinModule('node:sqlite')
-  if (builtin !== undefined) return builtin as Driver
-  try {
-    return (await importInstalled('@photostructure/sqlite')) as Driver
-  } catch (cause) {
-    const message =
-      '`sqliteLog` needs SQLite: Node 22.13 or newer, or the package `@photostructure/sqlite` (npm install @photostructure/sqlite).'
-    throw new HarnessError('missing_dependency', message, { cause })
-  }
-}
-
-/** Changing the journal mode does not wait for other processes by itself. */
-async function untilFree(work: () => void): Promise<void> {
-  for (const end = Date.now() + BUSY_MS; ;) {
-    try {
-      work()
-      return
-    } catch (error) {
-      if (!/locked|busy/i.test(String(error)) || Date.now() > end) throw error
-      await new Promise((resolve) => setTimeout(resolve, 5 + Math.random() * 20))
-    }
-  }
+function missing(cause: unknown): HarnessError {
+  return new HarnessError('missing_dependency', `\`sqliteLog\` needs ${SQLITE_NEEDED}`, { cause })
 }
 
 /** Creates the tables, or adds the ones that earlier versions did not have. */

@@ -4,8 +4,8 @@ import { hasEnded } from '../run/log/owner.js'
 import type { Reference, Removal } from '../run/log/pruning.js'
 import { PAGE_ROWS } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
-import { transaction } from './sqlite-database.js'
-import type { Database, Statement, Value } from './sqlite-database.js'
+import { rewriteFiles, transaction } from '../util/platform/sqlite.js'
+import type { Database, Statement, Value } from '../util/platform/sqlite.js'
 
 /** The tables of each kind of log, and the column that orders its list. */
 const NAMES = {
@@ -131,6 +131,11 @@ export class SqliteTables implements SqlTables {
     this.#dropReferences.run(kind, id)
     this.#dropPosts.run(kind, id)
     return true
+  }
+
+  /** Writes the files anew. False if another process is reading the log, whose pages must stay. */
+  scrub(): boolean {
+    return rewriteFiles(this.#database)
   }
 
   close(): void {

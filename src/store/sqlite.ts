@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { HarnessError } from '../contracts/errors.js'
 import { invalidOptions, parse } from '../contracts/parse.js'
 import type { PruneOptions } from '../run/log/listing.js'
 import { checkClaim, ownedByAnother } from '../run/log/log.js'
@@ -93,6 +94,16 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
         return removals.filter((removal) => tables.remove(removal)).length
       }),
     )
+  }
+
+  scrub(): Promise<void> {
+    return this.use('overwrite removed logs', (tables) => {
+      if (tables.scrub()) return
+      throw new HarnessError(
+        'store_failure',
+        'Removed logs are still in the files: another process is reading them. Try again.',
+      )
+    })
   }
 
   protected async openTables(): Promise<SqliteTables> {

@@ -220,6 +220,9 @@ export interface Spawn<out Deps = unknown> {
   <Output = string>(options: SpawnOptions<Output, Deps>): ChildRun<Output>
 }
 
+/** The part of the parent's conversation that a child run begins with. */
+export type ChildHistory = 'none' | 'inherit' | 'fork' | { readonly tokens: number }
+
 /** The options of a child run. An absent option is none, not the parent's, unless it says so; absent budgets are those of the harness. */
 export interface SpawnOptions<Output = string, in Deps = unknown> extends BudgetOptions {
   readonly prompt: string | readonly ContentPart[]
@@ -250,6 +253,12 @@ export interface SpawnOptions<Output = string, in Deps = unknown> extends Budget
    * false.
    */
   readonly fork?: boolean | undefined
+  /**
+   * The part of the parent's conversation that it begins with, up to the reply that made this call. `inherit`: all of it, as the
+   * model sees it, with the options of this child. `fork`: the same as `fork: true`. `{ tokens }`: the entries that share most
+   * words with `prompt` and the latest, within so many tokens by an estimate, quoted before `prompt`. Default `none`.
+   */
+  readonly history?: ChildHistory | undefined
   /**
    * The call does not wait for the run: it begins when the call has succeeded, and its outcome is reported to the model as a
    * message at a later turn. It belongs to the parent run, which does not end before it. As an object: it also waits for its

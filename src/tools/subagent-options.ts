@@ -16,8 +16,8 @@ import {
   partial,
   string,
 } from '../util/shape.js'
-import type { Fields } from '../util/shape.js'
-import type { SpawnOptions, ToolSource, ToolSpec } from './spec.js'
+import type { Fields, Shape } from '../util/shape.js'
+import type { ChildHistory, SpawnOptions, ToolSource, ToolSpec } from './spec.js'
 import { OPTIONAL_BUDGETS } from '../contracts/limits.js'
 import type { BudgetOptions } from '../contracts/limits.js'
 
@@ -50,11 +50,11 @@ export interface SubagentSpec<Output = unknown> extends AgentRun<Output> {
    */
   readonly tools?: NonNullable<SpawnOptions['tools']> | undefined
   /**
-   * The part of the caller's conversation that its runs begin with: none, or the latest and most relevant entries within so
-   * many tokens, as an estimate. They are quoted before the task. Not with `fork`, which has the whole conversation. Default
-   * `none`.
+   * The part of the caller's conversation that its runs begin with. `inherit`: all of it, with the agent's own tools, instructions
+   * and model. `fork`: the same as `fork: true`. `{ tokens }`: the latest and most relevant entries within so many tokens, by an
+   * estimate, quoted before the task. Default `none`.
    */
-  readonly history?: 'none' | { readonly tokens: number } | undefined
+  readonly history?: ChildHistory | undefined
   /** Its runs under one calling run take turns: for agents that write to the same files. Default false. */
   readonly exclusive?: boolean | undefined
   /** A call does not wait for its run; the answer is sent to the calling run as a message. Default false. */
@@ -77,6 +77,11 @@ export interface SubagentOptions {
   readonly maxConcurrent?: number | undefined
 }
 
+export const CHILD_HISTORY: Shape<ChildHistory> = either(
+  oneOf('none', 'inherit', 'fork'),
+  object<{ readonly tokens: number }>({ tokens: integer(100) }),
+)
+
 const RUN_FIELDS: Fields<DefaultSubagent> = {
   instructions: optional(string),
   mcpServers: optional(
@@ -91,7 +96,7 @@ const RUN_FIELDS: Fields<DefaultSubagent> = {
   outputValidator: optional(functionOf()),
   outputRetries: optional(integer(0)),
   toolRetries: optional(integer(0)),
-  history: optional(either(oneOf('none'), object<{ readonly tokens: number }>({ tokens: integer(100) }))),
+  history: optional(CHILD_HISTORY),
   exclusive: optional(boolean),
   background: optional(boolean),
 }
@@ -120,7 +125,18 @@ export function parseSubagentOptions(options: SubagentOptions): SubagentOptions 
   if (parsed.defaultAgent === false && agents.length === 0) {
     throw invalidOptions('Without a default agent `agents` must name some.')
   }
-  return { ...parsed, agents }
+  const { defaultAgent } = parsed
+  return { ...parsed, ...(defaultAgent && { defaultAgent: withFork(defaultAgent, 'the default agent') }), agents }
+}
+
+/** `history: 'fork'` as `fork: true`. Throws `invalid_options` for a fork with another history. */
+export function withFork<Options extends Pick<SpawnOptions, 'fork' | 'history'>>(
+  options: Options,
+  label: string,
+): Options {
+  if (options.history === 'fork') return { ...options, fork: true, history: undefined }
+  if (options.fork !== true || options.history === undefined) return options
+  throw invalidOptions(`With \`fork\` ${label} has the whole conversation: omit \`history\`.`)
 }
 
 /** A copy of the agents. Throws `invalid_options`, naming the agent and its problem. */
@@ -137,11 +153,9 @@ export function parseSubagents(given: unknown): readonly SubagentSpec[] {
 function parseSubagent(given: unknown): SubagentSpec {
   const known = agentName.read(isObject(given) ? given['name'] : undefined)
   const label = known instanceof Mismatch ? 'a subagent' : `subagent \`${known}\``
-  const agent = parse(AGENT, given, label)
+  const agent = withFork(parse(AGENT, given, label), label)
   const { name, tools, mcpServers, fork = false } = agent
   if (name === 'default') throw invalidOptions('`default` is the name of the agent that a call gets if it names none.')
-  if (fork && agent.history !== undefined)
-    throw invalidOptions(`With \`fork\` ${label} has the whole conversation: omit \`history\`.`)
   if (fork && mcpServers !== undefined) throw invalidOptions(`With \`fork\` ${label} has its caller's servers.`)
   if (fork && tools !== undefined) throw invalidOptions(`With \`fork\` ${label} has its caller's tools.`)
   if (!fork && tools === undefined && mcpServers === undefined) {

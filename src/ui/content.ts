@@ -1,4 +1,5 @@
 import type { ContentPart } from '../index.js'
+import { isObject, parseJson } from '../util/json.js'
 import type { LinkedContent, ProjectionOptions } from './projection.js'
 
 /** The largest image or file that is sent in an item, in bytes. */
@@ -28,4 +29,11 @@ export function shownContent(
   if (size <= maxInlineBytes) return { ...shown, url: `data:${mediaType};base64,${data}` }
   const url = contentUrl?.({ ...place, mediaType, size })
   return url === undefined ? shown : { ...shown, url }
+}
+
+/** The content of an envelope's JSON text. */
+export function contentOfEnvelope(output: string): string {
+  const envelope = parseJson(output)
+  const content = envelope.ok && isObject(envelope.value) ? envelope.value['content'] : undefined
+  return typeof content === 'string' ? content : output
 }

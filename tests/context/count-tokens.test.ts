@@ -76,6 +76,33 @@ describe('counting tokens', () => {
     expect(Math.abs(blind.tokens / actual - 1)).toBeGreaterThan(0.2)
   })
 
+  test.each([
+    ['dense', 'Это предложение написано кириллицей. '.repeat(2000), 'Ещё одно предложение. '.repeat(2000), 0.25],
+    ['short', 'Go.', 'And now?', 0.3],
+  ])(
+    'XC-55 from the length that the provider has reported: a %s conversation',
+    async (_name, first, second, perChar) => {
+      const at = '2026-11-24T00:00:00.000Z'
+      const say = (id: string, said: string): TranscriptEntry => ({
+        ...{ id, at, role: 'user' },
+        content: [{ type: 'text', text: said }],
+      })
+      // The provider adds some tokens of its own.
+      const own = 350
+      const inputTokens = Math.round(own + first.length * perChar)
+      const usage = { inputTokens, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+      const reply: TranscriptEntry = {
+        ...{ id: 'e2', at, role: 'assistant', parts: [{ type: 'text', text: 'Да.' }] },
+        ...{ provider: 'other', model: 'other', finishReason: 'stop', usage },
+      }
+      const model = windowedModel({ window: 1000, reply: () => [] })
+      const { tokens, by } = await countTokens(model, [say('e1', first), reply, say('e3', second)])
+      expect(by).toBe('estimate')
+      const actual = inputTokens + second.length * perChar + 10
+      expect(Math.abs(tokens / actual - 1)).toBeLessThan(0.1)
+    },
+  )
+
   test('XC-31 an aborted count rejects', async () => {
     const fetch: typeof globalThis.fetch = () => new Promise(() => undefined)
     const model = anthropic('claude-sonnet-5', { apiKey: 'k', fetch })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { memoryLog } from 'thinharness'
+import { defineExtension, memoryLog } from 'thinharness'
 import type { Model } from 'thinharness'
 import { observe } from 'thinharness/context'
 import { eventsOf, harnessOf, ofKind, tool } from '../harness/support.js'
@@ -8,6 +8,11 @@ import { lookingFor, windowedModel } from './windowed-model.js'
 import type { Windowed } from './windowed-model.js'
 
 const limits = { modelRequests: null, toolCalls: null }
+
+/** A model that always writes this. */
+function saying(text: string): Windowed {
+  return windowedModel({ window: 1_000_000, reply: () => [{ type: 'text', text }] })
+}
 
 function observing(): Windowed {
   return windowedModel({
@@ -62,6 +67,44 @@ describe('observations', () => {
     expect(result.usage.inputTokens).toBe(own + used)
   })
 
+  test('XC-53 an observation that is stored while the run ends counts too', async () => {
+    const moments = async (count: number): Promise<void> => {
+      for (let moment = 0; moment < count; moment++) await new Promise((resolve) => setImmediate(resolve))
+    }
+    let late = 0
+    for (let wait = 0; wait < 40; wait++) {
+      const log = memoryLog()
+      const append = log.append.bind(log)
+      log.append = async (...event) => {
+        await moments(2)
+        await append(...event)
+      }
+      const writer = observing()
+      const waiting: Model = {
+        ...{ provider: writer.provider, id: writer.id, capabilities: {} },
+        openSession: () => {
+          const session = writer.openSession()
+          return {
+            turn: async (...asked) => {
+              await moments(wait)
+              return session.turn(...asked)
+            },
+          }
+        },
+      }
+      const { harness } = harnessWith(waiting, 9, { log })
+      const result = await harness.run('Count the stars.', { runId: 'run_1' })
+      const events = await eventsOfRun(log, 'run_1')
+      const prepared = ofKind(events, 'view_prepared')
+      const used = prepared.reduce((sum, { usage }) => sum + (usage?.inputTokens ?? 0), 0)
+      const own = ofKind(events, 'model_message').reduce((sum, { entry }) => sum + (entry.usage.inputTokens ?? 0), 0)
+      expect(result.usage.inputTokens, `after ${wait} moments`).toBe(own + used)
+      expect((await harness.replay(events)).usage).toEqual(result.usage)
+      if (events.at(-2)?.kind === 'view_prepared') late += 1
+    }
+    expect(late).toBeGreaterThan(0)
+  })
+
   test.each<[string, Model]>([
     [
       'is down',
@@ -77,15 +120,57 @@ describe('observations', () => {
         openSession: () => ({ turn: () => new Promise(() => undefined) }),
       },
     ],
-    [
-      'repeats itself',
-      windowedModel({ window: 1_000_000, reply: () => [{ type: 'text', text: 'again\n'.repeat(50) }] }),
-    ],
+    ['repeats a line', saying('again\n'.repeat(50))],
+    ['repeats a word', saying('again '.repeat(400))],
+    ['writes nothing', saying('')],
+    ['writes ten times too much', saying(Array.from({ length: 8000 }, (_none, word) => `word${word}`).join(' '))],
   ])('XC-34 SB-138 the run continues with cleared results if the model %s', async (_name, model) => {
-    const { asked, result, changes } = await run(model, 40)
+    const before = performance.now()
+    const { asked, result, changes, prepared } = await run(model, 40)
     expect(result.text).toBe('Done.')
     expect(asked.sums.refused).toBe(0)
     expect(changes[0]?.changes[0]?.shown).toContain('This result was removed')
+    expect(performance.now() - before).toBeLessThan(20_000)
+    // Each part is tried twice, and a part that failed is tried again when it has doubled.
+    if ('sums' in model) {
+      const { requests, input } = (model as Windowed).sums
+      expect(requests).toBeLessThanOrEqual(2 * (prepared.length + changes.length))
+      expect(input).toBeLessThan(asked.sums.input / 4)
+    }
+  })
+
+  test('XC-52 a request waits for observations no longer than `timeoutMs`, however many are missing', async () => {
+    const waits: number[] = []
+    const silent: Model = {
+      ...{ provider: 'scripted', id: 'slow', capabilities: {} },
+      openSession: () => ({ turn: () => new Promise(() => undefined) }),
+    }
+    const timeoutMs = 1000
+    const policy = observe({ model: silent, timeoutMs, maxTokens: 500 })
+    const watched = defineExtension({
+      ...policy,
+      forRun: (extension) => {
+        const members = policy.forRun?.(extension) ?? {}
+        return {
+          ...members,
+          view: async (context) => {
+            const before = performance.now()
+            const proposal = await members.view?.(context)
+            waits.push(performance.now() - before)
+            return proposal ?? null
+          },
+        }
+      },
+    })
+    const asked = windowedModel({ window: 20_000, reply: lookingFor(30) })
+    const look = tool('look', async () => {
+      await new Promise((resolve) => setImmediate(resolve))
+      return 'star '.repeat(300)
+    })
+    await harnessOf({ model: asked, tools: [look], use: [watched], limits }).run('Go.')
+    const longest = Math.max(...waits)
+    expect(longest).toBeGreaterThan(timeoutMs / 2)
+    expect(longest).toBeLessThan(timeoutMs * 1.6)
   })
 
   test('XC-35 it can be replayed, and a run that was killed continues with its parts', async () => {

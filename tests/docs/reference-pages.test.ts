@@ -52,6 +52,6 @@ test.each<[string, readonly (readonly [string, string])[]]>([
 ])('docs/options.md has a row for each option: %s', (heading, interfaces) => {
   const members = interfaces.flatMap(([file, name]) => membersOf(file, name))
   expect(members).not.toEqual([])
-  const inherited = heading === 'Replay' ? ['tools', 'instructions', 'use'] : []
+  const inherited = heading === 'Replay' ? ['tools', 'mcpServers', 'instructions', 'root', 'use'] : []
   expect([...rowsOf('docs/options.md', heading)].sort()).toEqual([...members, ...inherited].sort())
 })

@@ -1,6 +1,9 @@
 import { readdirSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { createServer } from 'node:http'
+import { ScriptedModel } from 'thinharness/testing'
+import { openAiOf } from '../ui/responses/client.js'
+import { served } from '../ui/support/served.js'
 import { inTemporaryFolder } from '../support/folder.js'
 
 inTemporaryFolder()
@@ -59,6 +62,20 @@ test('node.ts: one server has all handlers', async () => {
   expect(statuses).toEqual([204, 200, 404, 200])
 })
 
+test('responses.ts: the package `openai` asks an agent, and approves its calls', async () => {
+  const { ask } = await import('../../docs/snippets/web/responses.js')
+  const { responses } = served('harness', new ScriptedModel().calls('pay').calls('pay').says('Paid twice.'))
+  expect(await ask('Pay twice.', openAiOf(responses))).toBe('Paid twice.')
+})
+
 test('every snippet of docs/web.md is run', () => {
-  expect(readdirSync(root).sort()).toEqual(['express.ts', 'follow.ts', 'hono.ts', 'next.ts', 'node.ts', 'user.ts'])
+  expect(readdirSync(root).sort()).toEqual([
+    'express.ts',
+    'follow.ts',
+    'hono.ts',
+    'next.ts',
+    'node.ts',
+    'responses.ts',
+    'user.ts',
+  ])
 })

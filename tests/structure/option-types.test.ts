@@ -2,6 +2,7 @@ import { expectTypeOf, test } from 'vitest'
 import type { z } from 'zod'
 import type * as core from 'thinharness'
 import type * as context from 'thinharness/context'
+import type * as memory from 'thinharness/memory'
 import type * as durable from 'thinharness/durable'
 import type * as dbos from 'thinharness/durable/dbos'
 import type * as mcp from 'thinharness/mcp'
@@ -13,6 +14,7 @@ import type * as sqlite from 'thinharness/store/sqlite'
 import type * as testing from 'thinharness/testing'
 import type * as tools from 'thinharness/tools'
 import type * as tracing from 'thinharness/tracing'
+import type * as acp from 'thinharness/acp'
 import type * as ui from 'thinharness/ui'
 import type * as client from 'thinharness/ui/client'
 
@@ -89,6 +91,7 @@ type OptionTypes = [
   session.CreateOptions,
   session.ListThreadsOptions,
   session.SendOptions,
+  session.ChatMeans,
   session.EventsOptions,
   session.InboxOptions,
   session.ExpireOptions,
@@ -101,6 +104,9 @@ type OptionTypes = [
   context.CountOptions,
   context.ObserveOptions,
   context.SummariseOptions,
+  memory.MemoryOptions,
+  acp.AcpOptions,
+  acp.AgentInfo,
   ui.HandlerOptions,
   ui.HubOptions,
   ui.FollowRunOptions,

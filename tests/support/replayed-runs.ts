@@ -65,10 +65,12 @@ async function replay({ launch, events, history: before, end }: RecordedRun): Pr
   if ((options.metadata as { readonly redacted?: boolean } | undefined)?.redacted === true) return
   if (!isWhole || (last?.kind !== 'run_completed' && last?.kind !== 'run_failed')) return
   const json = JSON.parse(JSON.stringify(events)) as DurableEvent[]
-  const { instructions, tools, use } = options
+  const { instructions, tools, mcpServers, root, use } = options
   const replayOptions = {
     ...(instructions !== undefined && { instructions }),
     ...(tools !== undefined && { tools }),
+    ...(mcpServers !== undefined && { mcpServers }),
+    ...(root !== undefined && { root }),
     ...(use !== undefined && { use }),
   }
   const resolve = ({ history, view }: StartHistory): Promise<Conversation> =>

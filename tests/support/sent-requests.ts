@@ -53,7 +53,9 @@ function record({ path, headers, body }: WireRequest): void {
   written.add(text)
   const { currentTestName = '', testPath = '' } = expect.getState()
   const name = `${testPath.replace(/^.*\/tests\//, '')}: ${currentTestName}`
-  const about = JSON.stringify({ name, api, version: headers['anthropic-version'] })
+  // Requests with a beta feature of this library have a schema of their own.
+  const schema = headers['anthropic-beta'] === undefined ? api : 'anthropic-messages-beta'
+  const about = JSON.stringify({ name, api: schema, version: headers['anthropic-version'] })
   appendFileSync(file, `${about.slice(0, -1)},"body":${text}}\n`)
 }
 

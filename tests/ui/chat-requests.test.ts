@@ -129,14 +129,42 @@ test('UI-36 over a harness a reply is generated again: by a new run before the e
   expect(await collect(log.list({ kind: 'run' }))).toHaveLength(5)
 })
 
-test('UI-36 over sessions a reply cannot be generated again: the conversation is forked', async () => {
-  const sessions = new Sessions({ log: memoryLog(), harness: harnessOf({ model: new ScriptedModel().says('One.') }) })
+test('UI-36 over sessions a reply is generated again in its conversation: the page, and one that opens it, end alike', async () => {
+  const model = new ScriptedModel().says('One.').says('Two.').says('Three.').says('Two again.').says('Four.')
+  const sessions = new Sessions({ log: memoryLog(), harness: harnessOf({ model }) })
   onTestFinished(() => sessions.close())
-  const { aiSdk } = createHandlers({ sessions })
-  await (await aiSdk(postOf([said('m1', 'One?')]))).text()
-  const refused = await aiSdk(postOf([said('m1', 'One?')], { trigger: 'regenerate-message', messageId: 'x' }))
-  expect([refused.status, await refused.json()]).toMatchObject([409, { code: 'not_supported' }])
+  const { aiSdk, requests } = createHandlers({ sessions })
+  const chat = plainChat(7, { fetch: fetchOf(7, aiSdk) })
+  for (const text of ['1', '2', '3']) await chat.sendMessage({ text })
+  await chat.regenerate({ messageId: chat.messages[3]?.id ?? '' })
+  expect(chat.error).toBeUndefined()
+  await chat.sendMessage({ text: '4' })
+  const texts = chat.messages.flatMap(({ parts }) => parts.flatMap((part) => ('text' in part ? [part.text] : [])))
+  expect(texts).toEqual(['1', 'One.', '2', 'Two again.', '4', 'Four.'])
+  const stored = await (await requests(new Request(`${BASE}/threads/c1/messages?format=ui`))).json()
+  expect((stored as typeof chat.messages).map(({ id }) => id)).toEqual(chat.messages.map(({ id }) => id))
+  expect(model.requests.at(-1)?.transcriptLength).toBe(5)
 })
+
+test.each(['a message', 'a reply'])(
+  'UI-36 a page without its messages names %s that is generated again',
+  async (what) => {
+    const model = (): ScriptedModel => new ScriptedModel().says('One.').says('One again.')
+    const sessions = new Sessions({ log: memoryLog(), harness: harnessOf({ model: model() }) })
+    onTestFinished(() => sessions.close())
+    const { aiSdk } = createHandlers({ sessions })
+    for (const handler of [aiSdk, served(model()).aiSdk]) {
+      const [start] = await chunksOf(await handler(postOf([said('m1', 'One?')])))
+      const messageId = what === 'a message' ? 'm1' : (start as { readonly messageId: string }).messageId
+      const again = await chunksOf(await handler(postOf([], { trigger: 'regenerate-message', messageId })))
+      expect(again).toContainEqual(expect.objectContaining({ type: 'text-delta', delta: 'One again.' }))
+      const unknown = await handler(postOf([], { trigger: 'regenerate-message', messageId: 'x' }))
+      expect([unknown.status, (await handler(postOf([], { trigger: 'regenerate-message' }))).status]).toEqual([
+        404, 400,
+      ])
+    }
+  },
+)
 
 test('RQ-01 handlers are made of sessions, or of a harness and its log', () => {
   const log = memoryLog()

@@ -9,6 +9,7 @@ import { toAgUiMessages } from '#ui/ag-ui/messages.js'
 import { agUiProjection } from '#ui/ag-ui/ag-ui-projection.js'
 import { uiMessageProjection } from '#ui/ai-sdk/ui-projection.js'
 import { nativeProjection } from '#ui/native/native-projection.js'
+import { responsesProjection } from '#ui/responses/responses-projection.js'
 import type { Projection } from '#ui/projection.js'
 import { harnessOf, told, tool } from '../harness/support.js'
 import { collect, eventsOfRun } from '../support/collect.js'
@@ -21,6 +22,7 @@ const PROTOCOLS = {
   'AI SDK 5': (diagnostics: boolean): Projection<unknown> => uiMessageProjection({ diagnostics, dialect: 5 }),
   'AI SDK 6': (diagnostics: boolean): Projection<unknown> => uiMessageProjection({ diagnostics, dialect: 6 }),
   'AI SDK 7': (diagnostics: boolean): Projection<unknown> => uiMessageProjection({ diagnostics, dialect: 7 }),
+  'Open Responses': (): Projection<unknown> => responsesProjection(),
   'AG-UI': (diagnostics: boolean): Projection<unknown> => agUiProjection({ diagnostics, activities: true }),
 }
 const NAMES = Object.keys(PROTOCOLS) as (keyof typeof PROTOCOLS)[]
@@ -47,6 +49,20 @@ const SAID_BY_OTHERS: Readonly<Record<keyof typeof PROTOCOLS, readonly string[]>
   'AI SDK 5': ['approval_resumed', 'call_prepared'],
   'AI SDK 6': ['approval_resumed', 'call_prepared'],
   'AI SDK 7': ['approval_resumed', 'call_prepared', 'tool_call_started'],
+  // A response has the items of the run itself, and its end what waits; there is no item for other events.
+  'Open Responses': [
+    ...['answer_received', 'approval_requested', 'approval_resumed', 'background_reported', 'call_prepared'],
+    ...[
+      'hook_failed',
+      'limit_warning',
+      'model_retry',
+      'output_delta',
+      'tool_call_started',
+      'tool_progress',
+      'transport_retry',
+      'warning',
+    ],
+  ],
   'AG-UI': ['approval_requested', 'approval_resumed', 'background_reported'],
 }
 
@@ -70,7 +86,7 @@ test.each(NAMES)('XL-06 XL-16 every kind of event has items, or only diagnoses: 
   expect(never.filter((kind) => !['run_completed', 'run_failed', 'run_started'].includes(kind))).toEqual([])
 })
 
-test.each(NAMES.filter((name) => name !== 'AI SDK 5' && name !== 'AI SDK 6'))(
+test.each(NAMES.filter((name) => !['AI SDK 5', 'AI SDK 6', 'Open Responses'].includes(name)))(
   'XL-08 deltas that the reply does not begin with are withdrawn, and it is told whole: %s',
   async (name) => {
     const log = memoryLog()

@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import type { Client, RequestOptions as SdkRequestOptions, Transport } from '@modelcontextprotocol/client'
+import { ownVersion } from '../../util/platform/own-package.js'
 import type { ConnectionSetup, RequestOptions } from '../client/connection.js'
 
 /** Name and version that servers and clients are given. */
@@ -59,14 +59,4 @@ export async function connect(
 
 function stderrOf(transport: Transport): NodeJS.ReadableStream | null {
   return 'stderr' in transport ? (transport.stderr as NodeJS.ReadableStream | null) : null
-}
-
-function ownVersion(): string {
-  try {
-    const { version } = createRequire(import.meta.url)('thinharness/package.json') as { readonly version: string }
-    return version
-  } catch {
-    // Bundled into another program: the package is not available.
-    return '0.0.0'
-  }
 }

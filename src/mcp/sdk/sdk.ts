@@ -1,9 +1,10 @@
 import type * as http from '@modelcontextprotocol/client'
 import type { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { Client, ElicitResult, OAuthClientProvider, Transport } from '@modelcontextprotocol/client'
-import { HarnessError, messageOf } from '../../contracts/errors.js'
+import { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
+import { isMissing } from '../../util/platform/own-package.js'
 import { LARGEST_MESSAGE, allPages } from '../client/connection.js'
 import type { ConnectionSetup, McpConnection, McpEndpoint, McpSdk, RequestOptions } from '../client/connection.js'
 import { CLIENT_INFO, clientCapabilities, connect, requestOptions } from './connect.js'
@@ -42,14 +43,6 @@ function missingSdk(cause: unknown): HarnessError {
     'MCP servers need `@modelcontextprotocol/client`, which is not installed. Run `npm install @modelcontextprotocol/client`.',
     { cause },
   )
-}
-
-/** True if an import failed because the package is not installed, not because it is broken. */
-export function isMissing(error: unknown): boolean {
-  const code = isObject(error) ? error['code'] : undefined
-  if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') return true
-  // Of Vite and of workerd.
-  return /^Could not resolve "|^No such module "/.test(messageOf(error))
 }
 
 function sdkOf(sdk: Sdk, revisions: Revisions): McpSdk {

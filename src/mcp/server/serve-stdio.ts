@@ -1,7 +1,7 @@
-import { Writable } from 'node:stream'
 import type { McpServerFactory } from '@modelcontextprotocol/server'
 import type * as stdioModule from '@modelcontextprotocol/server/stdio'
 import { HarnessError } from '../../contracts/errors.js'
+import { takeOutput } from '../../util/platform/standard-output.js'
 import type { McpServing } from './serving.js'
 
 /** Makes this process the server, until its client closes standard input. */
@@ -29,22 +29,4 @@ async function stdioSdk(): Promise<typeof stdioModule> {
   } catch (cause) {
     throw new HarnessError('missing_dependency', '`serveMcp` needs `@modelcontextprotocol/server/stdio`.', { cause })
   }
-}
-
-/** Standard output belongs to the protocol: other output, such as that of `console.log`, goes to standard error. */
-function takeOutput(): { readonly protocol: Writable; readonly giveBack: () => void } {
-  const { stdout, stderr } = process
-  const write = stdout.write.bind(stdout)
-  const protocol = new Writable({
-    write: (chunk: Uint8Array, _encoding, done) => void write(chunk, undefined, done),
-  })
-  stdout.write = stderr.write.bind(stderr)
-  // A failed write shows that the client is gone.
-  const ignored = (): void => undefined
-  stdout.on('error', ignored)
-  const giveBack = (): void => {
-    stdout.write = write
-    stdout.off('error', ignored)
-  }
-  return { protocol, giveBack }
 }

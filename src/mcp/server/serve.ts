@@ -15,7 +15,7 @@ import {
   secret,
   string,
 } from '../../util/shape.js'
-import { isMissing } from '../sdk/sdk.js'
+import { isMissing } from '../../util/platform/own-package.js'
 import { offeredServer } from './offered-server.js'
 import { runTool } from './run-tool.js'
 import type { ServedHarness } from './run-tool.js'

@@ -16,6 +16,7 @@ import type { ProviderOptions } from '../http/options.js'
 import type { WireFormat } from '../http/wire.js'
 import { checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
+import { compactor } from './compaction.js'
 import { textBlock } from './content.js'
 import { decodeMessage } from './decode.js'
 import { MessageFold } from './fold.js'
@@ -74,6 +75,7 @@ export function messagesFormat(options: RequestOptions): WireFormat {
       path: '/v1/messages/count_tokens',
       fields: ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'mcp_servers'],
     },
+    compactor,
     fold: (foldOptions) => new MessageFold(foldOptions),
     decode: decodeMessage,
   }

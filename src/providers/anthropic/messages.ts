@@ -14,6 +14,7 @@ import type { JsonObject, JsonValue } from '../../util/json.js'
 import { acceptedCallId, acceptedName, argumentsObject } from '../wire/calls.js'
 import { textWithin, thinkingText } from '../wire/content.js'
 import { stringIn, without } from '../wire/read.js'
+import { compactionBlock } from './compaction.js'
 import { resultBlocks, textBlock, userBlocks } from './content.js'
 import { PROVIDER } from './models.js'
 
@@ -73,7 +74,9 @@ function batchMessage({ results, media }: Batch, notice: readonly JsonObject[]):
   return { role: 'user', content: [...results, ...media, ...notice] }
 }
 
-function userContent({ content, notice }: UserEntry): string | readonly JsonObject[] {
+function userContent({ content, notice, native }: UserEntry): string | readonly JsonObject[] {
+  const compaction = native === undefined ? null : compactionBlock(native)
+  if (compaction !== null) return [compaction, ...userBlocks(content.slice(1))]
   const [only, ...others] = content
   const isPlain = notice !== true && only?.type === 'text' && others.length === 0
   return isPlain ? only.text : userBlocks(content)

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../util/json.js'
 import { connectionError, isConnectionFailure } from './connection-error.js'
 import { errorFromBody, notJson, providerError } from './errors.js'
 import { flatHeaders } from './exchange.js'
+import { withCallers } from './http-transport.js'
 import { RequestGuard } from './request-guard.js'
 import type { Limits } from './request-guard.js'
 import { WHOLE_REPLY } from './wire.js'
@@ -99,7 +100,7 @@ export class ClientTransport implements Transport {
     guard.throwIfFailed()
     const controller = new AbortController()
     guard.onStop(() => controller.abort())
-    const options = { signal: controller.signal, maxRetries: 0, headers: { ...headers, ...this.#headers } } as const
+    const options = { signal: controller.signal, maxRetries: 0, headers: withCallers(headers, this.#headers) } as const
     return guard.wait(
       'firstByteMs',
       () => this.#call(body as JsonObject, options),

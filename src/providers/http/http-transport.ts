@@ -128,7 +128,7 @@ export class HttpTransport implements Transport {
     const { headers: sent } = endpoint
     let latest = this.#latest.get(accepted)
     if (latest?.own !== own || latest.sent !== sent) {
-      latest = { own, sent, all: { ...OWN_HEADERS, ...accepted, ...own, ...sent } }
+      latest = { own, sent, all: { ...OWN_HEADERS, ...accepted, ...withCallers(own, sent) } }
       this.#latest.set(accepted, latest)
     }
     const answer = await this.#exchange.post(
@@ -145,6 +145,16 @@ export class HttpTransport implements Transport {
 }
 
 type Headers = PostRequest['headers']
+
+/** Headers with those of the caller, which win. Lists of beta features are joined: a request needs its own too. */
+export function withCallers(own: Headers, callers: Headers): Headers {
+  const all: Record<string, string> = { ...own, ...callers }
+  for (const name of Object.keys(own)) {
+    const [needed, chosen] = [own[name], callers[name]]
+    if (name.endsWith('-beta') && needed !== undefined && chosen !== undefined) all[name] = `${chosen},${needed}`
+  }
+  return all
+}
 
 /** The parser of events is loaded by the first stream. */
 async function newEventReader(): Promise<EventReader> {

@@ -1,6 +1,6 @@
 import type { ModelDelta, RequestConstants, ToolChoice } from '../../contracts/model.js'
 import type { AssistantPart, FinishReason, NativePart, TokenUsage, TranscriptEntry } from '../../contracts/entry.js'
-import type { JsonObject } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
 
 /**
  * One provider's API as functions without I/O, clock or environment: from a transcript to a request, and from a reply to
@@ -26,10 +26,22 @@ export interface WireFormat {
   carried?(transcript: readonly TranscriptEntry[], constants: RequestConstants): JsonObject
   /** The API's own counter of tokens: the fields of a request that it takes, and the member of its answer. */
   readonly counter?: { readonly path: string; readonly fields: readonly string[] }
+  /** The API's own compaction of conversations. */
+  readonly compactor?: Compactor
   /** A new fold over the chunks of one streamed reply. */
   fold(options: FoldOptions): ReplyFold
   /** A whole reply. Throws `provider_error` if the reply is an error. */
   decode(reply: unknown, options: FoldOptions): DecodedReply
+}
+
+export interface Compactor {
+  readonly path: string
+  /** Of the request for a compaction, and of later ones that have it. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The request for a compaction, made of an ordinary request for a reply to the conversation. */
+  request(whole: JsonObject): JsonObject
+  /** Throws `provider_error` for an answer without a compaction. */
+  decode(reply: unknown): { readonly data: JsonValue; readonly text: string; readonly usage: TokenUsage }
 }
 
 export interface TailOptions {

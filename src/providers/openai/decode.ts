@@ -127,7 +127,7 @@ function isCutCall(part: AssistantPart): boolean {
 }
 
 /** Token counts of a reply's `usage`; missing or invalid counts are null (PR-19, PR-21). Input includes cached tokens. */
-function usageOf(usage: unknown): TokenUsage {
+export function usageOf(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
   const input = usage['input_tokens_details'] ?? usage['prompt_tokens_details']
   const output = usage['output_tokens_details'] ?? usage['completion_tokens_details']

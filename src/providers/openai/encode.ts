@@ -1,5 +1,12 @@
 import { resultForModel } from '../../contracts/entry.js'
-import type { AssistantEntry, AssistantPart, ToolCallPart, ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
+import type {
+  AssistantEntry,
+  AssistantPart,
+  ToolCallPart,
+  ToolEntry,
+  TranscriptEntry,
+  UserEntry,
+} from '../../contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type * as Wire from 'openai/resources/responses/responses'
@@ -7,6 +14,7 @@ import { acceptedCallId, acceptedName, customInput } from '../wire/calls.js'
 import { thinkingText } from '../wire/content.js'
 import { wellFormedEscapes } from '../wire/well-formed.js'
 import { objectsIn, without } from '../wire/read.js'
+import { compactedItems } from './compaction.js'
 import { toolOutput, userContent } from './content.js'
 import type { Inputs } from './content.js'
 import { nativeDataOf } from './native.js'
@@ -28,13 +36,21 @@ export function encodeEntries(entries: readonly TranscriptEntry[], options: Enco
   return entries.flatMap((entry) => {
     switch (entry.role) {
       case 'user':
-        return [message('user', userContent(entry.content, options.inputs))]
+        return encodeMessage(entry, options.inputs)
       case 'assistant':
         return encodeReply(entry, options, calls)
       case 'tool':
         return [encodeResult(entry, options.inputs, calls.get(entry.callId))]
     }
   })
+}
+
+/** A conversation that this provider has compacted comes as its items, before the rest of the message. */
+function encodeMessage({ content, native }: UserEntry, inputs: Inputs): readonly JsonObject[] {
+  const items = native === undefined ? null : compactedItems(native)
+  if (items === null) return [message('user', userContent(content, inputs))]
+  const rest = content.slice(1)
+  return rest.length === 0 ? items : [...items, message('user', userContent(rest, inputs))]
 }
 
 function encodeReply(

@@ -13,6 +13,7 @@ import type { TailOptions, WireFormat } from '../http/wire.js'
 import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
 import { API_INPUTS } from './content.js'
+import { compactor } from './compaction.js'
 import { decodeReply } from './decode.js'
 import { encodeEntries } from './encode.js'
 import { ResponseFold } from './fold.js'
@@ -41,6 +42,7 @@ export function responsesFormat(id: string, options: FormatOptions = {}): WireFo
       path: '/responses/input_tokens',
       fields: ['model', 'input', 'instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'truncation'],
     },
+    compactor,
     fold: (foldOptions) => new ResponseFold(foldOptions),
     decode: decodeReply,
   }

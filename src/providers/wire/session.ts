@@ -5,7 +5,6 @@ import type {
   ModelCapabilities,
   ModelDelta,
   ModelSession,
-  ModelSettings,
   ModelTurn,
   RequestConstants,
   TurnOptions,
@@ -13,32 +12,17 @@ import type {
 import type { AssistantPart, TranscriptEntry } from '../../contracts/entry.js'
 import { mendHistory } from '../../contracts/mend.js'
 import { firstDifference } from '../../util/first-difference.js'
-import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
-import { errorWithin, providerError } from '../http/errors.js'
 import { withRetries } from '../http/retry.js'
 import type { Attempt } from '../http/retry.js'
 import { WHOLE_REPLY } from '../http/wire.js'
-import type { DecodedReply, FoldOptions, Transport, WireChunk, WireFormat, WireRequest } from '../http/wire.js'
+import type { DecodedReply, FoldOptions, WireChunk, WireFormat, WireRequest } from '../http/wire.js'
+import type * as Asides from './asides.js'
+import type { WireSessionOptions } from './asides.js'
 import { CallIds } from './calls.js'
 import { MessageList } from './message-list.js'
 import { checkEffort } from './options.js'
 import { mayTakeLong, settingsOf } from './settings.js'
-
-/** The options that all sessions of a model share. */
-export interface WireSessionOptions {
-  readonly provider: string
-  readonly model: string
-  readonly format: WireFormat
-  readonly capabilities: ModelCapabilities
-  readonly transport: Transport
-  readonly headers: Readonly<Record<string, string>>
-  readonly maxRetries: number
-  /** The effort of the model, if the settings of a run do not set one. */
-  readonly defaults?: Pick<ModelSettings, 'reasoningEffort'>
-  /** The server stores the conversation: only new entries and the id of the last response are sent. */
-  readonly chain: boolean
-}
 
 /** A model of a wire format and a transport. */
 export class SessionModel implements Model {
@@ -46,6 +30,7 @@ export class SessionModel implements Model {
   readonly id: string
   readonly capabilities: ModelCapabilities
   readonly countTokens: Model['countTokens']
+  readonly compact: Model['compact']
   readonly #options: WireSessionOptions
   readonly #recent: RecentSessions = new Map()
   #isClosed = false
@@ -56,8 +41,15 @@ export class SessionModel implements Model {
     this.capabilities = options.capabilities
     this.#options = options
     // An official client is given one of its methods only.
-    const canCount = options.format.counter !== undefined && options.transport.bodies === 'bytes'
-    this.countTokens = canCount ? (...counted) => countedBy(options, ...counted) : undefined
+    const { path, counter, compactor } = options.format
+    const reaches = (other: string | undefined): boolean =>
+      other !== undefined && (other === path || options.transport.bodies === 'bytes')
+    this.countTokens = reaches(counter?.path)
+      ? (...given) => asides().then((of) => of.countedBy(options, ...given))
+      : undefined
+    this.compact = reaches(compactor?.path)
+      ? (...given) => asides().then((of) => of.compactedBy(options, ...given))
+      : undefined
   }
 
   openSession(): ModelSession {
@@ -72,21 +64,9 @@ export class SessionModel implements Model {
   }
 }
 
-/** The number of the API's own counter. */
-async function countedBy(
-  { format, transport, headers }: WireSessionOptions,
-  ...[view, constants, { signal }]: Parameters<NonNullable<Model['countTokens']>>
-): Promise<number> {
-  const { path = '', fields = [] } = format.counter ?? {}
-  const messages = [...format.opening(constants), ...format.encode(mendHistory(view).entries, constants)]
-  const whole: JsonObject = { ...format.head(constants), [format.conversationField]: messages }
-  const text = JSON.stringify(
-    Object.fromEntries(fields.flatMap((name) => (name in whole ? [[name, whole[name]]] : []))),
-  )
-  const answer = await transport.send({ path, headers, body: [new TextEncoder().encode(text)], signal })
-  const tokens = isObject(answer) ? answer['input_tokens'] : undefined
-  if (typeof tokens === 'number') return tokens
-  throw errorWithin(answer) ?? providerError('The counter of the provider sent no `input_tokens`.', {})
+/** Loaded by the first of these requests, which most runs do not send. */
+function asides(): Promise<typeof Asides> {
+  return import('./asides.js')
 }
 
 /** The beginning of every request of a session, encoded. */
@@ -143,7 +123,12 @@ export class WireSession implements ModelSession {
     this.#encode(transcript, constants, options)
     const entries = transcript.length
     const carried = format.carried?.(transcript, constants) ?? null
-    const ask = this.#ask.bind(this, { entries, carried }, options)
+    const own = this.#options.headers
+    const [first] = transcript
+    // A compaction is in the first entry.
+    const isCompacted = first?.role === 'user' && first.native?.provider === provider
+    const headers = isCompacted ? { ...own, ...format.compactor?.headers } : own
+    const ask = this.#ask.bind(this, { entries, carried, headers }, options)
     const retries = { maxRetries, signal: options.signal, onRetry: options.onRetry }
     const reply = await withRetries(ask, retries).catch((error: unknown) => {
       if (!this.#canChange(error, transcript, { constants, options })) throw error
@@ -153,7 +138,7 @@ export class WireSession implements ModelSession {
     })
     const { parts, finishReason, nativeFinishReason, refusal, usage, native, responseId, responseModel, raw } = reply
     this.#chainEnd = chain && responseId !== null ? { responseId, entries } : null
-    const own = {
+    const answer = {
       role: 'assistant',
       parts: this.#callIds.inParts(parts),
       provider,
@@ -161,7 +146,7 @@ export class WireSession implements ModelSession {
       finishReason,
       usage,
     } as const
-    const entry = native === undefined ? own : { ...own, native }
+    const entry = native === undefined ? answer : { ...answer, native }
     const turn = { entry, nativeFinishReason, responseId, responseModel, raw }
     return refusal === undefined ? turn : { ...turn, refusal }
   }
@@ -310,12 +295,8 @@ export class WireSession implements ModelSession {
     return isOurs && rest.every((entry) => entry.role !== 'assistant') ? rest : null
   }
 
-  async #ask(
-    { entries, carried }: { readonly entries: number; readonly carried: JsonObject | null },
-    options: TurnOptions,
-    attempt: Attempt,
-  ): Promise<DecodedReply> {
-    const { format, transport, headers } = this.#options
+  async #ask({ entries, carried, headers }: Sending, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
+    const { format, transport } = this.#options
     const { toolChoice, maxOutputTokens, signal, onDelta } = options
     const previousResponseId = this.#chainEnd?.responseId ?? null
     const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
@@ -335,6 +316,13 @@ export class WireSession implements ModelSession {
     signal.throwIfAborted()
     return reply
   }
+}
+
+interface Sending {
+  /** Number of entries before the reply. */
+  readonly entries: number
+  readonly carried: JsonObject | null
+  readonly headers: Readonly<Record<string, string>>
 }
 
 interface Asked {

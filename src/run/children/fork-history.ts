@@ -1,15 +1,37 @@
 import { renderEnvelope } from '../../tools/boundary/envelope.js'
 import { entryId, toolCallsOf } from '../../contracts/entry.js'
 import type { TranscriptEntry } from '../../contracts/entry.js'
+import type { SpawnOptions } from '../../tools/spec.js'
+import type { Conversation } from '../machine/history.js'
 import type { RunState } from '../machine/state.js'
+import { withSlice } from './slice.js'
+
+/** The prompt of a child under call `callId`: with a slice of the conversation before that call, if it gets one. */
+export function promptOfChild(
+  prompt: SpawnOptions['prompt'],
+  history: SpawnOptions['history'],
+  { state: { transcript }, callId }: { readonly state: RunState; readonly callId: string },
+): SpawnOptions['prompt'] {
+  if (typeof history !== 'object') return prompt
+  return withSlice(prompt, transcript.slice(0, replyWith(transcript, callId)), history.tokens)
+}
+
+/** The conversation that a child under call `callId` begins with. */
+export function historyOfChild(
+  { fork = false, history = 'none' }: Pick<SpawnOptions, 'fork' | 'history'>,
+  state: RunState,
+  { callId, at }: { readonly callId: string; readonly at: string },
+): Conversation {
+  if (!fork && history !== 'inherit') return { entries: [] }
+  return { entries: forkHistory(state, callId, at), ...(state.view && { view: state.view }) }
+}
 
 /**
- * The conversation that a fork under call `callId` begins with: the run's own up to the reply that made the call, with an
- * answer to each call of that reply. The outcomes of the other calls are left out, since they depend on the order of execution: the same
- * call always gives the same conversation.
+ * The run's own conversation up to the reply that made the call, with an answer to each call of that reply. The outcomes of the
+ * other calls are left out, since they depend on the order of execution: the same call always gives the same conversation.
  */
-export function forkHistory({ transcript }: RunState, callId: string, at: string): readonly TranscriptEntry[] {
-  const reply = transcript.findLastIndex((entry) => callsIn(entry).some((call) => call.callId === callId))
+function forkHistory({ transcript }: RunState, callId: string, at: string): readonly TranscriptEntry[] {
+  const reply = replyWith(transcript, callId)
   const before = transcript.slice(0, reply + 1)
   const answers = before
     .slice(-1)
@@ -27,6 +49,10 @@ export function forkHistory({ transcript }: RunState, callId: string, at: string
       }
     })
   return [...before, ...answers]
+}
+
+function replyWith(transcript: readonly TranscriptEntry[], callId: string): number {
+  return transcript.findLastIndex((entry) => callsIn(entry).some((call) => call.callId === callId))
 }
 
 function callsIn(entry: TranscriptEntry): ReturnType<typeof toolCallsOf> {

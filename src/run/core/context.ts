@@ -267,8 +267,15 @@ export class RunContext {
     return this.#hadEnded
   }
 
+  /** Resolves when the state contains every event that was emitted so far. */
+  async #settled(): Promise<void> {
+    if (this.recording !== null) return
+    while (this.#refusal === null && this.hasBegun && this.state.seq < this.#lastSeq) await this.#lastAppend
+  }
+
   /** Emits the end of a run that failed, even if the log cannot store it: a stream always has an end. */
   async emitFailure(error: HarnessError, stopReason: StopReason): Promise<void> {
+    await this.#settled()
     const { code, name: errorType, message, status, retryable } = error
     const asked = { ...(status !== undefined && { status }), ...(retryable && { retryable: true as const }) }
     const payload = { stopReason, code, errorType, message, ...asked, usage: this.#state?.usage ?? NO_USAGE }
@@ -280,11 +287,17 @@ export class RunContext {
     }
   }
 
-  /** Emits the end or the pause of a run, with its result for those who read the stream. */
-  async emitResult(result: HarnessResult<unknown>): Promise<void> {
+  /**
+   * Emits the end or the pause of a run, with its result for those who read the stream. `renewed`: the result after events
+   * that were still being stored.
+   */
+  async emitResult<Result extends HarnessResult<unknown>>(seen: Result, renewed: () => Result): Promise<Result> {
+    if (this.state.seq < this.#lastSeq) await this.#settled()
+    const result = this.state.usage === seen.usage ? seen : renewed()
     this.#result = result
     const { stopReason, usage, pending } = result
     await this.emit('run_completed', { stopReason, usage, pending: pending.map(({ callId }) => callId) })
+    return result
   }
 
   /** Emits the end of a run that had ended before: it is in the log already. */

@@ -26,6 +26,7 @@ export interface Extension<in Deps = unknown> {
   /** Child runs have it too. */
   readonly policy?: Policy<Deps> | undefined
   readonly notices?: NoticeSource<Deps> | undefined
+  /** Child runs have it too. */
   readonly view?: ViewPolicy<Deps> | undefined
   /**
    * Removes secrets from an event for readers of a stream and for traces; the log and the model get the event itself. Must

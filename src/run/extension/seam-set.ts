@@ -41,11 +41,11 @@ export class SeamSet {
     return use === undefined || use.length === 0 ? this : new SeamSet([...checkedExtensions(use), ...this.#layers])
   }
 
-  /** For the runs that calls start: policies, redaction, wraps and tracing hold there too; hooks say so themselves. */
+  /** For the runs that calls start: policies, redaction, wraps, views and tracing hold there too; hooks say so themselves. */
   get inherited(): SeamSet {
     this.#inherited ??= new SeamSet(
       this.#layers.map((layer) =>
-        'name' in layer ? reduced(layer, ({ tools: _t, notices: _n, view: _v, ...inherited }) => inherited) : layer,
+        'name' in layer ? reduced(layer, ({ tools: _t, notices: _n, ...inherited }) => inherited) : layer,
       ),
     )
     return this.#inherited

@@ -1,4 +1,5 @@
-import type { ContentPart, TokenUsage, TranscriptEntry } from '../../contracts/entry.js'
+import type { ContentPart, NativePart, TokenUsage, TranscriptEntry } from '../../contracts/entry.js'
+import type { Compaction } from '../../contracts/model.js'
 import type { Budget } from '../../money/budget.js'
 import type { ExtensionContext } from './context.js'
 
@@ -13,6 +14,11 @@ export interface ProposedChange {
    * reply together with the results of its calls, and shown as one message; an empty string leaves the range out.
    */
   readonly shown: string | readonly ContentPart[]
+  /**
+   * The provider's own form of the first part of `shown`: models of this provider get it in place of that part, other models get
+   * the part. Only for a range that begins with the first entry.
+   */
+  readonly native?: NativePart | undefined
 }
 
 /** The changes that a view policy proposes. An empty list records that it tried without effect. */
@@ -49,6 +55,8 @@ export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> 
   readonly lastInputTokens: number | null
   /** Tokens that the model takes, input and output together; null if unknown. */
   readonly window: number | null
+  /** True if the model is offered a tool of this name. */
+  readonly hasTool: (name: string) => boolean
   /** Id of the entry with the prompt of this run. */
   readonly promptId: string
   /**
@@ -61,6 +69,12 @@ export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> 
    * limits of this run. Null if nothing limits its cost.
    */
   readonly budget: Budget | null
+  /**
+   * Has the provider of the model write entries of the view, from the first one on to the end of a step, in a shorter form of its
+   * own. The cost is reserved within the limits of this run; usage and cost belong into the proposal. Rejects if the provider
+   * cannot. Null if its API has no such form.
+   */
+  readonly compact: ((entries: readonly TranscriptEntry[], signal: AbortSignal) => Promise<PaidCompaction>) | null
   /** The texts that this policy has prepared and not shown yet, also in earlier runs of the conversation. */
   readonly prepared: readonly { readonly from: string; readonly to: string; readonly shown: string }[]
   /**
@@ -68,6 +82,11 @@ export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> 
    * and rejects if the run has ended.
    */
   readonly prepare: (preparation: Preparation) => Promise<void>
+}
+
+export interface PaidCompaction extends Compaction {
+  /** In US dollars; null if it is unknown. */
+  readonly costUsd: number | null
 }
 
 /**

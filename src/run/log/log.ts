@@ -106,6 +106,8 @@ export interface LogStore {
   referrers?(ref: LogRef): Promise<readonly LogRef[]>
   /** Removes logs that no other log refers to, with their inboxes. Resolves to their number. */
   prune(options: PruneOptions): Promise<number>
+  /** Overwrites what removed logs have left in the files of the store. Absent: they leave nothing there, or it is not known how. */
+  scrub?(): Promise<void>
   /** The events of a run with the conversations that it refers to in them: a log that stands alone. */
   export(runId: string): AsyncIterable<DurableEvent>
   /** True if the logs outlive the process. */

@@ -12,6 +12,9 @@ export function runRef(id: string): LogRef<'run'> {
   return { kind: 'run', id }
 }
 
+/** Threads whose id begins with this hold the memory of an owner, not a conversation. */
+export const MEMORY_THREADS = 'memory:'
+
 /** A log's name in a message: run `run_1`. */
 export function nameOf({ kind, id }: LogRef): string {
   return `${kind} \`${id}\``

@@ -1,5 +1,6 @@
 import { messageOf } from '../../contracts/errors.js'
 import { budgetOf } from '../../money/budget.js'
+import { knownWindow } from '../../money/prices.js'
 import { isObject } from '../../util/json.js'
 import type { RunContext } from '../core/context.js'
 import { extensionContext } from '../core/extension-context.js'
@@ -7,6 +8,7 @@ import type { Frozen } from '../core/frozen.js'
 import type { ViewContext, ViewPolicy, ViewProposal } from '../extension/view.js'
 import type { DurablePayloads } from '../machine/events.js'
 import { requireRange, viewOf, wholeChanges } from '../machine/view.js'
+import { compactionOf } from './compaction.js'
 import { untilAborted } from './until-aborted.js'
 
 /**
@@ -36,9 +38,13 @@ async function changeBy(
     const proposal = await untilAborted(context, async () => ask())
     if (proposal === null || proposal === undefined) return null
     checkProposal(proposal)
-    const { changes, tokensBefore = null, tokensAfter = null, usage = null, costUsd } = proposal
+    const { tokensBefore = null, tokensAfter = null, usage = null, costUsd } = proposal
+    const changes = wholeChanges(context.state, proposal.changes)
+    const first = context.state.transcript[0]?.id
+    if (changes.some(({ from, native }) => native !== undefined && from !== first))
+      throw new RangeError('Expected a range with `native` to begin with the first entry.')
     return {
-      changes: wholeChanges(context.state, changes),
+      changes,
       policy,
       tokensBefore,
       tokensAfter,
@@ -59,10 +65,11 @@ function inMicro(costUsd: number | undefined): number | null {
 
 function viewContext(
   context: RunContext,
-  { model, spending }: Frozen,
+  frozen: Frozen,
   { refusals, policy }: { readonly refusals: number; readonly policy: string },
 ): ViewContext {
   const { state } = context
+  const { model, spending, tools } = frozen
   const { entries: view, generation } = viewOf(state)
   // The reply to the view as it is now, if there is one.
   const index = state.transcript.findLastIndex(({ role }) => role === 'assistant')
@@ -72,10 +79,12 @@ function viewContext(
     view,
     generation,
     lastInputTokens: last?.role === 'assistant' ? last.usage.inputTokens : null,
-    window: model.capabilities.contextTokens ?? null,
+    window: model.capabilities.contextTokens ?? knownWindow(model),
+    hasTool: (name) => tools.has(name),
     promptId: state.transcript[state.firstEntry]?.id ?? '',
     refusals,
     budget: spending === null ? null : budgetOf(spending.purse),
+    compact: compactionOf(frozen),
     get prepared() {
       return (state.view?.prepared ?? []).filter((text) => text.policy === policy)
     },
@@ -92,9 +101,14 @@ function checkProposal(proposal: ViewProposal): void {
     isObject(change) &&
     typeof change['from'] === 'string' &&
     typeof change['to'] === 'string' &&
-    isShown(change['shown'])
+    isShown(change['shown']) &&
+    isNative(change['native'])
   if (Array.isArray(changes) && changes.every(isChange)) return
   throw new TypeError('Expected a view policy to return null or `{ changes: [{ from, to, shown }] }`.')
+}
+
+function isNative(native: unknown): boolean {
+  return native === undefined || (isObject(native) && typeof native['provider'] === 'string' && 'data' in native)
 }
 
 function isShown(shown: unknown): boolean {

@@ -47,10 +47,8 @@ export class RunEnd {
     await context.fromLog(context.children.load(context.state))
     const seen = found()
     await this.#askEnd({ result: seen, error: null, stopReason: seen.stopReason })
-    // A hook that failed counts in the run's usage.
-    const result = context.state.usage === seen.usage ? seen : found()
-    await context.emitResult(result)
-    return result
+    // A hook that failed counts in the run's usage, and so does a text that was prepared until now.
+    return context.emitResult(seen, found)
   }
 
   /**

@@ -1,5 +1,5 @@
 import { sourcesOf } from '../../contracts/entry.js'
-import type { ContentPart, ContentSource, TranscriptEntry } from '../../contracts/entry.js'
+import type { ContentPart, ContentSource, NativePart, TranscriptEntry } from '../../contracts/entry.js'
 
 /** A range of entries that the model gets in another form. The entries themselves stay in the transcript. */
 export interface ViewChange {
@@ -7,6 +7,8 @@ export interface ViewChange {
   readonly from: string
   readonly to: string
   readonly shown: string | readonly ContentPart[]
+  /** A provider's own form of the first part of `shown`, which this provider gets in its place. */
+  readonly native?: NativePart
   /** Sources of all entries of the range. */
   readonly sources: readonly ContentSource[]
 }
@@ -81,12 +83,13 @@ function changed(transcript: readonly TranscriptEntry[], { generation, changes }
 
 /** A single entry keeps its place among the others; a longer range becomes a message of the harness. */
 function entryOf(transcript: readonly TranscriptEntry[], { first, last }: Range, change: ViewChange): TranscriptEntry {
-  const { from, to, shown } = change
+  const { from, to, shown, native } = change
+  const own = native && { native }
   const [begin, end] = [transcript[first], transcript[last]]
   const content = typeof shown === 'string' ? [{ type: 'text' as const, text: shown }] : shown
   if (first === last && begin?.role === 'tool') return { ...begin, content: shown }
-  if (first === last && begin?.role === 'user') return { ...begin, content }
-  return { id: from === to ? from : `${from}-${to}`, at: end?.at ?? '', role: 'user', content, notice: true }
+  if (first === last && begin?.role === 'user') return { ...begin, content, ...own }
+  return { id: from === to ? from : `${from}-${to}`, at: end?.at ?? '', role: 'user', content, notice: true, ...own }
 }
 
 /** The view with a text for later. */
@@ -131,23 +134,24 @@ export function hides(transcript: readonly TranscriptEntry[], changes: readonly 
  */
 export function wholeChanges(
   { transcript, view = NO_VIEW }: Viewed,
-  proposed: readonly Omit<ViewChange, 'sources'>[],
+  proposed: readonly (Omit<ViewChange, 'sources' | 'native'> & { readonly native?: NativePart | undefined })[],
 ): readonly ViewChange[] {
   const earlier = view.changes.map((change) => rangeOf(transcript, change))
   const ranges = proposed
-    .map(({ from, to, shown }) => {
+    .map(({ from, to, shown, native }) => {
       if (shown.length === 0)
         throw new RangeError(`Expected \`shown\` of the range \`${from}\` to \`${to}\` not to be empty.`)
-      return { shown, given: rangeOf(transcript, { from, to }) }
+      return { shown, native, given: rangeOf(transcript, { from, to }) }
     })
     .filter(({ given }) => !earlier.some((old) => contains(old, given) && !contains(given, old)))
-    .map(({ shown, given }) => ({ shown, ...widened(transcript, given, earlier) }))
+    .map(({ shown, native, given }) => ({ shown, native, ...widened(transcript, given, earlier) }))
     .sort((one, other) => one.first - other.first)
-  return ranges.map(({ shown, first, last }, index) => {
+  return ranges.map(({ shown, native, first, last }, index) => {
     const before = ranges[index - 1]
     const [from, to] = [transcript[first]?.id ?? '', transcript[last]?.id ?? '']
     if (before !== undefined && before.last >= first) throw new RangeError(`Two ranges overlap at entry \`${from}\`.`)
-    return { from, to, shown, sources: sourcesOf(transcript.slice(first, last + 1)) }
+    const sources = sourcesOf(transcript.slice(first, last + 1))
+    return { from, to, shown, ...(native && { native }), sources }
   })
 }
 

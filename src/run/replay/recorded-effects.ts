@@ -5,6 +5,7 @@ import type { Effects, Reply, Until } from '../core/effects.js'
 import { REPORTED } from '../machine/events.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { Frozen } from '../core/frozen.js'
+import type { BatchCall } from '../machine/batch-call.js'
 import { RecordingCut, recordedFailure } from '../core/recording.js'
 import type { Recording } from '../core/recording.js'
 import { isAskedByOther, otherRunIds } from '../machine/other-runs.js'
@@ -20,6 +21,12 @@ const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
   'extension_recorded',
   'view_prepared',
 ])
+
+function isOfBatch(event: DurableEvent | undefined): event is DurableEvent {
+  return event !== undefined && OF_BATCHES.has(event.kind)
+}
+
+const STARTS: ReadonlySet<DurableEvent['kind']> = new Set(['call_prepared', 'tool_call_started'])
 
 /** Effects from a recording: no model is asked, and no tool is run. */
 export class RecordedEffects implements Effects {
@@ -67,8 +74,12 @@ export class RecordedEffects implements Effects {
     this.#replayBatch()
   }
 
-  async settleUnknown(): Promise<void> {
-    this.#replayBatch()
+  async settleUnknown(calls: readonly BatchCall[]): Promise<void> {
+    const ids = new Set(calls.map(({ callId }) => callId))
+    // Afterwards, some of them are started again.
+    this.#replayBatch(
+      (event) => STARTS.has(event.kind) || ('callId' in event && event.callId !== null && !ids.has(event.callId)),
+    )
   }
 
   /** The outcome is in the recording. */
@@ -94,10 +105,12 @@ export class RecordedEffects implements Effects {
     return Promise.resolve()
   }
 
-  #replayBatch(): void {
+  /** Replays the events of a batch, up to one that belongs to other calls. */
+  #replayBatch(isOther: (event: DurableEvent) => boolean = () => false): void {
     let count = 0
-    for (; this.#recording.next !== undefined && OF_BATCHES.has(this.#recording.next.kind); count++) {
+    for (let next = this.#recording.next; isOfBatch(next) && !isOther(next); next = this.#recording.next) {
       this.#context.replay(this.#recording.take())
+      count += 1
     }
     if (count === 0) this.#expected('tool_call_started')
   }

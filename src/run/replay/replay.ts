@@ -148,7 +148,8 @@ function openingOf(
   const found: LoadedRun =
     before === null
       ? { ...readState(started.state, `The log of run \`${started.runId}\``, null), last: null, isLogged: false }
-      : { state: before.state, responses: [], last: recording.last, isLogged: true }
+      : // It has begun, whatever it was to continue with.
+        { state: before.state, responses: [], last: started, isLogged: true }
   return {
     kind: 'go_on',
     begun,

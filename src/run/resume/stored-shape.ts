@@ -33,7 +33,7 @@ import { rulesShape } from '../machine/rules-shape.js'
 import type { CallNote, EndedError, SettledCall } from '../machine/settled.js'
 import type { Answered, Batch, Ended, Exceeded, Phase, Position, RunParent, RunState } from '../machine/state.js'
 import type { PreparedText, View, ViewChange } from '../machine/view.js'
-import { content, count, json, parts, source, transcriptShape } from './transcript-shape.js'
+import { content, count, json, native, parts, source, transcriptShape } from './transcript-shape.js'
 import { flowsShape } from '../../contracts/flows.js'
 import type { ContentFlow } from '../../contracts/flows.js'
 
@@ -249,7 +249,7 @@ const usage = object<RunUsage>({
 const view = object<View>({
   generation: count,
   changedAt: count,
-  changes: list(object<ViewChange>({ from: string, to: string, shown: content, sources: list(source) })),
+  changes: list(object<ViewChange>({ from: string, to: string, shown: content, native, sources: list(source) })),
   prepared: optional(list(object<PreparedText>({ policy: string, from: string, to: string, shown: string }))),
 })
 

@@ -29,7 +29,7 @@ export const json = anything<JsonValue>()
 export const count = integer(0)
 export const maybeCount = nullable(count)
 
-const native = optional(object<NativePart>({ provider: string, data: json }))
+export const native = optional(object<NativePart>({ provider: string, data: json }))
 
 type Media<Type> = Extract<ContentPart, { readonly type: Type; readonly data: string }>
 
@@ -87,6 +87,7 @@ const entry = union<TranscriptEntry, 'role'>('role', {
     messageId: optional(string),
     callId: optional(string),
     source: optional(source),
+    native,
   }),
   assistant: object<AssistantEntry>({
     id: string,

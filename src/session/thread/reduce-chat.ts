@@ -104,7 +104,11 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
   const { held } = thread
   if (event.kind === 'run_begun') {
     const run = newRun(event, thread.run?.items.flatMap(({ content }) => content) ?? [])
-    return { thread, phase: 'running', queue, held, pending: [], runs: runs.concat(run), tasks }
+    const begun = { thread, phase: 'running', queue, held, pending: [] } as const
+    const { replaces } = event
+    if (replaces === undefined) return { ...begun, runs: runs.concat(run), tasks }
+    // The run stores the tasks with which it begins.
+    return { ...begun, runs: runs.filter(({ runId }) => !replaces.runIds.includes(runId)).concat(run), tasks: [] }
   }
   const isTakenBack = thread.run === null && runs.at(-1)?.status === 'begun'
   const phase = isTakenBack ? 'idle' : (snapshot?.phase ?? 'idle')

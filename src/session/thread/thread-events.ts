@@ -38,6 +38,13 @@ export interface QueueItem {
   readonly metadata: JsonObject
 }
 
+/** Runs that leave a conversation. */
+export interface ReplacedRuns {
+  readonly runIds: readonly string[]
+  /** The conversation before the first of them. */
+  readonly history: { readonly runId: string; readonly after?: string } | null
+}
+
 /** Fields of each kind, in addition to those of every event. They are intentions: endings are in the logs of the runs. */
 export interface ThreadPayloads {
   thread_opened: {
@@ -69,6 +76,8 @@ export interface ThreadPayloads {
     readonly messageIds: readonly string[]
     readonly mode: string
     readonly model: ModelRef | null
+    /** Of a run that answers a message again: the runs in whose place it is. */
+    readonly replaces?: ReplacedRuns
   }
   /** From here on the run continues under another mode. */
   mode_handed_over: { readonly runId: string; readonly mode: string }

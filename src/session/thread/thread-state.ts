@@ -40,6 +40,8 @@ export interface ThreadState {
   readonly run: ThreadRun | null
   /** What the latest run continues. */
   readonly history: ThreadHistory | null
+  /** Runs that have left the conversation, because a message was answered again. Their logs are kept. */
+  readonly replaced: readonly string[]
   /** Permissions that people gave. */
   readonly grants: readonly Grant[]
   /** The start of the first message; empty before it. */
@@ -85,6 +87,7 @@ function opened({
     steering: [],
     run: null,
     history: fork?.history ?? null,
+    replaced: [],
     grants: [],
     firstMessage: '',
     forkOf: fork?.threadId ?? null,
@@ -141,14 +144,16 @@ function requeued(state: ThreadState, messageId: string): Partial<ThreadState> {
 }
 
 function begun(state: ThreadState, event: ThreadEventOf<'run_begun'>): Partial<ThreadState> {
-  const { runId, messageIds, mode, model } = event
+  const { runId, messageIds, mode, model, replaces } = event
+  const earlier = state.run === null ? state.history : { runId: state.run.runId }
   const items = state.queue.filter((item) => messageIds.includes(item.messageId))
   return {
     queue: state.queue.filter((item) => !messageIds.includes(item.messageId)),
     // The earlier run read the rest: otherwise they would be in the queue again.
     steering: [],
     run: { runId, messageIds, mode, model, items },
-    history: state.run === null ? state.history : { runId: state.run.runId },
+    history: replaces === undefined ? earlier : replaces.history,
+    replaced: replaces === undefined ? state.replaced : [...state.replaced, ...replaces.runIds],
   }
 }
 

@@ -5,7 +5,6 @@ import type { BackgroundLine, SpawnOptions, ToolContext, ToolReach, ToolSpec } f
 import type { JsonObject } from '../../util/json.js'
 import { Slots } from '../../util/slots.js'
 import { parseSubagentOptions } from '../../tools/subagent-options.js'
-import { withSlice } from './slice.js'
 import type { DefaultSubagent, SubagentOptions, SubagentSpec } from '../../tools/subagent-options.js'
 
 const NAME = 'subagent'
@@ -120,10 +119,10 @@ function spawnOptionsOf(
   task: string,
   { context, maxDepth }: { readonly context: ToolContext; readonly maxDepth: number },
 ): SpawnOptions<unknown> {
-  const { name, tools, instructions, history, exclusive: _, background: __, ...run } = agent
+  const { name, tools, instructions, exclusive: _, background: __, ...run } = agent
   const { conversation_id: conversationId } = context.metadata
   const shared = {
-    prompt: typeof history === 'object' ? withSlice(task, context.transcript ?? [], history.tokens) : task,
+    prompt: task,
     agentName: name,
     metadata: {
       parent_call_id: context.callId,
@@ -192,8 +191,9 @@ function descriptionOf(agents: readonly SubagentSpec[], defaultAgent: DefaultSub
 }
 
 function lineOf({ name, description, fork = false, history, background = false }: SubagentSpec): string {
-  const slice = typeof history === 'object' ? ' (it knows parts of this conversation)' : ''
-  const mode = `${fork ? ' (a fork: it knows this conversation)' : slice}${background ? BACKGROUND : ''}`
+  const known = typeof history === 'object' ? 'parts of this conversation' : 'this conversation'
+  const knows = (history ?? 'none') === 'none' ? '' : ` (it knows ${known})`
+  const mode = `${fork ? ' (a fork: it knows this conversation)' : knows}${background ? BACKGROUND : ''}`
   return `- ${name}: ${description}${mode}`
 }
 

@@ -10,7 +10,7 @@ import type { ImageHeader } from './images.js'
 const MAX_IMAGE_BYTES = 3_750_000
 /** Providers reject an image with a longer side. */
 const MAX_IMAGE_PIXELS = 8_000
-const MAX_PDF_BYTES = 32_000_000
+const MAX_DOCUMENT_BYTES = 32_000_000
 /** Pages that are shown if the call names none. */
 const DEFAULT_PAGES = 20
 
@@ -23,14 +23,19 @@ export interface Media {
   readonly signal: AbortSignal
 }
 
-/** The text of a PDF, before it is cut to the length of a result. */
-export interface PdfText {
-  readonly kind: 'text'
+/** The text of a document, before it is cut to the length of a result. */
+export interface DocumentText {
+  readonly kind: 'document'
+  /** The text of chosen pages, with a note; else the whole text, of which the call gets the lines that it asked for. */
+  readonly byPages: boolean
   readonly text: string
 }
 
-/** An image as a part of the result, the text of a PDF; `undefined` for any other file, by its first bytes. */
-export async function readMedia(media: Media): Promise<ToolOutcome | PdfText | undefined> {
+/**
+ * An image as a part of the result, the text of a PDF or Word document; `undefined` for any other file. By its first bytes: those of a
+ * Word document are those of any archive, so its name counts too.
+ */
+export async function readMedia(media: Media): Promise<ToolOutcome | DocumentText | undefined> {
   const { handle } = media.file
   const beginning = Buffer.alloc(HEADER_BYTES)
   const { bytesRead } = await handle.read(beginning, 0, HEADER_BYTES, 0)
@@ -38,7 +43,22 @@ export async function readMedia(media: Media): Promise<ToolOutcome | PdfText | u
   if (header.toString('latin1', 0, 5) === '%PDF-') return readPdf(media)
   if (media.pages !== undefined)
     throw invalidInput(`\`pages\` is for PDF files, which ${media.shown} is not: leave it out`)
+  if (isWordDocument(media, header)) return readDocx(media)
   return imageHeader(header) === undefined ? undefined : readImage(media)
+}
+
+/** An archive, or the container of encrypted documents and of those of Word 97 to 2003. */
+function isWordDocument({ file }: Media, header: Buffer): boolean {
+  const beginning = header.toString('latin1', 0, 4)
+  if (beginning === 'PK\x03\x04') return /\.do[ct][xm]$/i.test(file.path)
+  return beginning === '\xd0\xcf\x11\xe0' && /\.do[ct][xm]?$/i.test(file.path)
+}
+
+async function readDocx(media: Media): Promise<DocumentText> {
+  const { shown, signal } = media
+  const bytes = await bytesOf(media, MAX_DOCUMENT_BYTES)
+  const { docxToMarkdown } = await import('../workspace/docx.js')
+  return { kind: 'document', byPages: false, text: await docxToMarkdown(bytes, { name: `document ${shown}`, signal }) }
 }
 
 async function readImage(media: Media): Promise<ToolOutcome> {
@@ -59,9 +79,9 @@ async function readImage(media: Media): Promise<ToolOutcome> {
   }
 }
 
-async function readPdf(media: Media): Promise<PdfText> {
+async function readPdf(media: Media): Promise<DocumentText> {
   const { shown, signal } = media
-  const bytes = await bytesOf(media, MAX_PDF_BYTES)
+  const bytes = await bytesOf(media, MAX_DOCUMENT_BYTES)
   const parsed = parseJson(await convert(PDF_TO_PAGES, bytes, { name: `PDF ${shown}`, signal }))
   const texts = parsed.ok && Array.isArray(parsed.value) ? parsed.value.map(String) : []
   const [first, last] = rangeOf(media, texts.length)
@@ -73,7 +93,7 @@ async function readPdf(media: Media): Promise<PdfText> {
     ? ['The pages have no text: they may be scanned images.']
     : []
   const pages = chosen.map((text, index) => `--- page ${first + index} ---\n${text}`)
-  return { kind: 'text', text: [note, ...empty, ...pages].join('\n') }
+  return { kind: 'document', byPages: true, text: [note, ...empty, ...pages].join('\n') }
 }
 
 function rangeOf({ pages, shown }: Media, count: number): readonly [number, number] {

@@ -12,6 +12,7 @@ import type { LinesRead } from '../workspace/lines.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { readMedia } from './read-media.js'
+import type { DocumentText } from './read-media.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 import { artifactSource, isArtifact, mayBeArtifact, saveOutput, spill } from '../workspace/spill.js'
@@ -30,12 +31,12 @@ interface ReadArguments {
 /** Characters that a page of a saved output reserves for its first line. */
 const NOTE_CHARS = 200
 
-/** `read`: a text file, or a range of its lines; an image; the text of a PDF. */
+/** `read`: a text file, or a range of its lines; an image; the text of a PDF or Word document. */
 export function readTool(options: FileToolOptions = {}): ToolSpec {
   return fileTool<ReadArguments>(options, {
     name: 'read',
     description:
-      'Read a UTF-8 text file, whole or a range of its lines; an image (PNG, JPEG, GIF, WebP); or the text of a PDF by pages.',
+      'Read a UTF-8 text file, whole or a range of its lines; an image (PNG, JPEG, GIF, WebP); the text of a PDF by pages; or a Word document (DOCX) as Markdown.',
     instructions: [
       '`read`: use it when you know the path.',
       '- Omit `offset` and `limit` to read the whole file up to the cap; set both for a part of a large file.',
@@ -114,7 +115,7 @@ async function readOrdinary(reading: Reading): Promise<ToolOutcome> {
   const { workspace, args, context } = reading.call
   const { file, shown } = reading
   const media = await readMedia({ file, shown, pages: args.pages, signal: context.signal })
-  if (media?.kind === 'text') return spillResult(reading, { content: media.text, totalLines: null, returnedLines: 0 })
+  if (media?.kind === 'document') return spillResult(reading, documentResult(reading, media))
   if (media !== undefined) return media
   const text = await wholeText(reading)
   if (text !== undefined) return spillResult(reading, wholeResult(reading, splitLines(text)))
@@ -126,6 +127,10 @@ async function readOrdinary(reading: Reading): Promise<ToolOutcome> {
     `${reading.shown} has ${size} bytes, more than the ${maxReadBytes} that are read at once: set \`offset\` and \`limit\`.`,
     { metadata: { size_bytes: size, max_read_bytes: maxReadBytes } },
   )
+}
+
+function documentResult(reading: Reading, { byPages, text }: DocumentText): ReadResult {
+  return byPages ? { content: text, totalLines: null, returnedLines: 0 } : wholeResult(reading, splitLines(text))
 }
 
 /** A saved output is never saved again: as many whole lines as fit, and the offset of the next one. */

@@ -2,7 +2,7 @@ import { TextDecoder } from 'node:util'
 import { fetchFailure } from './failure.js'
 
 /** The kind of a body: converted to Markdown or text, shown unchanged, or rejected. */
-export type ContentKind = 'html' | 'pdf' | 'text' | 'binary'
+export type ContentKind = 'html' | 'pdf' | 'docx' | 'text' | 'binary'
 
 export interface ContentType {
   /** Lower case, without parameters; empty if the response has none. */
@@ -16,6 +16,9 @@ const SNIFFED_BYTES = 1_024
 const TEXT =
   /^text\/|^application\/(?:json|ld\+json|xml|yaml|x-yaml|toml|javascript|ecmascript|x-javascript|typescript|x-sh|sql|x-ndjson|ndjson|jsonl|graphql|rtf|x-www-form-urlencoded)$|\+(?:json|xml|yaml)$/
 
+const DOCX =
+  /^application\/(?:vnd\.openxmlformats-officedocument\.wordprocessingml\.(?:document|template)|vnd\.ms-word\.(?:document|template)\.macroenabled\.12)$/
+
 export function contentTypeOf(header = ''): ContentType {
   const [type = '', ...parameters] = header.slice(0, 1_000).split(';')
   const charset = parameters.map((each) => /^\s*charset\s*=\s*"?([^"\s]+)"?\s*$/i.exec(each)?.[1]).find(Boolean)
@@ -26,6 +29,7 @@ export function contentTypeOf(header = ''): ContentType {
 export function kindOfType({ mediaType }: ContentType): ContentKind | undefined {
   if (mediaType === 'text/html' || mediaType === 'application/xhtml+xml') return 'html'
   if (mediaType === 'application/pdf' || mediaType === 'application/x-pdf') return 'pdf'
+  if (DOCX.test(mediaType)) return 'docx'
   if (TEXT.test(mediaType)) return 'text'
   return mediaType === '' || mediaType === 'application/octet-stream' || mediaType === 'binary/octet-stream'
     ? undefined
@@ -35,7 +39,7 @@ export function kindOfType({ mediaType }: ContentType): ContentKind | undefined 
 /** The kind of a body. Text with NUL bytes is binary, whatever its type, unless a mark or the charset says UTF-16. */
 export function kindOf(type: ContentType, bytes: Buffer): ContentKind {
   const start = bytes.subarray(0, SNIFFED_BYTES)
-  const kind = kindOfType(type) ?? sniffed(start)
+  const kind = kindOfType(type) ?? sniffed(bytes)
   const isWide = /utf-?16/i.test(type.charset ?? '') || markedCharset(start)?.startsWith('utf-16') === true
   return (kind === 'text' || kind === 'html') && start.includes(0) && !isWide ? 'binary' : kind
 }
@@ -49,11 +53,14 @@ export function decodeText(type: ContentType, bytes: Buffer): string {
 /** @throws FileFailure `UnsupportedContent`. */
 export function refuseBinary({ mediaType }: ContentType): never {
   const type = mediaType === '' ? 'not text' : `\`${mediaType.slice(0, 100)}\``
-  throw fetchFailure('UnsupportedContent', `The page is ${type}. Only text, HTML and PDF are fetched.`)
+  throw fetchFailure('UnsupportedContent', `The page is ${type}. Only text, HTML, PDF and DOCX are fetched.`)
 }
 
-function sniffed(start: Buffer): ContentKind {
+function sniffed(bytes: Buffer): ContentKind {
+  const start = bytes.subarray(0, SNIFFED_BYTES)
   if (start.subarray(0, 5).toString('latin1') === '%PDF-') return 'pdf'
+  // An archive has the names of its files as they are.
+  if (start.subarray(0, 4).toString('latin1') === 'PK\x03\x04' && bytes.includes('word/document.xml')) return 'docx'
   return /^\s*(?:<!--[^]*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b/i.test(start.toString('latin1'))
     ? 'html'
     : 'text'

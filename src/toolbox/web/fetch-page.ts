@@ -102,14 +102,22 @@ async function readable({ kind, type, body, url, signal }: Reading): Promise<Pic
       return { format: 'markdown', text: await convert(HTML_TO_MARKDOWN, html, { base: url, signal }) }
     }
     case 'pdf':
-      if (body.cut)
-        throw fetchFailure('ContentTooLarge', `The PDF has more than the ${body.bytes.length} bytes that are read.`)
-      return { format: 'text', text: await convert(PDF_TO_TEXT, body.bytes, { base: url, signal }) }
+      return { format: 'text', text: await convert(PDF_TO_TEXT, wholeBody(body, 'PDF'), { base: url, signal }) }
+    case 'docx': {
+      const { docxToMarkdown } = await import('../workspace/docx.js')
+      return { format: 'markdown', text: await docxToMarkdown(wholeBody(body, 'document'), { signal }) }
+    }
     case 'text':
       return { format: 'text', text: decodeText(type, body.bytes) }
     case 'binary':
       return refuseBinary(type)
   }
+}
+
+/** Documents are not read in part. */
+function wholeBody({ bytes, cut }: Body, name: string): Buffer {
+  if (cut) throw fetchFailure('ContentTooLarge', `The ${name} has more than the ${bytes.length} bytes that are read.`)
+  return bytes
 }
 
 async function httpFailure(

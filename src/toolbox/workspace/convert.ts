@@ -15,6 +15,41 @@ export interface Converter {
   readonly source: string
 }
 
+/** Rules for tables of data. A table that arranges a page, or whose cells contain lists, code or long texts, is text. */
+const TABLES = `
+    const cellsOf = (row) => Array.from(row.childNodes).filter(({ nodeName }) => nodeName === 'TD' || nodeName === 'TH')
+    const isOfData = (row) => {
+      const cells = cellsOf(row)
+      return cells.length > 1 && cells.every((cell) => cell.textContent.length <= 1000)
+    }
+    const firstRow = (table) => {
+      const isOfPage = table.getAttribute('role') === 'presentation' || table.querySelector('table, pre, ul, ol, form')
+      const rows = isOfPage ? [] : Array.from(table.getElementsByTagName('tr'))
+      return rows.length > 1 && rows.every(isOfData) ? rows[0] : null
+    }
+    const known = new Map()
+    /** The first row of the table of data that a node is in; null if it is in none. */
+    const firstRowOf = (node) => {
+      let table = node
+      while (table !== null && table.nodeName !== 'TABLE') table = table.parentNode
+      if (table !== null && !known.has(table)) known.set(table, firstRow(table))
+      return known.get(table) ?? null
+    }
+    const block = (text) => '\\n\\n' + text + '\\n\\n'
+    const ofTable = (name, filter, replaced) => {
+      const replacement = (text, node) => {
+        const first = firstRowOf(node)
+        return first === null ? block(text) : replaced(text, node === first ? first : null)
+      }
+      service.addRule(name, { filter, replacement })
+    }
+    ofTable('cells', ['td', 'th'], (text) => ' ' + text.trim().replace(/\\s*\\n\\s*/g, ' ').replaceAll('|', '\\\\|') + ' |')
+    ofTable('rows', 'tr', (text, first) => '\\n|' + text + (first === null ? '' : '\\n|' + ' --- |'.repeat(cellsOf(first).length)))
+    ofTable('sections', ['thead', 'tbody', 'tfoot'], (text) => text)
+    ofTable('captions', 'caption', (text) => text.trim() + '\\n\\n')
+    ofTable('tables', 'table', (text) => block(text.trim()))
+`
+
 export const HTML_TO_MARKDOWN: Converter = {
   packageName: 'turndown',
   purpose: 'HTML is converted to Markdown',
@@ -46,6 +81,7 @@ export const HTML_TO_MARKDOWN: Converter = {
         return link === '' ? words : '![' + words + '](' + link + ')'
       },
     })
+    ${TABLES}
     return service.turndown(new TextDecoder().decode(bytes))
   `,
 }

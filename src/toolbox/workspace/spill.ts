@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { readdir, unlink } from 'node:fs/promises'
+import { open, readdir, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 import { CONTENT_SOURCES } from '../../contracts/entry.js'
 import type { ContentSource } from '../../contracts/entry.js'
 import { wholeEnd, wholeStart } from '../../tools/boundary/summaries.js'
@@ -235,5 +235,23 @@ async function removeArtifact(folder: Folder, name: string): Promise<void> {
   } catch (error) {
     // Another call was faster, or the file cannot be removed: an additional file does no harm.
     if (fileFailureOf(error) === undefined) throw error
+  }
+}
+
+/** Removes the file of a saved output. False if there is no file, or if it is another one. */
+export async function removeSavedOutput(path: string): Promise<boolean> {
+  if (!isAbsolute(path) || !ARTIFACT_NAME.test(basename(path))) return false
+  try {
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+    try {
+      if (!(await file.stat()).isFile() || !(await isArtifact(basename(path), file))) return false
+    } finally {
+      await file.close()
+    }
+    await unlink(path)
+    return true
+  } catch (error) {
+    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ELOOP')) return false
+    throw error
   }
 }

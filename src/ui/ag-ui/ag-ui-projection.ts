@@ -1,5 +1,6 @@
 import type { ContentPart, JsonValue, PendingItem, RunUsage } from '../../index.js'
 import { textOf } from '../../index.js'
+import { isClientCall } from '../../session/tools/client-tools.js'
 import { CurrentEvents } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import { sentenceOf } from '../sentences.js'
@@ -223,7 +224,12 @@ class AgUiProjection implements Projection<AgUiEvent> {
   #outcomeOf({ kind }: Ending): { readonly outcome: AgUiOutcome; readonly result: JsonValue | null } {
     if (kind === 'completed') return { outcome: { type: 'success' }, result: this.#result }
     if (kind !== 'paused') return { outcome: { type: 'cancelled' }, result: null }
-    const interrupts = this.#pending.map((item) => interruptOf(item, this.#toolCallId(item), this.#options))
+    const asked = this.#pending.filter((item) => !isClientCall(item))
+    if (asked.length === 0) {
+      const pendingToolCallIds = this.#pending.map((item) => this.#toolCallId(item))
+      return { outcome: { type: 'success', pendingToolCallIds }, result: null }
+    }
+    const interrupts = asked.map((item) => interruptOf(item, this.#toolCallId(item), this.#options))
     return { outcome: { type: 'interrupt', interrupts }, result: null }
   }
 

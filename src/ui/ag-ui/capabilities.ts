@@ -6,7 +6,7 @@ export interface AgUiCapabilities {
   readonly tools: {
     readonly supported: boolean
     readonly items: readonly { readonly name: string; readonly description: string }[]
-    readonly clientProvided: false
+    readonly clientProvided: boolean
   }
   readonly output?: { readonly structuredOutput: boolean }
   readonly state: { readonly snapshots: true; readonly deltas: false }
@@ -28,6 +28,8 @@ export interface AgUiCapabilities {
 export interface AgUiCapabilitiesOptions {
   /** The harness has an `outputType`. Default: not declared. */
   readonly structuredOutput?: boolean | undefined
+  /** Pages may bring tools. Default false. */
+  readonly clientTools?: boolean | undefined
   /** Streams have reasoning. Default true. */
   readonly reasoning?: boolean | undefined
   /** Streams have deltas. Default `live`. */
@@ -37,16 +39,16 @@ export interface AgUiCapabilitiesOptions {
 /** The capabilities of a harness, from `harness.describe()`. */
 export function agUiCapabilities(
   { tools, agents, budgets }: HarnessDescription,
-  { structuredOutput, reasoning = true, deltas = 'live' }: AgUiCapabilitiesOptions = {},
+  { structuredOutput, clientTools = false, reasoning = true, deltas = 'live' }: AgUiCapabilitiesOptions = {},
 ): AgUiCapabilities {
   const hasApprovals = tools.some(({ approval }) => approval !== 'never')
   const { modelRequests, timeMs } = budgets
   return {
     transport: { streaming: true, resumable: false },
     tools: {
-      supported: tools.length > 0,
+      supported: tools.length > 0 || clientTools,
       items: tools.map(({ name, description }) => ({ name, description })),
-      clientProvided: false,
+      clientProvided: clientTools,
     },
     ...(structuredOutput !== undefined && { output: { structuredOutput } }),
     state: { snapshots: true, deltas: false },

@@ -1,7 +1,8 @@
-import type { ContentPart } from '../../index.js'
+import type { ContentPart, JsonSchema } from '../../index.js'
+import type { ClientTool } from '../../session/tools/client-tools.js'
 import { isObject } from '../../util/json.js'
 import type { HeldMessage } from './message-fold.js'
-import type { ResumeEntry } from './resume.js'
+import type { ClientResult, ResumeEntry } from './resume.js'
 
 /** What a client posts, as far as it is read. */
 export interface AgUiInput {
@@ -12,6 +13,9 @@ export interface AgUiInput {
   /** The last message, if a person wrote it. */
   readonly message: { readonly id: string; readonly content: unknown } | null
   readonly resume: readonly ResumeEntry[] | null
+  /** The results of the page's own tools with which the messages end. */
+  readonly results: readonly ClientResult[]
+  readonly tools: readonly ClientTool[]
 }
 
 /** An input that is not of the protocol's form. */
@@ -22,18 +26,21 @@ export class AgUiInputError extends TypeError {
 const ROLES = ['developer', 'system', 'assistant', 'user', 'tool', 'activity', 'reasoning']
 
 /**
- * Reads a `RunAgentInput`. Of `messages` only the last message of a person is read; `state`, `tools` and `context` are not. Throws an
- * `AgUiInputError` that names the first mistake.
+ * Reads a `RunAgentInput`. Of `messages` only what they end with is read: a person's message, or results of the page's tools; `state`
+ * and `context` are not. Throws an `AgUiInputError` that names the first mistake.
  */
 export function agUiInputIn(body: unknown): AgUiInput {
   if (!isObject(body)) throw new AgUiInputError('Expected the body to be a RunAgentInput.')
   const [threadId, runId] = [textIn(body, 'threadId'), textIn(body, 'runId')]
-  const messages = listIn(body, 'messages').map((message, index) => messageIn(message, `messages[${index}]`))
+  const given = listIn(body, 'messages')
+  const messages = given.map((message, index) => messageIn(message, `messages[${index}]`))
   const last = messages.at(-1)
   const message = last?.role === 'user' ? { id: last.id, content: last.content } : null
   const resume = body['resume'] === undefined ? null : listIn(body, 'resume').map(entryIn)
-  for (const name of ['tools', 'context']) if (body[name] !== undefined) listIn(body, name)
-  return { threadId, runId, messages: messages.map(({ id, role }) => ({ id, role })), message, resume }
+  if (body['context'] !== undefined) listIn(body, 'context')
+  const tools = body['tools'] === undefined ? [] : listIn(body, 'tools').map(toolIn)
+  const held = messages.map(({ id, role }) => ({ id, role }))
+  return { threadId, runId, messages: held, message, resume, results: resultsIn(given), tools }
 }
 
 function textIn(body: Readonly<Record<string, unknown>>, name: string): string {
@@ -54,6 +61,37 @@ function messageIn(value: unknown, path: string): HeldMessage & { readonly conte
   if (typeof role !== 'string' || !ROLES.includes(role))
     throw new AgUiInputError(`Expected \`${path}.role\` to be one of ${ROLES.join(', ')}, got ${shown(role)}.`)
   return { id, role, content }
+}
+
+/** The page's results at the end of the messages. Those that the server has sent have ids of its making. */
+function resultsIn(messages: readonly unknown[]): readonly ClientResult[] {
+  const from = messages.findLastIndex((message) => isObject(message) && ENDS_RESULTS.has(message['role']))
+  return messages.slice(from + 1).flatMap((message): ClientResult[] => {
+    const { id, role, toolCallId, content, error } = isObject(message) ? message : {}
+    if (role !== 'tool' || typeof toolCallId !== 'string' || String(id).endsWith(`${toolCallId}:result`)) return []
+    const text = typeof content === 'string' ? content : textOf(content)
+    return [{ toolCallId, content: text, ...(typeof error === 'string' && { error }) }]
+  })
+}
+
+const ENDS_RESULTS: ReadonlySet<unknown> = new Set(['user', 'assistant'])
+
+/** The text of a list of parts; pages send others to people, not to the model. */
+function textOf(content: unknown): string {
+  const parts: readonly unknown[] = Array.isArray(content) ? content : []
+  return parts.flatMap((part) => (isObject(part) && typeof part['text'] === 'string' ? [part['text']] : [])).join('\n')
+}
+
+function toolIn(value: unknown, index: number): ClientTool {
+  const { name, description, parameters = { type: 'object' } } = isObject(value) ? value : {}
+  const path = `tools[${index}]`
+  if (typeof name !== 'string' || name === '')
+    throw new AgUiInputError(`Expected \`${path}.name\` to be a string that is not empty, got ${shown(name)}.`)
+  if (typeof description !== 'string')
+    throw new AgUiInputError(`Expected \`${path}.description\` to be a string, got ${shown(description)}.`)
+  if (!isObject(parameters))
+    throw new AgUiInputError(`Expected \`${path}.parameters\` to be a JSON Schema, got ${shown(parameters)}.`)
+  return { name, description, parameters: parameters as JsonSchema }
 }
 
 function entryIn(value: unknown, index: number): ResumeEntry {

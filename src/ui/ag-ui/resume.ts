@@ -1,4 +1,5 @@
 import type { Answer, JsonObject, JsonValue, PendingItem } from '../../index.js'
+import { isClientCall } from '../../session/tools/client-tools.js'
 import { isObject } from '../../util/json.js'
 
 /** An entry of `resume` in the input of a run. */
@@ -18,6 +19,23 @@ export interface ResumeAnswers {
 
 const UNDECIDED = 'The person did not decide.'
 
+/** A result that a page sends for a call of one of its own tools. */
+export interface ClientResult {
+  readonly toolCallId: string
+  readonly content: string
+  readonly error?: string
+}
+
+/** The results for the calls of client tools that wait. */
+export function clientAnswers(results: readonly ClientResult[], pending: readonly PendingItem[]): readonly Answer[] {
+  return pending.filter(isClientCall).flatMap(({ callId, path }): Answer[] => {
+    // A call whose id an earlier run of the thread has is shown under the id of its run.
+    const result = results.findLast(({ toolCallId: id }) => id === callId || id === `${path[0] ?? ''}:${callId}`)
+    if (result === undefined) return []
+    return [{ callId, answer: result.error === undefined ? result.content : { error: result.error } }]
+  })
+}
+
 /** The answers in the entries of `resume` to the items that wait. The run checks whether they fit. */
 export function resumeAnswers(entries: readonly ResumeEntry[], pending: readonly PendingItem[]): ResumeAnswers {
   const waiting = new Map(pending.map((item) => [item.callId, item]))
@@ -30,7 +48,7 @@ export function resumeAnswers(entries: readonly ResumeEntry[], pending: readonly
   return {
     answers: [...answers.values()],
     stale: entries.map(({ interruptId }) => interruptId).filter((id) => !waiting.has(id)),
-    open: pending.filter(({ callId }) => !answers.has(callId)),
+    open: pending.filter((item) => !answers.has(item.callId) && !isClientCall(item)),
   }
 }
 

@@ -1,5 +1,5 @@
 import { FINAL_RESULT } from '../../output/format.js'
-import { contentOfEnvelope } from '../ai-sdk/calls.js'
+import { contentOfEnvelope } from '../content.js'
 import { DIAGNOSTICS } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
 import { contentOf, partOf } from './message.js'

@@ -20,6 +20,8 @@ export interface ToldCall {
   /** They are no JSON: the client has the call as one that failed, until it has others. */
   isInvalid: boolean
   approval: ToldApproval | null
+  /** The client has an output of it, which does not count. */
+  isPreliminary: boolean
   isSettled: boolean
 }
 
@@ -86,6 +88,7 @@ export class ToldCalls {
         told: null,
         isInvalid: false,
         approval: null,
+        isPreliminary: false,
         isSettled: false,
       },
     }
@@ -101,11 +104,13 @@ export class ToldCalls {
 
   /** The arguments with which a call runs, unless they were told. */
   input(call: ToldCall): readonly UiChunk[] {
-    // Clients find the part of a call by its arguments only in the present step: they would add another.
+    if (call.told === call.arguments) return []
     const isBehind = call.told !== null && !this.#step.includes(call.toolCallId)
-    if (call.told === call.arguments || isBehind) return []
     call.told = call.arguments
     const input = parsed(call.arguments)
+    const { toolCallId } = call
+    // Clients change the arguments of calls of the present step alone: for others they would add a part.
+    if (isBehind) return [{ type: 'data-input', id: toolCallId, data: { toolCallId, input: input ?? call.arguments } }]
     const raw = input === undefined ? call.arguments : invalidText(input)
     call.isInvalid = input === undefined || raw !== null
     if (input === undefined || raw !== null) {
@@ -170,10 +175,36 @@ export class ToldCalls {
     return [...edited, ...asked, response(toolCallId, decision)]
   }
 
+  /** An output of a call that has not ended. */
+  preliminary(toolCallId: string, output: unknown): readonly UiChunk[] {
+    const call = this.#calls.get(toolCallId)
+    if (call === undefined || call.isSettled || call.told === null) return []
+    call.isPreliminary = true
+    const dynamic = this.#dynamic(call.toolName)
+    return [{ type: 'tool-output-available', toolCallId, output, preliminary: true, ...dynamic }]
+  }
+
+  /** Preliminary outputs do not stay: the calls are as they were before them. */
+  withdrawOutputs(): readonly UiChunk[] {
+    return [...this.#calls.values()].flatMap((call) => this.#withdrawOutput(call))
+  }
+
+  #withdrawOutput(call: ToldCall): readonly UiChunk[] {
+    if (!call.isPreliminary) return []
+    call.isPreliminary = false
+    call.told = ''
+    const input = this.input(call)
+    const { approval, toolCallId } = call
+    const { approvals } = this.#options
+    if (approval === null || approvals === 'requests' || approvals === 'data') return input
+    const { approvalId, answer } = approval
+    return [...input, answer === null ? automatic(approvalId, toolCallId) : response(approvalId, answer)]
+  }
+
   /** A call has ended. */
   settle(call: ToldCall, outcome: Outcome): readonly UiChunk[] {
     const { toolCallId, toolName, approval } = call
-    const input = this.input(call)
+    const input = [...this.#withdrawOutput(call), ...this.input(call)]
     call.isSettled = true
     const decided = this.#decide(call, outcome.ok)
     const dynamic = this.#dynamic(toolName)
@@ -202,7 +233,7 @@ export class ToldCalls {
    * approval waits, calls that no person decides about are answered for it; else none may look answered.
    */
   pause(): readonly UiChunk[] {
-    const settled = this.#settleChildren(({ approval }) => approval?.answer !== null)
+    const settled = [...this.#settleChildren(({ approval }) => approval?.answer !== null), ...this.withdrawOutputs()]
     if (this.#options.approvals !== 'full') return settled
     const open = this.step.filter(({ isSettled, isInvalid, told }) => !isSettled && !isInvalid && told !== null)
     const isWaiting = open.some(({ approval }) => approval?.isAutomatic === false && approval.answer === null)
@@ -277,10 +308,4 @@ export function parsed(text: string): JsonValue | undefined {
   } catch {
     return undefined
   }
-}
-
-/** The content of an envelope's JSON text. */
-export function contentOfEnvelope(output: string): string {
-  const envelope = parsed(output)
-  return isObject(envelope) && typeof envelope['content'] === 'string' ? envelope['content'] : output
 }

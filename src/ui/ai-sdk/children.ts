@@ -1,6 +1,8 @@
 import { textOf } from '../../index.js'
-import type { AnyRunEvent } from '../projection.js'
-import type { UiChunk } from './chunk.js'
+import type { AnyRunEvent, Projection } from '../projection.js'
+import type { Dialect, UiChunk } from './chunk.js'
+import { MessageFold } from './message-fold.js'
+import type { UiMessage } from './message-fold.js'
 
 /** Chunks of one child run are at least so far apart, in ms of the log. */
 const APART_MS = 250
@@ -58,6 +60,56 @@ export class ChildStatus {
       ...{ status: 'running', tool: null, text: '', usage: null, toldAt: -Infinity, isTold: false },
     }
     this.#children.set(named.runId, child)
+    return child
+  }
+}
+
+/** Messages of one child run are at least so far apart, in ms of its events. */
+const MESSAGES_APART_MS = 500
+
+/** A child run as a page shows it that reads its own stream. */
+interface ShownChild {
+  readonly projection: Projection<UiChunk>
+  readonly fold: MessageFold
+  readonly callId: string
+  toldAt: number
+}
+
+/** The messages of child runs, each with what is below it. */
+export class ChildMessages {
+  readonly #dialect: Dialect
+  readonly #begin: () => Projection<UiChunk>
+  /** The child run that each run is, or is below. */
+  readonly #shown = new Map<string, ShownChild>()
+
+  constructor(dialect: Dialect, begin: () => Projection<UiChunk>) {
+    this.#dialect = dialect
+    this.#begin = begin
+  }
+
+  /** The message of a child run of `runId` after an event of it, or of a run below it; null: it need not be told now. */
+  next(event: AnyRunEvent, runId: string): { readonly callId: string; readonly message: UiMessage } | null {
+    const child = this.#shown.get(event.runId) ?? this.#add(event, runId)
+    if (child === null) return null
+    const chunks = child.projection.next(event)
+    for (const chunk of chunks) child.fold.add(chunk)
+    const at = Date.parse(event.at)
+    const { message } = child.fold
+    if (chunks.length === 0 || message === null || at - child.toldAt < MESSAGES_APART_MS) return null
+    child.toldAt = at
+    return { callId: child.callId, message }
+  }
+
+  #add({ runId, parentRunId, parentToolCallId }: AnyRunEvent, top: string): ShownChild | null {
+    if (parentRunId === null || parentToolCallId === null) return null
+    const child: ShownChild | null =
+      parentRunId !== top
+        ? (this.#shown.get(parentRunId) ?? null)
+        : {
+            ...{ projection: this.#begin(), fold: new MessageFold(this.#dialect) },
+            ...{ callId: parentToolCallId, toldAt: -Infinity },
+          }
+    if (child !== null) this.#shown.set(runId, child)
     return child
   }
 }

@@ -43,6 +43,8 @@ export type UiChunk =
       readonly type: 'tool-output-available'
       readonly toolCallId: string
       readonly output: unknown
+      /** The call has not ended: another output follows. */
+      readonly preliminary?: true
       readonly dynamic?: true
     }
   | {

@@ -35,6 +35,8 @@ export interface UiToolPart {
   readonly input?: unknown
   readonly rawInput?: unknown
   readonly output?: unknown
+  /** The call has not ended. */
+  readonly preliminary?: true
   readonly errorText?: string
   readonly approval?: {
     readonly id: string
@@ -114,8 +116,8 @@ export class MessageFold {
       const approval = { ...part.approval, id: approvalId, approved, ...(reason !== undefined && { reason }) }
       this.#replace(part, { ...part, state: 'approval-responded', approval })
     },
-    'tool-output-available': ({ toolCallId, output }) =>
-      this.#change(toolCallId, { state: 'output-available', output }),
+    'tool-output-available': ({ toolCallId, output, preliminary }) =>
+      this.#change(toolCallId, { state: 'output-available', output, ...(preliminary === true && { preliminary }) }),
     'tool-output-error': ({ toolCallId, errorText }) => this.#change(toolCallId, { state: 'output-error', errorText }),
     'tool-output-denied': ({ toolCallId }) => this.#change(toolCallId, { state: 'output-denied' }),
     file: ({ url, mediaType }) => void this.#parts.push({ type: 'file', mediaType, url }),
@@ -194,6 +196,7 @@ function changed(part: UiToolPart, change: Partial<UiToolPart>): UiToolPart {
   delete next.input
   delete next.rawInput
   delete next.output
+  delete next.preliminary
   delete next.errorText
   return { ...next, ...change }
 }

@@ -17,8 +17,11 @@ export interface UiStreamOptions extends ProjectionOptions {
   readonly envelopes?: boolean | undefined
   /** The text of a structured answer as text too. Default false: as `data-output` alone. */
   readonly outputText?: boolean | undefined
-  /** Child runs as a data part with their status, or not at all. Default `status`. */
-  readonly children?: 'status' | 'none' | undefined
+  /**
+   * Child runs as a data part with their status, or not at all. `message`: also the message of a child run, at most twice a second, as
+   * preliminary output of the call that waits for it, until the call pauses or ends. Default `status`.
+   */
+  readonly children?: 'status' | 'message' | 'none' | undefined
 }
 
 /** True if arguments are told when their call starts. */

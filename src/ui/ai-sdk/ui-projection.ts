@@ -1,13 +1,14 @@
 import type { PendingItem } from '../../index.js'
 import { FINAL_RESULT } from '../../output/format.js'
+import { contentOfEnvelope } from '../content.js'
 import { CurrentEvents, DIAGNOSTICS } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import { sentenceOf } from '../sentences.js'
 import { TurnReader } from '../turn.js'
 import type { Told } from '../turn.js'
-import { contentOfEnvelope, parsed, ToldCalls } from './calls.js'
+import { parsed, ToldCalls } from './calls.js'
 import type { ApprovalForm, ToldCall } from './calls.js'
-import { ChildStatus } from './children.js'
+import { ChildMessages, ChildStatus } from './children.js'
 import type { Dialect, FinishReason, UiChunk } from './chunk.js'
 import { hasWholeInputs } from './options.js'
 import type { UiStreamOptions } from './options.js'
@@ -36,6 +37,7 @@ class UiMessageProjection implements Projection<UiChunk> {
   readonly #turn: TurnReader
   readonly #calls: ToldCalls
   readonly #children = new ChildStatus()
+  readonly #messages: ChildMessages | null
   readonly #step = new Step()
   readonly #after: number
   #runId = ''
@@ -63,6 +65,9 @@ class UiMessageProjection implements Projection<UiChunk> {
       ...{ reasoning: reasoning !== false, outputText: outputText === true },
     })
     this.#calls = new ToldCalls({ dialect, approvals, staticTools: new Set(options.staticTools) })
+    const ofChild = { ...options, after: 0, threadId: undefined }
+    const begin = (): Projection<UiChunk> => new UiMessageProjection(ofChild, approvals)
+    this.#messages = options.children === 'message' ? new ChildMessages(dialect, begin) : null
   }
 
   next(event: AnyRunEvent): readonly UiChunk[] {
@@ -80,10 +85,13 @@ class UiMessageProjection implements Projection<UiChunk> {
     if (this.#runId === '') return []
     const lost = [...this.#chunksOf(this.#turn.close()), ...this.#release()]
     const children = this.#options.children === 'none' ? [] : this.#children.rest({ all: this.#after > 0 })
-    return [...this.#start(), ...lost, ...children, ...this.#calls.waiting(), ...this.#finishStep(), ...this.#ended()]
+    const calls = [...this.#calls.withdrawOutputs(), ...this.#calls.waiting()]
+    return [...this.#start(), ...lost, ...children, ...calls, ...this.#finishStep(), ...this.#ended()]
   }
 
   join(earlier: UiChunk, later: UiChunk): UiChunk | null {
+    if (earlier.type === 'tool-output-available' && later.type === 'tool-output-available')
+      return earlier.preliminary === true && earlier.toolCallId === later.toolCallId ? later : null
     if (!('delta' in earlier) || !('delta' in later)) return null
     if (earlier.type !== later.type || earlier.id !== later.id) return null
     return { ...later, delta: earlier.delta + later.delta }
@@ -121,9 +129,11 @@ class UiMessageProjection implements Projection<UiChunk> {
   }
 
   #ofChild(event: AnyRunEvent): readonly UiChunk[] {
+    if (this.#options.children === 'none') return []
+    const told = this.#messages?.next(event, this.#runId) ?? null
+    const message = told === null ? [] : this.#calls.preliminary(told.callId, told.message)
     // Runs below a child run are in the stream of that run.
-    if (this.#options.children === 'none' || event.parentRunId !== this.#runId) return []
-    return this.#children.next(event)
+    return event.parentRunId === this.#runId ? [...this.#children.next(event), ...message] : message
   }
 
   #own(event: AnyRunEvent): readonly UiChunk[] {

@@ -7,6 +7,7 @@ export interface StreamChunk {
   readonly delta?: string
   readonly inputTextDelta?: string
   readonly transient?: boolean
+  readonly preliminary?: boolean
 }
 
 /** What one step of a message was told. */
@@ -18,9 +19,13 @@ class Step {
   /** Texts that have begun and not ended. */
   readonly open = new Set<string>()
   readonly parts = new Set<string>()
+  /** How many chunks of each call were told, without its inputs as they arrive. */
+  readonly calls = new Map<string, number>()
 
   add(chunk: StreamChunk): void {
     const part = partOf(chunk)
+    // The next of these replaces it.
+    if (chunk.preliminary === true) return
     const text = textIn(chunk)
     if (part !== null) {
       this.parts.add(part)
@@ -28,7 +33,9 @@ class Step {
       else if (/^(text|reasoning)-start$/.test(chunk.type)) this.open.add(part)
       else if (/^(text|reasoning)-end$/.test(chunk.type)) this.open.delete(part)
     }
-    if (text === null) this.counts.set(keyOf(chunk), this.count(chunk) + 1)
+    if (text !== null) return
+    this.counts.set(keyOf(chunk), this.count(chunk) + 1)
+    if (part !== null) this.calls.set(part, (this.calls.get(part) ?? 0) + 1)
   }
 
   count(chunk: StreamChunk): number {
@@ -97,6 +104,8 @@ export class ToldStream {
     const part = partOf(chunk)
     // A new part stands after all that were told: they must have come before it.
     if (part !== null && !told.parts.has(part) && hasOthers(told, again)) return this.#retell()
+    if (part !== null && chunk.preliminary === true)
+      return told.calls.get(part) === again.calls.get(part) ? this.#tell(chunk) : []
     const text = textIn(chunk)
     if (part !== null && text !== null) {
       const [before, now] = [told.texts.get(part) ?? '', again.texts.get(part) ?? '']

@@ -1,16 +1,20 @@
-import type { HarnessDescription, PendingItem } from '../../index.js'
+import type { PendingItem } from '../../index.js'
+import type { JsonObject } from '../../util/json.js'
 import { agUiCapabilities } from '../ag-ui/capabilities.js'
 import { AG_UI_VERSION, encodeAgUi } from '../ag-ui/event.js'
 import type { AgUiEvent } from '../ag-ui/event.js'
 import { AgUiInputError, agUiInputIn, fromAgUiContent } from '../ag-ui/input.js'
 import type { AgUiInput } from '../ag-ui/input.js'
-import { resumeAnswers } from '../ag-ui/resume.js'
+import { clientAnswers, resumeAnswers } from '../ag-ui/resume.js'
+import type { ResumeAnswers } from '../ag-ui/resume.js'
 import { SSE_HEADERS, sseBody } from '../http/sse.js'
 import { AgUiThreadStream } from './ag-ui-stream.js'
 import { RequestError } from './back-end.js'
-import type { RunInfo, Taken, ThreadPort } from './back-end.js'
+import type { NewMessage, RunInfo, Taken, ThreadPort } from './back-end.js'
+import { askedIn } from './followed.js'
 import type { Gate, Handler } from './gate.js'
 import { asRequestError, badRequest, bodyOf, json, pathAfter } from './http.js'
+import type { HandlerOptions } from './options.js'
 
 const KEEP_ALIVE = ': thinharness\n\n'
 
@@ -33,20 +37,20 @@ export function agUiHandler(gate: Gate): Handler {
 async function described(gate: Gate, request: Request): Promise<Response> {
   const refused = await gate.checked(request, { threadId: null, runId: null, action: 'read' })
   if (refused !== null) return refused
-  const { harness, sessions, reasoning, deltas } = gate.options
-  const source: { describe?: () => Promise<HarnessDescription> } | undefined = sessions ?? harness
-  const description = await source?.describe?.()
-  if (description === undefined) return new Response(null, { status: 404 })
-  return json(200, agUiCapabilities(description, { reasoning, deltas }))
+  const { reasoning, deltas, clientTools } = gate.options
+  const description = await gate.description()
+  if (description === null) return new Response(null, { status: 404 })
+  return json(200, agUiCapabilities(description, { reasoning, deltas, clientTools }))
 }
 
 async function run(gate: Gate, request: Request): Promise<Response> {
   const body = await bodyOf(request, gate.maxBodyBytes)
   const { options } = gate
-  const input = asRequest(() => agUiInputIn(body))
+  const input = inputIn(body, options)
+  const metadata = await gate.clientTools(input.tools)
   const { threadId, message } = input
   const content = message === null ? null : asRequest(() => fromAgUiContent(message.content, options.allowUrl))
-  const isAnswer = input.resume !== null && input.resume.length > 0
+  const isAnswer = input.results.length > 0 || (input.resume !== null && input.resume.length > 0)
   const action = isAnswer ? 'answer' : message === null ? 'read' : 'start'
   const thread = await gate.thread(request, { threadId, action, create: action === 'start' })
   if (thread instanceof Response) return thread
@@ -55,13 +59,21 @@ async function run(gate: Gate, request: Request): Promise<Response> {
       ? await answered(thread, input)
       : message === null || content === null
         ? await attached(thread)
-        : await sent(thread, { messageId: message.id, content }, options.newMessage === 'decline')
+        : await sent(thread, { messageId: message.id, content, metadata }, options.newMessage === 'decline')
     return streamOf(gate, request, { thread, input, begun })
   } catch (error) {
     const refused = asRequestError(error)
     if (refused === null) throw error
     return refusedStream(input, refused)
   }
+}
+
+/** The input of a request; without its tools and their results if the handlers do not take them. */
+function inputIn(body: JsonObject, { clientTools }: HandlerOptions): AgUiInput {
+  return asRequest(() => {
+    const input = agUiInputIn(body)
+    return clientTools === true ? input : { ...input, tools: [], results: [] }
+  })
 }
 
 /** What a request has begun, or attached to. */
@@ -76,7 +88,7 @@ interface Begun {
 
 async function sent(
   thread: ThreadPort,
-  message: { readonly messageId: string; readonly content: ReturnType<typeof fromAgUiContent> },
+  message: Pick<NewMessage, 'messageId' | 'content' | 'metadata'>,
   declines: boolean,
 ): Promise<Begun> {
   const latest = await thread.latest()
@@ -90,30 +102,28 @@ async function sent(
   return { run, starts: true, ...(status === 'started' || status === 'queued' ? { after: 0 } : {}) }
 }
 
-async function answered(thread: ThreadPort, { resume }: AgUiInput): Promise<Begun> {
+async function answered(thread: ThreadPort, input: AgUiInput): Promise<Begun> {
   const latest = await thread.latest()
   if (latest === null) throw badRequest('The thread has no run that waits for an answer.')
-  const given = resumeAnswers(resume ?? [], latest.pending)
+  const given = answersTo(input, latest.pending)
   // The same answers again, after their answer was lost: the run checks that they are the same.
   const asked = given.answers.length === 0 ? await askedIn(thread, latest.runId) : []
-  const { answers } = given.answers.length === 0 ? resumeAnswers(resume ?? [], asked) : given
+  const { answers } = given.answers.length === 0 ? answersTo(input, asked) : given
   const isKnown = (id: string): boolean => asked.some(({ callId }) => callId === id)
   const warnings = given.stale
     .filter((id) => !isKnown(id))
     .map((id) => `Nothing waits for the answer to \`${id.slice(0, 200)}\`.`)
-  const isWhole = given.open.length === 0 || given.answers.length === 0
+  // Entries of `resume` are for all items that wait; without any, results of tools are enough.
+  const isWhole = !input.resume?.length || given.open.length === 0 || given.answers.length === 0
   if (!isWhole || answers.length === 0) return { ...attachedTo(latest), warnings }
   const { run, status } = await thread.answer(latest.runId, answers)
   const after = (await run)?.beyond ?? 0
   return { run, starts: status === 'started', after, warnings }
 }
 
-/** The items that a run has asked people about. */
-async function askedIn(thread: ThreadPort, runId: string): Promise<readonly PendingItem[]> {
-  const items: PendingItem[] = []
-  for await (const event of thread.stored(runId))
-    if (event.kind === 'approval_requested' && event.runId === runId) items.push(...event.items)
-  return items
+function answersTo({ resume, results }: AgUiInput, pending: readonly PendingItem[]): ResumeAnswers {
+  const resumed = resumeAnswers(resume ?? [], pending)
+  return { ...resumed, answers: [...resumed.answers, ...clientAnswers(results, pending)] }
 }
 
 async function attached(thread: ThreadPort): Promise<Begun> {

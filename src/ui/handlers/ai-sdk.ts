@@ -40,6 +40,8 @@ interface Posted {
   readonly body: JsonObject
   /** The page answers what waits: it sends no new message. */
   readonly isAnswer: boolean
+  /** The page wants a message to be answered again. */
+  readonly regenerates: boolean
 }
 
 async function started(gate: Gate, request: Request, url: URL): Promise<Response> {
@@ -49,7 +51,7 @@ async function started(gate: Gate, request: Request, url: URL): Promise<Response
   const action = isAnswer ? 'answer' : 'start'
   const thread = await gate.thread(request, { threadId, action, create: !isAnswer })
   if (thread instanceof Response) return thread
-  const taken = isAnswer ? await answered(thread, posted) : await sent(gate, thread, posted)
+  const taken = await takenBy(gate, thread, posted)
   const run = taken.status === 'queued' || taken.status === 'posted' ? null : await taken.run
   // The page that has the message of the run gets what follows; any other gets the message from its beginning.
   const hasMessage = isAnswer && run !== null && messages.at(-1)?.id === run.runId
@@ -66,22 +68,27 @@ function postedIn(body: JsonObject): Posted {
   const { id, answers } = body
   if (typeof id !== 'string' || id === '') throw badRequest('Expected `id` to be the id of the chat.')
   const messages = asRequest(() => uiMessagesIn(body['messages'] ?? []))
-  const isAnswer = answers !== undefined || messages.length === 0 || messages.at(-1)?.role === 'assistant'
-  return { threadId: id, messages, body, isAnswer }
+  const regenerates = body['trigger'] === 'regenerate-message'
+  const isAnswer =
+    !regenerates && (answers !== undefined || messages.length === 0 || messages.at(-1)?.role === 'assistant')
+  return { threadId: id, messages, body, isAnswer, regenerates }
+}
+
+function takenBy(gate: Gate, thread: ThreadPort, posted: Posted): Promise<Taken> {
+  if (posted.isAnswer) return answered(thread, posted)
+  return posted.regenerates ? regenerated(thread, posted) : sent(gate, thread, posted)
 }
 
 async function sent(gate: Gate, thread: ThreadPort, { messages, body }: Posted): Promise<Taken> {
   const content = asRequest(() => fromUIMessages(messages, { allowUrl: gate.options.allowUrl }))
-  const last = messages.at(-1)
-  const messageId = last?.id ?? ''
-  if (body['trigger'] === 'regenerate-message') {
-    if (thread.regenerate === undefined)
-      throw new RequestError(409, 'not_supported', {
-        message: 'A reply of this conversation cannot be generated again: fork it.',
-      })
-    return thread.regenerate(messageId)
-  }
-  return thread.send({ messageId, content, whenBusy: whenBusyIn(body) })
+  return thread.send({ messageId: messages.at(-1)?.id ?? '', content, whenBusy: whenBusyIn(body) })
+}
+
+/** A page without its messages names the reply; others have removed it, so that the message comes last. */
+function regenerated(thread: ThreadPort, { messages, body: { messageId } }: Posted): Promise<Taken> {
+  const id = messages.findLast(({ role }) => role === 'user')?.id ?? messageId
+  if (typeof id !== 'string') throw badRequest('Expected `messageId` to be the id of a message.')
+  return thread.regenerate(id)
 }
 
 async function answered(thread: ThreadPort, { messages, body }: Posted): Promise<Taken> {

@@ -33,7 +33,7 @@ export interface NewMessage {
   readonly metadata?: object | undefined
   /** What becomes of it while a run is in progress or waits. */
   readonly whenBusy?: 'queue' | 'steer' | 'decline' | 'reject' | undefined
-  /** The mode of this message alone. Only over sessions. */
+  /** The mode of this message alone, or the name of the harness that serves it. */
   readonly mode?: string | undefined
 }
 
@@ -77,8 +77,10 @@ export interface ThreadPort {
   recover(runId: string): Promise<Taken>
   /** Changes the conversation; absent if only its runs are known. */
   change?(change: ThreadChange): Promise<void>
-  /** Begins again with a message whose run has ended, without that run; absent if the conversation cannot leave a run out. */
-  regenerate?(messageId: string): Promise<Taken>
+  /** Answers a message again, by a new run: the run of that message, or of that id, and all later ones leave the conversation. */
+  regenerate(id: string): Promise<Taken>
+  /** Continues an earlier run of the conversation, in one of its own; absent if its runs are one line. */
+  branch?(runId: string, message: NewMessage): Promise<{ readonly thread: ThreadPort; readonly taken: Taken }>
   /** Messages of people that a run of this process has ended without reading. */
   returned(runId: string): readonly InputMessage[]
   /** The ids of the messages with which a run began. */
@@ -100,15 +102,22 @@ export class RequestError extends Error {
   readonly status: number
   readonly code: string
   readonly pending: readonly PendingItem[] | undefined
+  /** The part of the request that is wrong. */
+  readonly param: string | undefined
 
   constructor(
     status: number,
     code: string,
-    { message, pending }: { readonly message: string; readonly pending?: readonly PendingItem[] },
+    {
+      message,
+      pending,
+      param,
+    }: { readonly message: string; readonly pending?: readonly PendingItem[]; readonly param?: string },
   ) {
     super(message)
     this.status = status
     this.code = code
     this.pending = pending
+    this.param = param
   }
 }

@@ -14,6 +14,8 @@ export interface Handlers {
   readonly aiSdk: Handler
   /** AG-UI 1.0, for `HttpAgent` and CopilotKit. */
   readonly agUi: Handler
+  /** Open Responses, for clients of OpenAI's Responses API. */
+  readonly responses: Handler
   /** Messages, answers, steering, stop and recovery as JSON requests. */
   readonly requests: Handler
 }
@@ -31,6 +33,13 @@ export function createHandlers(options: HandlerOptions): Handlers {
     events: eventsHandler(gate),
     aiSdk: aiSdkHandler(gate),
     agUi: agUiHandler(gate),
+    responses: loadedOnce(async () => (await import('./responses.js')).responsesHandler(gate)),
     requests: requestsHandler(gate),
   }
+}
+
+/** A handler that is loaded with its first request. */
+function loadedOnce(load: () => Promise<Handler>): Handler {
+  let handler: Promise<Handler> | undefined
+  return async (request) => (await (handler ??= load()))(request)
 }

@@ -1,4 +1,8 @@
+import type { HarnessDescription } from '../../index.js'
+import { FINAL_RESULT } from '../../output/format.js'
 import type { ThreadItem } from '../../session/index.js'
+import { CLIENT_TOOLS, clientToolsIn } from '../../session/tools/client-tools.js'
+import type { ClientTool } from '../../session/tools/client-tools.js'
 import { Hub } from '../hub/hub.js'
 import type { AnyRunEvent } from '../projection.js'
 import { framesOf } from '../http/frames.js'
@@ -7,7 +11,7 @@ import { SSE_HEADERS, sseBody } from '../http/sse.js'
 import { RequestError } from './back-end.js'
 import type { Access, BackEnd, ThreadPort } from './back-end.js'
 import { HarnessBackEnd, threadsByMetadata } from './harness-back-end.js'
-import { asRequestError, refusal } from './http.js'
+import { asRequestError, badRequest, refusal } from './http.js'
 import { accessOf, checkSource } from './options.js'
 import type { Action, HandlerOptions, Named } from './options.js'
 import { SessionsBackEnd } from './sessions-back-end.js'
@@ -31,16 +35,19 @@ export class Gate {
     return this.options.maxBodyBytes ?? 4_194_304
   }
 
-  /** A handler whose refusals are answers. */
-  handler(answer: (request: Request, url: URL) => Promise<Response>): Handler {
+  /** A handler whose refusals are answers. `form`: how they are written. */
+  handler(
+    answer: (request: Request, url: URL) => Promise<Response>,
+    form: (error: RequestError) => Response = refusal,
+  ): Handler {
     return async (request) => {
       try {
         return await answer(request, new URL(request.url))
       } catch (error) {
         const refused = asRequestError(error)
         return refused === null
-          ? refusal(new RequestError(500, 'error', { message: 'Something went wrong.' }))
-          : refusal(refused)
+          ? form(new RequestError(500, 'error', { message: 'Something went wrong.' }))
+          : form(refused)
       }
     }
   }
@@ -74,6 +81,29 @@ export class Gate {
   async checked(request: Request, named: Named): Promise<Response | null> {
     const access = await accessOf(request, this.options.authorize, named)
     return access instanceof Response ? access : null
+  }
+
+  /** What the agent can do; null if the source does not say. */
+  async description(): Promise<HarnessDescription | null> {
+    const { sessions, harness } = this.options
+    const source: { describe?: () => Promise<HarnessDescription> } | undefined = sessions ?? harness
+    return (await source?.describe?.()) ?? null
+  }
+
+  /**
+   * The metadata of a message with tools of its page; undefined without any. Rejects those that cannot be sent to a model, and
+   * those with the name of a tool of the server: the run could not begin.
+   */
+  async clientTools(tools: readonly ClientTool[]): Promise<object | undefined> {
+    if (tools.length === 0) return undefined
+    const metadata = { [CLIENT_TOOLS]: tools }
+    clientToolsIn(metadata)
+    const taken = new Set((await this.description())?.tools.map(({ name }) => name)).add(FINAL_RESULT)
+    for (const { name } of tools) {
+      if (taken.has(name)) throw badRequest(`Expected the tools to have names of their own; \`${name}\` is taken.`)
+      taken.add(name)
+    }
+    return metadata
   }
 
   /** The conversations of the owner who asks. */
@@ -126,5 +156,9 @@ function backEndOf(options: HandlerOptions): BackEnd {
   if (harness === undefined || log === undefined) throw new TypeError('There is no harness.')
   const hub = options.hub ?? new Hub({ log })
   const index = threads ?? threadsByMetadata(log)
-  return new HarnessBackEnd({ harness, log, hub, threads: index, declines: newMessage === 'decline' })
+  const named = Object.entries(options.responses?.models ?? {})
+  const harnesses = new Map(
+    named.flatMap(([name, served]) => (typeof served === 'string' ? [] : [[name, served] as const])),
+  )
+  return new HarnessBackEnd({ harness, harnesses, log, hub, threads: index, declines: newMessage === 'decline' })
 }

@@ -11,6 +11,7 @@ import type {
   RunOptions,
   RunSummary,
 } from '../../index.js'
+import { clientToolsIn } from '../../session/tools/client-tools.js'
 import { sha256 } from '../../util/platform/sha256.js'
 import type { FollowRunOptions } from '../hub/follow.js'
 import type { Hub } from '../hub/hub.js'
@@ -40,6 +41,8 @@ export interface ThreadIndex {
 
 export interface HarnessBackEndOptions {
   readonly harness: ServedHarness
+  /** Other harnesses that a message can name as its mode. */
+  readonly harnesses: ReadonlyMap<string, ServedHarness>
   readonly log: LogStore
   readonly hub: Hub
   readonly threads: ThreadIndex
@@ -71,6 +74,9 @@ export function threadsByMetadata(log: LogStore): ThreadIndex {
     },
   }
 }
+
+/** In the metadata of a run: the name of the harness that serves it. */
+export const SERVED_BY = 'served_by'
 
 /** In the metadata of a run: the id of the run whose reply it generates again. */
 const REPLACES = 'replaces_run'
@@ -125,7 +131,7 @@ interface Means extends HarnessBackEndOptions {
   readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>
 }
 
-interface NewRun extends Pick<NewMessage, 'messageId' | 'metadata'> {
+interface NewRun extends Pick<NewMessage, 'messageId' | 'metadata' | 'mode'> {
   readonly runId: string
   readonly content: InputMessage
   /** The run that it continues. */
@@ -177,7 +183,7 @@ class HarnessThread implements ThreadPort {
 
   answer(runId: string, answers: readonly Answer[]): Promise<Taken> {
     return this.#means.inTurn(async () => {
-      const { log, harness } = this.#means
+      const { log } = this.#means
       const info = await this.#info(runId)
       if (info === null) throw notFound()
       const waiting = new Set(info.pending.map(({ callId }) => callId))
@@ -189,7 +195,7 @@ class HarnessThread implements ThreadPort {
       )
       if (fresh.length === 0) return { status: 'attached', run: Promise.resolve({ runId, beyond }) }
       const signed = fresh.map((answer) => ({ by: this.#means.access.by, ...answer }))
-      await this.#resume((options) => harness.streamResume(runId, signed, options))
+      await this.#resume(runId, (harness, options) => harness.streamResume(runId, signed, options))
       return { status: 'started', run: Promise.resolve({ runId, beyond: info.seq }) }
     })
   }
@@ -204,8 +210,9 @@ class HarnessThread implements ThreadPort {
   }
 
   async stop(runId: string): Promise<void> {
-    const { harness, log } = this.#means
-    await harness.cancel(runId, { log })
+    const { log } = this.#means
+    const metadata = (await log.inspect({ kind: 'run', id: runId }))?.metadata
+    await this.#harnessOf(metadata?.[SERVED_BY]).cancel(runId, { log })
   }
 
   recover(runId: string): Promise<Taken> {
@@ -215,7 +222,7 @@ class HarnessThread implements ThreadPort {
       if (info.status === 'running' && !this.#means.hub.isLive(runId))
         throw new RequestError(409, 'run_owned', { message: 'Another process executes this run.' })
       if (info.status === 'interrupted')
-        await this.#resume((options) => this.#means.harness.streamRecover(runId, options))
+        await this.#resume(runId, (harness, options) => harness.streamRecover(runId, options))
       return { status: 'started', run: Promise.resolve({ runId }) }
     })
   }
@@ -228,16 +235,15 @@ class HarnessThread implements ThreadPort {
     if (before?.status === 'running' || before?.status === 'interrupted')
       return this.#sendBusy(before, message, whenBusy)
     if (before?.status === 'paused') return this.#sendWaiting(before, message, whenBusy)
-    const { metadata, content } = message
-    await this.#begin({ runId, messageId, content, metadata, history: before })
+    await this.#begin({ ...message, runId, history: before })
     return { status: 'started', run: Promise.resolve({ runId }) }
   }
 
-  regenerate(messageId: string): Promise<Taken> {
+  regenerate(id: string): Promise<Taken> {
     return this.#means.inTurn(async () => {
       const runs = await this.runs()
       const ids = await Promise.all(runs.map((run) => this.messageIds(run.runId)))
-      const index = ids.findLastIndex((each) => each.includes(messageId))
+      const index = ids.findLastIndex((each, place) => each.includes(id) || runs[place]?.runId === id)
       const [run, last] = [runs[index], runs.at(-1)]
       if (run === undefined || last === undefined) throw notFound()
       if (last.status === 'running')
@@ -245,6 +251,7 @@ class HarnessThread implements ThreadPort {
       const content = await this.#promptOf(run.runId)
       if (content === null) throw notFound()
       if (last.status !== 'completed') await this.stop(last.runId)
+      const messageId = ids[index]?.[0] ?? id
       const runId = runIdOf(this.threadId, messageId, run.runId)
       const metadata = { [REPLACES]: run.runId }
       await this.#begin({ runId, messageId, content, metadata, history: runs[index - 1] ?? null })
@@ -258,15 +265,17 @@ class HarnessThread implements ThreadPort {
     return null
   }
 
-  async #begin({ runId, messageId, content, metadata: more, history }: NewRun): Promise<void> {
-    const { access, harness, log } = this.#means
+  async #begin({ runId, messageId, content, metadata: more, mode, history }: NewRun): Promise<void> {
+    const { access, log } = this.#means
     const metadata = {
       ...more,
+      ...(mode !== undefined && { [SERVED_BY]: mode }),
       ...{ conversation_id: this.threadId, message_id: messageId, resourceId: access.resourceId },
     }
     const input = inputPort()
-    const run = harness.stream(content, {
-      ...{ runId, log, metadata, input, history: history === null ? undefined : { runId: history.runId } },
+    const run = this.#harnessOf(mode).stream(content, {
+      ...{ runId, log, metadata, input, tools: clientToolsIn(metadata) },
+      ...{ history: history === null ? undefined : { runId: history.runId } },
       ...(access.deps !== undefined && { deps: access.deps as never }),
     })
     try {
@@ -301,18 +310,46 @@ class HarnessThread implements ThreadPort {
     const answers = pending.map(({ kind, callId }): Answer =>
       kind === 'approval' ? { callId, approved: false, reason } : { callId, declined: true, reason },
     )
-    await this.#resume((options) => {
+    await this.#resume(runId, (harness, options) => {
       options.input?.send(content)
-      return this.#means.harness.streamResume(runId, answers, options)
+      return harness.streamResume(runId, answers, options)
     })
     return { status: 'steered', run: Promise.resolve({ runId, beyond: seq }) }
   }
 
+  async branch(after: string, message: NewMessage): Promise<{ readonly thread: ThreadPort; readonly taken: Taken }> {
+    const history = await this.#info(after)
+    if (history === null) throw notFound()
+    const threadId = `thread_${sha256(JSON.stringify([after, message.messageId])).slice(0, 32)}`
+    const thread = new HarnessThread(threadId, this.#means)
+    const runId = runIdOf(threadId, message.messageId)
+    const known = await this.#info(runId)
+    if (known === null) await thread.#begin({ ...message, runId, history })
+    return { thread, taken: { status: known === null ? 'started' : 'attached', run: Promise.resolve({ runId }) } }
+  }
+
+  /** The harness that serves a mode. */
+  #harnessOf(mode: unknown): ServedHarness {
+    const { harness, harnesses } = this.#means
+    return (typeof mode === 'string' ? harnesses.get(mode) : undefined) ?? harness
+  }
+
   /** Continues a run. */
-  async #resume(begin: (options: ResumeOptions) => HarnessStream<unknown>): Promise<void> {
+  async #resume(
+    runId: string,
+    begin: (harness: ServedHarness, options: ResumeOptions) => HarnessStream<unknown>,
+  ): Promise<void> {
     const { log, access } = this.#means
     const input = inputPort()
-    await this.#start(begin({ log, input, ...(access.deps !== undefined && { deps: access.deps }) }), input)
+    const metadata = (await log.inspect({ kind: 'run', id: runId }))?.metadata
+    const options = { log, input, tools: clientToolsIn(metadata) }
+    await this.#start(
+      begin(this.#harnessOf(metadata?.[SERVED_BY]), {
+        ...options,
+        ...(access.deps !== undefined && { deps: access.deps }),
+      }),
+      input,
+    )
   }
 
   /** Hands a run that was begun to the hub. A run that is refused has no events. */

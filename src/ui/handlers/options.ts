@@ -32,6 +32,15 @@ export interface AiSdkOptions extends Omit<UiStreamOptions, keyof ProjectionOpti
   readonly replaySteps?: number | undefined
 }
 
+/** How the handler of Open Responses serves requests. */
+export interface ResponsesHandlerOptions {
+  /**
+   * What `model` of a request can name: over a harness, other harnesses with the same log; over sessions, their modes. Other names
+   * answer 404. Default: any name, served by the harness, or in the default mode.
+   */
+  readonly models?: Readonly<Record<string, ServedHarness | string>> | undefined
+}
+
 export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   /** The conversations. Or: `harness` and `log`. */
   readonly sessions?: ServedSessions | undefined
@@ -56,8 +65,16 @@ export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   readonly aiSdk?: AiSdkOptions | undefined
   /** Options of AG-UI streams alone. */
   readonly agUi?: Pick<AgUiOptions, 'activities' | 'toolSchemas'> | undefined
+  /** Options of Open Responses alone. */
+  readonly responses?: ResponsesHandlerOptions | undefined
   /** Whether a message may contain a link to a file. Default: none may. */
   readonly allowUrl?: ((url: URL) => boolean) | undefined
+  /**
+   * Pages may bring tools, which they execute themselves: the `tools` of an AG-UI input, or of
+   * a request of Open Responses. A call of one ends the stretch, and its
+   * result comes as a tool message, or as `function_call_output`. A tool with the name of one of the server's is refused. Default false: they are not read.
+   */
+  readonly clientTools?: boolean | undefined
   /** A message while the run waits for people: `refuse` it, or `decline` what waits. Over a harness. Default `refuse`. */
   readonly newMessage?: 'refuse' | 'decline' | undefined
   /** The client that begins a run and disconnects stops it. Default false: the run continues without readers. */

@@ -1,3 +1,5 @@
+import { CLIENT_TOOLS } from '../../session/tools/client-tools.js'
+import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type { ThreadItem } from '../../session/index.js'
 import { RequestError } from './back-end.js'
@@ -5,8 +7,9 @@ import type { NewMessage, Taken, ThreadPort } from './back-end.js'
 import type { Gate, Handler } from './gate.js'
 import { answersIn, changeIn, contentIn, whenBusyIn } from './given.js'
 import { badRequest, bodyOf, json, pathAfter } from './http.js'
+import { SERVED_BY } from './harness-back-end.js'
 import { messagesOf } from './messages.js'
-import type { Action } from './options.js'
+import type { Action, HandlerOptions } from './options.js'
 
 interface Asked {
   readonly gate: Gate
@@ -79,7 +82,7 @@ const THREAD_ROUTES: Readonly<Record<string, readonly Route<'threadId'>[]>> = {
         const message: NewMessage = {
           mode: typeof mode === 'string' ? mode : undefined,
           ...{ messageId: messageIdIn(body), content: contentIn(body, gate.options), whenBusy: whenBusyIn(body) },
-          metadata: typeof metadata === 'object' && metadata !== null ? metadata : undefined,
+          metadata: metadataIn(metadata, gate.options),
         }
         const { status, run } = await thread.send(message)
         const isLater = status === 'queued' || status === 'posted'
@@ -185,6 +188,13 @@ async function bodyIn(request: Request, { maxBodyBytes }: Gate): Promise<JsonObj
 async function taken({ status, run }: Taken): Promise<Response> {
   const { runId = null } = (await run) ?? {}
   return json(202, { status, runId })
+}
+
+/** The metadata for the run of a message. Tools of a page count only if the handlers take them, and no page chooses the harness. */
+function metadataIn(metadata: unknown, { clientTools }: HandlerOptions): object | undefined {
+  if (!isObject(metadata)) return undefined
+  const { [CLIENT_TOOLS]: tools, [SERVED_BY]: _harness, ...rest } = metadata
+  return clientTools === true && tools !== undefined ? { ...rest, [CLIENT_TOOLS]: tools } : rest
 }
 
 function messageIdIn({ messageId }: JsonObject): string {

@@ -16,6 +16,7 @@ export type ServedChat = Pick<
   | 'phase'
   | 'pending'
   | 'send'
+  | 'regenerate'
   | 'steer'
   | 'answer'
   | 'cancel'
@@ -135,6 +136,11 @@ class SessionThread implements ThreadPort {
     const run = this.#readerOf(messageId, sent.done)
     if (sent.status !== 'steered') return { status: sent.status, run }
     return { status: 'steered', run: run.then((found) => found && { ...found, beyond }) }
+  }
+
+  async regenerate(id: string): Promise<Taken> {
+    const { messageId, status, done } = await this.#chat.regenerate(id)
+    return { status, run: this.#readerOf(messageId, done) }
   }
 
   async answer(runId: string, answers: readonly Answer[]): Promise<Taken> {

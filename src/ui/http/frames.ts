@@ -6,8 +6,8 @@ export interface Protocol<Item> {
   readonly projection: Projection<Item>
   /** One frame of the body. */
   readonly encode: (item: Item) => string
-  /** Names the protocol and its options: streams of one run with equal keys have equal items. */
-  readonly key: string
+  /** Names the protocol and its options: streams of one run with equal keys have equal items. Null: each has items of its own. */
+  readonly key: string | null
 }
 
 /** Frames of deltas, by protocol: all readers of a run are at the same place when a delta comes. */
@@ -31,7 +31,7 @@ export async function* framesOf<Item>(
 function framesOfEvent<Item>(event: AnyRunEvent, { projection, encode, key }: Protocol<Item>): string {
   const items = projection.next(event)
   if (items.length === 0) return ''
-  if (items.length > 1 || !isDelta(event)) return items.map(encode).join('')
+  if (items.length > 1 || key === null || !isDelta(event)) return items.map(encode).join('')
   // The next piece of a part: the same for every reader.
   const known = shared.get(event) ?? new Map<string, string>()
   let frame = known.get(key)

@@ -46,6 +46,7 @@ export function shownEvent(event: AnyRunEvent, options: Options): ShownEvent | n
     shown['resolution'] = { kind: event.resolution.kind }
     shown['entry'] = { ...entry, parts: event.entry.parts.flatMap((part) => shownPart(part, options)) }
   }
+  if (event.kind === 'view_changed') shown['changes'] = event.changes.map(({ native: _native, ...change }) => change)
   if (event.kind === 'run_failed') shown['message'] = (options.errorText ?? sentenceOf)(event)
   if (event.kind === 'run_started' && typeof event.prompt === 'object' && event.prompt !== null)
     shown['prompt'] = event.prompt.map((part, index) => content(part, { event, index }, options))

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
-import { defineTool, memoryLog } from 'thinharness'
+import { defineTool, memoryLog, ModelRetry } from 'thinharness'
 import type { DurableEvent, RunLog } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../../harness/support.js'
@@ -164,3 +164,57 @@ test.each(['cancelled', 'out of time'])(
     await expect(again.replay(await eventsIn(log, 'run_r'))).rejects.toMatchObject({ code })
   },
 )
+
+test('RP-09 a run whose process was killed anywhere, and that of its continuation too, can be replayed', async () => {
+  const flaky = tool(
+    'flaky',
+    ({ n }) => {
+      if (n === 0) throw new ModelRetry('Try again.')
+      return 'ok'
+    },
+    { annotations: { idempotent: true } },
+  )
+  const batches = [
+    [
+      { name: 'flaky', arguments: { n: 0 } },
+      { name: 'flaky', arguments: { n: 1 } },
+      { name: 'ask', arguments: {} },
+    ],
+    [{ name: 'flaky', arguments: { n: 0 } }],
+  ]
+  const harnessWith = (log: RunLog) => {
+    const model = new ScriptedModel().always(({ turn }) => {
+      const calls = batches[turn]
+      return calls === undefined ? 'Done.' : { calls }
+    })
+    return harnessOf({ model, tools: [flaky, ask], log })
+  }
+  /** The log of a run that goes on from these events to its end. */
+  const finished = async (events: readonly DurableEvent[]): Promise<readonly DurableEvent[]> => {
+    const log = memoryLog()
+    if (events.length > 0) await log.append({ kind: 'run', id: 'run_r' }, events)
+    const harness = harnessWith(log)
+    let result = events.length > 0 ? await harness.recover('run_r') : await harness.run('Go.', { runId: 'run_r' })
+    while (result.status === 'paused')
+      result = await harness.resume(
+        result.resumeState,
+        result.pending.map(({ callId }) => ({ callId, answer: { color: 'red' } })),
+      )
+    expect(result.text).toBe('Done.')
+    return eventsIn(log, 'run_r')
+  }
+  const replayed = async (events: readonly DurableEvent[]): Promise<string> =>
+    (await harnessWith(memoryLog()).replay(events)).text
+  const whole = await finished([])
+  let kills = 0
+  for (let first = 1; first < whole.length; first++) {
+    const once = await finished(whole.slice(0, first))
+    expect(await replayed(once), `killed after event ${first}`).toBe('Done.')
+    for (let second = first + 1; second < once.length; second++) {
+      const twice = await finished(once.slice(0, second))
+      expect(await replayed(twice), `killed after events ${first} and ${second}`).toBe('Done.')
+      kills += 1
+    }
+  }
+  expect(kills).toBeGreaterThan(100)
+})

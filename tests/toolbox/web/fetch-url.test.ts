@@ -7,9 +7,11 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { isPublicAddress } from '#toolbox/web/addresses.js'
 import { convert } from '#toolbox/workspace/convert.js'
 import { fetchUrl } from '#toolbox/web/index.js'
+import { docxOf, linked, paragraph, zipOf } from '../docx.js'
 import { call, folderWith } from '../support.js'
 import { fetched, serve, servePage } from './support.js'
 
+const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
 const NEVER = new AbortController().signal
 
 describe('fetch_url', () => {
@@ -39,12 +41,48 @@ describe('fetch_url', () => {
     expect(metadata).toMatchObject({ format: 'markdown', content_type: 'text/html' })
   })
 
+  test.each<[string, string, string]>([
+    [
+      'a table of data stays one',
+      '<table><caption>Teas</caption><thead><tr><th>Sort</th><th>Time</th></tr></thead>' +
+        '<tbody><tr><td><a href="/s">Sencha</a></td><td>2 | 3\n min</td></tr><tr><td><p>Assam</p></td><td></td></tr></tbody></table><p>End.</p>',
+      'Teas\n\n| Sort | Time |\n| --- | --- |\n| [Sencha](BASE/s) | 2 \\| 3 min |\n| Assam |  |\n\nEnd.',
+    ],
+    [
+      'a table that arranges a page is text',
+      '<table><tr><td>Menu</td><td><table><tr><td>Story.</td></tr></table></td></tr></table>',
+      'Menu\n\nStory.',
+    ],
+    [
+      'so is one with lists',
+      '<table><tr><td>A</td><td><ul><li>b</li></ul></td></tr><tr><td>C</td><td>d</td></tr></table>',
+      'A\n\n-   b\n\nC\n\nd',
+    ],
+  ])('HTML: %s', async (_name, html, expected) => {
+    const url = await servePage('text/html', html)
+    const { content } = await fetched({ url })
+    expect(content).toBe(`fetched ${url}\n\n${expected.replaceAll('BASE', url.replace('/page', ''))}`)
+  })
+
   test('the text of a PDF is returned', async () => {
     const url = await servePage('application/pdf', pdfSaying('Hello from a PDF'))
     expect(await fetched({ url })).toMatchObject({
       ok: true,
       content: `fetched ${url}\n\nHello from a PDF`,
       metadata: { format: 'text', content_type: 'application/pdf' },
+    })
+  })
+
+  test.each([
+    ['by its type', DOCX],
+    ['by its content', 'application/octet-stream'],
+    ['without a type', ''],
+  ])('a Word document becomes Markdown: %s', async (_name, contentType) => {
+    const url = await servePage(contentType, docxOf(paragraph('Tea', 'T1') + linked('More', 'rId3')))
+    expect(await fetched({ url })).toMatchObject({
+      ok: true,
+      content: `fetched ${url}\n\n# Tea\n\n[More](https://example.test/tea)`,
+      metadata: { format: 'markdown' },
     })
   })
 
@@ -82,7 +120,7 @@ describe('fetch_url', () => {
     const result = await fetched({ url: await servePage(contentType, body) })
     expect(result).toMatchObject({
       ok: false,
-      content: `The page is \`${contentType}\`. Only text, HTML and PDF are fetched.`,
+      content: `The page is \`${contentType}\`. Only text, HTML, PDF and DOCX are fetched.`,
       metadata: { error_type: 'UnsupportedContent' },
     })
   })
@@ -251,9 +289,26 @@ describe('fetch_url and hostile servers', () => {
     }
   })
 
-  test('a PDF over the limit is not read in part', async () => {
-    const result = await fetched({ url: await servePage('application/pdf', pdfSaying('x')) }, { maxBytes: 100 })
-    expect(result).toMatchObject({ ok: false, metadata: { error_type: 'ContentTooLarge' } })
+  test.each([
+    ['PDF', 'application/pdf', pdfSaying('x')],
+    ['document', DOCX, docxOf(paragraph('x'))],
+  ])('a %s over the limit is not read in part', async (name, contentType, body) => {
+    const result = await fetched({ url: await servePage(contentType, body) }, { maxBytes: 100 })
+    expect(result).toMatchObject({
+      ok: false,
+      content: `The ${name} has more than the 100 bytes that are read.`,
+      metadata: { error_type: 'ContentTooLarge' },
+    })
+  })
+
+  test.each<[string, string | Buffer, string]>([
+    ['no archive', 'hello', 'ConversionFailed'],
+    ['encrypted', Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.alloc(504)]), 'UnsupportedContent'],
+    ['a bomb', zipOf({ 'word/document.xml': { content: 'x', declaredSize: 4_000_000_000 } }), 'FileTooLarge'],
+  ])('a Word document that is %s is a failure', async (_name, body, errorType) => {
+    const result = await fetched({ url: await servePage(DOCX, body) })
+    expect(result).toMatchObject({ ok: false, metadata: { error_type: errorType } })
+    expect(result.content).toMatch(/^The document .{10,200}\.$/)
   })
 })
 

@@ -1,67 +1,12 @@
-import { EventType, HttpAgent } from '@ag-ui/client'
-import type { BaseEvent, Message, ResumeEntry } from '@ag-ui/client'
+import { EventType } from '@ag-ui/client'
+import type { Message, ResumeEntry } from '@ag-ui/client'
 import { AgentCapabilitiesSchema } from '@ag-ui/core/schemas'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { z } from 'zod'
-import { memoryLog } from 'thinharness'
-import { Sessions } from 'thinharness/session'
+import { describe, expect, test } from 'vitest'
 import { ScriptedModel } from 'thinharness/testing'
-import { createHandlers } from 'thinharness/ui'
 import type { Handlers } from 'thinharness/ui'
-import { harnessOf, tool } from '../../harness/support.js'
-import { byOwner, withoutWarnings } from './client.js'
-
-const URL_OF = 'http://localhost/api/agui'
-
-function served(kind: 'sessions' | 'harness', model: ScriptedModel): Handlers {
-  const log = memoryLog()
-  const tools = [
-    tool('look', () => 'seen'),
-    tool('pay', () => 'paid', { requiresApproval: true }),
-    tool('ask', (_: unknown, { ask }) => ask({ question: 'Which color?' }, z.string())),
-  ]
-  if (kind === 'harness') {
-    const harness = harnessOf({ model, tools, log })
-    onTestFinished(() => harness.close())
-    return createHandlers({ harness, log })
-  }
-  const sessions = new Sessions({ log, harness: harnessOf({ model, tools }) })
-  onTestFinished(() => sessions.close())
-  return createHandlers({ sessions })
-}
-
-interface TestAgent {
-  readonly agent: HttpAgent
-  readonly events: BaseEvent[]
-  /** Sends a message, or answers, and reads the stream. */
-  send(text: string | null, resume?: readonly ResumeEntry[]): Promise<BaseEvent[]>
-  /** The bodies of the next stream are cut after so many bytes. */
-  cutAt: number | null
-}
-
-function agentOf({ agUi }: Pick<Handlers, 'agUi'>): TestAgent {
-  let count = 0
-  const fetch = async (url: string, init: RequestInit): Promise<Response> => {
-    const response = await agUi(new Request(url, init))
-    const { cutAt } = test
-    if (cutAt === null || response.body === null) return response
-    const body = new Uint8Array(await response.arrayBuffer()).slice(0, cutAt)
-    return new Response(body, { headers: response.headers })
-  }
-  const agent = new HttpAgent({ url: URL_OF, threadId: 'chat_1', fetch })
-  const events: BaseEvent[] = []
-  const test: TestAgent = {
-    ...{ agent, events, cutAt: null },
-    async send(text, resume) {
-      if (text !== null) agent.addMessage({ id: `m${++count}`, role: 'user', content: text })
-      const from = events.length
-      const options = { runId: `stretch_${from}`, ...(resume && { resume: [...resume] }) }
-      await withoutWarnings(() => agent.runAgent(options, { onEvent: ({ event }) => void events.push(event) }))
-      return events.slice(from)
-    },
-  }
-  return test
-}
+import { served } from '../support/served.js'
+import { agentOf, URL_OF } from './agent.js'
+import { byOwner } from './client.js'
 
 function contents(messages: readonly Message[]): readonly unknown[] {
   return messages.map(({ role, content }) => [role, content])

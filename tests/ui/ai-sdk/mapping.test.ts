@@ -4,10 +4,10 @@ import { memoryLog, ToolResult } from 'thinharness'
 import type { HarnessOptions, ToolSpec } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { encodeUiChunk, toUIMessages, toUIMessageStream, UI_STREAM_END, UI_STREAM_HEADERS } from 'thinharness/ui'
-import type { AnyRunEvent, UiChunk } from 'thinharness/ui'
+import type { AnyRunEvent, UiChunk, UiMessage } from 'thinharness/ui'
 import { collect, eventsOfRun } from '../../support/collect.js'
 import { harnessOf, told, tool } from '../../harness/support.js'
-import { checkMessages, chunksOf } from './clients.js'
+import { checkChunks, checkMessages, chunksOf, DIALECTS, messageAfter } from './clients.js'
 
 interface Ran {
   readonly live: readonly AnyRunEvent[]
@@ -244,6 +244,61 @@ describe('child runs', () => {
         .join(''),
     ).toBe('Done.')
     expect(dataOf(chunksOf(live, { children: 'none' }), 'data-run')).toEqual([])
+  })
+
+  test('UI-25 with `message`, the message of a child run is the output of its call until that ends, at most twice a second', async () => {
+    const model = new ScriptedModel().calls('delegate').calls('look').says('Child.').says('Done.')
+    const look = tool('look', () => 'seen')
+    const outer = tool(
+      'delegate',
+      async (_, { spawn }) => (await spawn({ prompt: 'child', agentName: 'helper', tools: [look] }).result).text,
+    )
+    const { live } = await ran(model, [outer])
+    const start = Date.parse(live[0]?.at ?? '')
+    // One event each 200 ms.
+    const slow = live.map((event, index) => ({ ...event, at: new Date(start + 200 * index).toISOString() }))
+    const outputs = of(chunksOf(slow, { children: 'message' }), 'tool-output-available')
+    const [told, final] = [outputs.slice(0, -1), outputs.at(-1)]
+    expect(final).toEqual({ type: 'tool-output-available', toolCallId: 'call_1', output: 'Child.', dynamic: true })
+    expect(told.length).toBeGreaterThan(1)
+    expect(told.length).toBeLessThanOrEqual((2 * 200 * live.length) / 1_000)
+    for (const chunk of told) expect(chunk).toMatchObject({ toolCallId: 'call_1', preliminary: true })
+    const shown = told.map(({ output }) => output as UiMessage)
+    expect(new Set(shown.map(({ id }) => id)).size).toBe(1)
+    expect(shown.some(({ parts }) => parts.some((part) => 'toolName' in part && part.toolName === 'look'))).toBe(true)
+    expect(of(chunksOf(live, { children: 'message' }), 'tool-output-available').length).toBeLessThan(told.length)
+  })
+
+  test('UI-10 arguments of a child run in the background that are edited after a later step are a data part', async () => {
+    const log = memoryLog()
+    const begin = { prompt: 'child', agentName: 'helper', tools: [pay], background: true } as const
+    const leave = tool('leave', (_, { spawn }) => spawn(begin).runId, { onUnknownOutcome: 'retry' })
+    const model = new ScriptedModel().always(({ transcript }) => {
+      const [prompt] = transcript
+      const isChild = JSON.stringify(prompt).includes('child')
+      const isAsked = transcript.some((entry) => entry.role === 'tool')
+      if (isChild) return isAsked ? 'Paid.' : { calls: [{ name: 'pay', arguments: { n: 1 } }] }
+      return isAsked ? 'Well.' : { calls: [{ name: 'leave' }, { name: 'leave' }] }
+    })
+    const harness = harnessOf({ model, tools: [leave, pay], log })
+    let result = await harness.run('Hi.', { runId: 'run_1' })
+    expect(result).toMatchObject({ status: 'paused' })
+    const [first, second] = result.pending.map(({ callId }) => callId)
+    result = await harness.resume('run_1', [{ callId: first ?? '', approved: true }])
+    expect(result.pending.map(({ callId }) => callId)).toEqual([second])
+    await harness.resume('run_1', [{ callId: second ?? '', approved: true, editedArguments: { n: 2 } }])
+    const stored = await eventsOfRun(log, 'run_1')
+    for (const dialect of DIALECTS) {
+      const chunks = chunksOf(stored, { dialect })
+      await checkChunks(dialect, chunks)
+      const { parts } = await messageAfter(dialect, chunks)
+      const calls = parts.filter((part) => 'toolCallId' in part && part.toolCallId === second)
+      expect(calls).toMatchObject([{ input: { n: 1 }, state: 'output-available' }])
+      expect(parts).toContainEqual({ type: 'data-input', id: second, data: { toolCallId: second, input: { n: 2 } } })
+      expect(toUIMessages(stored, { dialect })[1]?.parts).toContainEqual(
+        expect.objectContaining({ type: 'data-input' }),
+      )
+    }
   })
 
   test("UI-04 UI-26 a child run's approval is a part of its own, and its call is answered for the helper", async () => {

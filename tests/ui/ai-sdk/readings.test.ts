@@ -50,4 +50,25 @@ describe.each(DIALECTS)('AI SDK %s', (dialect) => {
     })
     await fc.assert(readings, generated(60))
   })
+
+  test(
+    'UI-25 XL-01 messages of child runs are gone at the end: every reading ends as without them',
+    GENERATED,
+    async () => {
+      const readings = fc.asyncProperty(plannedRuns(), async (planned) => {
+        const { live, stored } = await record(planned)
+        for (const events of [live, stored]) {
+          const chunks = chunksOf(events, { dialect, children: 'message' })
+          await checkChunks(dialect, chunks)
+          expect(await message(chunks)).toEqual(await message(chunksOf(events, { dialect })))
+        }
+        const [messages, plain] = [
+          toUIMessages(stored, { dialect, children: 'message' }),
+          toUIMessages(stored, { dialect }),
+        ]
+        expect(messages).toEqual(plain)
+      })
+      await fc.assert(readings, generated(30))
+    },
+  )
 })

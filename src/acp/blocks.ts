@@ -1,0 +1,37 @@
+import type { ContentBlock } from '@agentclientprotocol/sdk'
+import type { ContentPart } from '../index.js'
+
+/** The parts of a message out of the blocks of a prompt. Files that the editor embeds are text between tags with their address. */
+export function partsOf(blocks: readonly ContentBlock[]): readonly ContentPart[] {
+  return blocks.map(partOf)
+}
+
+function partOf(block: ContentBlock): ContentPart {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text }
+    case 'image':
+      return { type: 'image', data: block.data, mediaType: block.mimeType }
+    case 'audio':
+      return { type: 'audio', data: block.data, mediaType: block.mimeType }
+    case 'resource_link':
+      return { type: 'text', text: `[${block.title ?? block.name}](${block.uri})` }
+    case 'resource':
+      return resourcePart(block.resource)
+  }
+}
+
+function resourcePart(resource: Extract<ContentBlock, { readonly type: 'resource' }>['resource']): ContentPart {
+  const { uri, mimeType } = resource
+  if ('text' in resource)
+    return { type: 'text', text: `<resource uri="${attribute(uri)}">\n${resource.text}\n</resource>` }
+  const mediaType = mimeType ?? 'application/octet-stream'
+  if (mediaType.startsWith('image/')) return { type: 'image', data: resource.blob, mediaType }
+  if (mediaType.startsWith('audio/')) return { type: 'audio', data: resource.blob, mediaType }
+  const name = uri.split('/').at(-1) ?? ''
+  return { type: 'file', data: resource.blob, mediaType, ...(name !== '' && { name }) }
+}
+
+function attribute(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
+}

@@ -1,0 +1,127 @@
+import type { PermissionOption, ToolCallUpdate } from '@agentclientprotocol/sdk'
+import type { JsonValue, PendingItem } from '../index.js'
+import type { ChatAnswer } from '../session/index.js'
+import { isObject } from '../util/json.js'
+import { formOf } from './forms.js'
+import type { Form } from './forms.js'
+import type { Remember } from './options.js'
+import { diffsOf, oneLine, shownCall, textContent } from './shown-call.js'
+import type { ToolFacts } from './shown-call.js'
+
+/** How an editor asks for the answer to a pending item. */
+export type AskedItem =
+  | { readonly kind: 'permission'; readonly toolCall: ToolCallUpdate; readonly choices: readonly Choice[] }
+  | { readonly kind: 'form'; readonly message: string; readonly form: Form }
+  /** As a message of the agent: the next prompt is the answer. */
+  | { readonly kind: 'text'; readonly message: string }
+
+/** An option of a permission request, and the answer that it stands for. */
+export interface Choice {
+  readonly option: PermissionOption
+  readonly answer: () => ChatAnswer | Promise<ChatAnswer>
+}
+
+export interface AskingMeans {
+  readonly root: string
+  readonly toolOf: (name: string) => ToolFacts | undefined
+  readonly remember: Remember | undefined
+  /** The editor shows forms. */
+  readonly forms: boolean
+}
+
+export function askedItem(item: PendingItem, means: AskingMeans): AskedItem {
+  const toolCall = toolCallOf(item, means)
+  const choices = choicesOf(item, means.remember)
+  if (choices !== null) return { kind: 'permission', toolCall, choices }
+  const message = questionText(item)
+  const form = means.forms ? formOf(item) : null
+  return form === null ? { kind: 'text', message } : { kind: 'form', message, form }
+}
+
+/** The options for a decision; null for a question that has other answers. */
+function choicesOf(item: PendingItem, remember: Remember | undefined): readonly Choice[] | null {
+  const { kind, callId, payload } = item
+  const answered = (answer: JsonValue) => (): ChatAnswer => ({ callId, answer })
+  if (kind === 'unknown_outcome')
+    return [
+      choice('happened', ['It took effect', 'allow_once'], answered({ outcome: 'happened' })),
+      choice('did_not_happen', ['It did not take effect', 'reject_once'], answered({ outcome: 'did_not_happen' })),
+      choice('run_again', ['Run it again', 'allow_once'], answered({ outcome: 'run_again' })),
+    ]
+  const form = isObject(payload) ? payload['kind'] : undefined
+  if (kind === 'question' && form === 'plan')
+    return [
+      choice('allow', ['Carry out the plan', 'allow_once'], answered({ action: 'approved' })),
+      choice('reject', ['Reject the plan', 'reject_once'], answered({ action: 'rejected' })),
+    ]
+  if (kind === 'question' && form === 'access')
+    return [
+      choice('allow', ['Allow', 'allow_once'], answered({ approved: true })),
+      choice('reject', ['Reject', 'reject_once'], answered({ approved: false })),
+    ]
+  if (kind === 'question') return null
+  const decided = (approved: boolean) => (): ChatAnswer => ({ callId, approved })
+  const once = [
+    choice('allow', ['Allow', 'allow_once'], decided(true)),
+    choice('reject', ['Reject', 'reject_once'], decided(false)),
+  ]
+  if (remember === undefined) return once
+  const always = (approved: boolean) => async (): Promise<ChatAnswer> => {
+    const kept = (await remember(item, { approved })) ?? undefined
+    return approved && kept !== undefined ? { callId, approved, remember: kept } : { callId, approved }
+  }
+  return [
+    choice('allow_always', ['Always allow', 'allow_always'], always(true)),
+    ...once,
+    choice('reject_always', ['Always reject', 'reject_always'], always(false)),
+  ]
+}
+
+function choice(
+  optionId: string,
+  [name, kind]: readonly [string, PermissionOption['kind']],
+  answer: Choice['answer'],
+): Choice {
+  return { option: { optionId, name, kind }, answer }
+}
+
+/** A call of a child run names its agent. */
+function toolCallOf(item: PendingItem, { root, toolOf }: AskingMeans): ToolCallUpdate {
+  const { callId, toolName, path } = item
+  const { title, ...shown } = shownCall(toolName, item.arguments, { root, facts: toolOf(toolName) })
+  const preview = previewOf(item)
+  const content = [...diffsOf(toolName, shown.rawInput, root), ...(preview === '' ? [] : [textContent(preview)])]
+  return {
+    ...{ toolCallId: callId, name: toolName, ...shown, status: 'pending' },
+    title: path.length > 1 ? oneLine(`Subagent: ${title}`) : title,
+    ...(content.length > 0 && { content }),
+  }
+}
+
+/** The preview of a call: a text, the text in it, or JSON. */
+function previewOf({ kind, payload, decision, toolName }: PendingItem): string {
+  const reason = decision?.reason ?? null
+  const lines: string[] = []
+  if (kind === 'unknown_outcome') lines.push(`\`${toolName}\` was interrupted: it is unknown whether it took effect.`)
+  if (reason !== null) lines.push(reason)
+  if (isObject(payload) && typeof payload['plan'] === 'string') lines.push(payload['plan'])
+  else if (isObject(payload) && typeof payload['reason'] === 'string') lines.push(payload['reason'])
+  else if (typeof payload === 'string') lines.push(payload)
+  else if (payload !== undefined && payload !== null) lines.push(JSON.stringify(payload, null, 2))
+  return lines.join('\n\n')
+}
+
+/** A question with its options. */
+export function questionText({ toolName, payload }: PendingItem): string {
+  if (typeof payload === 'string' && payload !== '') return payload
+  const question = isObject(payload) ? payload['question'] : undefined
+  if (!isObject(payload) || typeof question !== 'string')
+    return payload === undefined || payload === null
+      ? `\`${toolName}\` asks a question.`
+      : `\`${toolName}\` asks:\n\n${JSON.stringify(payload, null, 2)}`
+  const options = Array.isArray(payload['options']) ? payload['options'].filter(isObject) : []
+  const lines = options.map(({ label, description }) =>
+    typeof description === 'string' ? `- ${String(label)}: ${description}` : `- ${String(label)}`,
+  )
+  return [question, ...(lines.length > 0 ? ['', ...lines] : [])].join('\n')
+}

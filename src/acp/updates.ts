@@ -1,0 +1,115 @@
+import type { SessionUpdate } from '@agentclientprotocol/sdk'
+import type { ChatEvent } from '../session/index.js'
+import type { AnyRunEvent } from '../ui/projection.js'
+import { promptEnd } from './endings.js'
+import type { PromptEnd, Stretch } from './endings.js'
+import type { AcpProjection } from './projection.js'
+import type { ServedChat } from './served.js'
+
+/** A run that has paused or ended. */
+export interface StretchEnd {
+  readonly runId: string
+  /** Number of its last event. */
+  readonly seq: number
+  readonly isPaused: boolean
+  readonly end: PromptEnd
+}
+
+export interface UpdatesSetup {
+  readonly chat: ServedChat
+  readonly projection: AcpProjection
+  readonly send: (update: SessionUpdate) => Promise<void>
+  /** The events so far are shown too. */
+  readonly replays: boolean
+}
+
+/** Tells the editor what happens in a conversation, in order, and knows how far it has come. */
+export class Updates {
+  readonly #setup: UpdatesSetup
+  readonly #stopping = new AbortController()
+  readonly #waiting = new Set<() => void>()
+  #isCaughtUp = false
+  #thread = 0
+  readonly #seqs = new Map<string, number>()
+  readonly #ends = new Map<string, StretchEnd>()
+  #stretch: Stretch = { limits: null, finishReason: null }
+  #hasStopped = false
+  readonly #reading: Promise<void>
+
+  constructor(setup: UpdatesSetup) {
+    this.#setup = setup
+    const { thread, runs } = setup.chat.snapshot
+    const last = runs.at(-1)
+    const place = { thread: thread.seq, runId: last?.runId ?? null, seq: last?.seq ?? 0 }
+    // An editor that is gone cannot be told: its prompts are cancelled.
+    this.#reading = this.#read(place).catch(() => undefined)
+  }
+
+  /** Resolves when everything that had happened before is told. */
+  caughtUp(): Promise<void> {
+    return this.#until(() => this.#isCaughtUp)
+  }
+
+  /** The end of the stretch of a run whose last event comes after `seq`; null if the updates were stopped before it. */
+  async endOf(runId: string, seq: number): Promise<StretchEnd | null> {
+    const found = (): StretchEnd | null => {
+      const end = this.#ends.get(runId)
+      return end !== undefined && end.seq > seq ? end : null
+    }
+    await this.#until(() => found() !== null)
+    return found()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    await this.#reading
+  }
+
+  async #read(place: { readonly thread: number; readonly runId: string | null; readonly seq: number }): Promise<void> {
+    const { chat, projection, replays } = this.#setup
+    const { signal } = this.#stopping
+    try {
+      for await (const event of chat.events({ signal, children: true })) {
+        const updates = projection.next(event)
+        if (this.#isCaughtUp || replays) for (const update of updates) await this.#setup.send(update)
+        this.#note(event)
+        const { runId, seq } = place
+        const isAtRun = runId === null || (this.#seqs.get(runId) ?? 0) >= seq
+        if (!this.#isCaughtUp && this.#thread >= place.thread && isAtRun) this.#isCaughtUp = true
+        for (const wake of this.#waiting) wake()
+      }
+    } finally {
+      this.#hasStopped = true
+      for (const wake of this.#waiting) wake()
+    }
+  }
+
+  #note(event: ChatEvent): void {
+    if ('threadId' in event) this.#thread = event.seq
+    else if (event.parentRunId === null) this.#noteRun(event)
+  }
+
+  #noteRun(event: AnyRunEvent): void {
+    const { runId, seq, kind, durable } = event
+    if (durable) this.#seqs.set(runId, seq)
+    if (kind === 'run_started') this.#stretch = { limits: event.rules.limits, finishReason: null }
+    if (kind === 'model_message') this.#stretch = { ...this.#stretch, finishReason: event.entry.finishReason }
+    if (kind !== 'run_completed' && kind !== 'run_failed' && kind !== 'run_left') return
+    const isPaused = kind === 'run_completed' && event.pending.length > 0
+    // An end that is not stored has the number of the event before it.
+    this.#ends.set(runId, { runId, seq: durable ? seq : seq + 1, isPaused, end: promptEnd(event, this.#stretch) })
+  }
+
+  /** Resolves when `isTrue`, or when no more events come. */
+  async #until(isTrue: () => boolean): Promise<void> {
+    while (!isTrue() && !this.#hasStopped) {
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          this.#waiting.delete(wake)
+          resolve()
+        }
+        this.#waiting.add(wake)
+      })
+    }
+  }
+}

@@ -1,0 +1,220 @@
+import { mkdirSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { HarnessError } from '../index.js'
+import { openSqlite, rewriteFiles, SQLITE_NEEDED, transaction } from '../util/platform/sqlite.js'
+import type { Database, Value } from '../util/platform/sqlite.js'
+import type { FoundRow, Generation, LogState, LogUpdate, MemoryIndex, RowVector, Scope } from './index-port.js'
+import { foundRow, rangeOf, removeRows, SELECT, stateIn, statesIn, store, threadIn } from './sqlite-rows.js'
+import { checkIsIndex, createTables, hasVectors, prepareTables } from './sqlite-schema.js'
+import { loadVectors, nearest, rewriteVectors, storeVectors } from './sqlite-vectors.js'
+import { chosenWords } from './word-counts.js'
+
+/** An index in a file of SQLite, or in memory. Any number of processes may share the file. */
+export class SqliteIndex implements MemoryIndex {
+  readonly #path: string
+  readonly #withVectors: boolean
+  readonly #counts = new Map<string, number>()
+  #database: Promise<Database> | null = null
+  #inode: number | null = null
+
+  /** `path`: absolute, or `:memory:`. */
+  constructor(path: string, withVectors = false) {
+    this.#path = path
+    this.#withVectors = withVectors
+  }
+
+  async prepare(): Promise<Generation> {
+    // Somebody has removed or replaced the file.
+    if (this.#database !== null && this.#inode !== this.#inodeNow()) await this.close()
+    return this.#use(generationIn)
+  }
+
+  state(log: string): Promise<LogState | null> {
+    return this.#use((database) => stateIn(database, log))
+  }
+
+  states(scope: Scope): Promise<ReadonlyMap<string, Pick<LogState, 'seq' | 'began'>>> {
+    return this.#use((database) => statesIn(database, scope))
+  }
+
+  put(update: LogUpdate, generation: Generation): Promise<boolean> {
+    return this.#use((database) =>
+      transaction(database, () => {
+        if (generationIn(database) !== generation) return false
+        if ((stateIn(database, update.log)?.seq ?? 0) !== update.after) return false
+        store(database, update)
+        return true
+      }),
+    )
+  }
+
+  async drop(log: string): Promise<void> {
+    await this.#use((database) =>
+      transaction(database, () => {
+        removeRows(database, 'log = ?', log)
+        for (const table of ['forgotten', 'logs']) database.prepare(`delete from ${table} where log = ?`).run(log)
+      }),
+    )
+  }
+
+  search(words: readonly string[], scope: Scope, limit: number): Promise<readonly FoundRow[]> {
+    return this.#use((database) => {
+      const range = rangeOf(database, scope)
+      const chosen =
+        range === null ? [] : chosenWords(database, words, { rows: range.to - range.from, counts: this.#counts })
+      return found(database, { words: chosen, joined: ' OR ', scope, limit })
+    })
+  }
+
+  having(words: readonly string[], scope: Scope, limit: number): Promise<readonly FoundRow[]> {
+    return this.#use((database) => found(database, { words, joined: ' AND ', scope, limit }))
+  }
+
+  withoutVector(scope: Scope, limit: number): Promise<readonly Pick<FoundRow, 'id' | 'text'>[]> {
+    return this.#use((database) => {
+      const range = rangeOf(database, scope)
+      if (range === null) return []
+      const sql = `${SELECT} where e.has_vector = 0 and e.id between ? and ? order by e.id limit ?`
+      return database.prepare(sql).all(range.from, range.to, limit).map(foundRow)
+    })
+  }
+
+  async putVectors(vectors: readonly RowVector[]): Promise<void> {
+    await this.#use((database) => transaction(database, () => storeVectors(database, vectors)))
+  }
+
+  near(vector: Float32Array, scope: Scope, limit: number): Promise<readonly FoundRow[]> {
+    return this.#use((database) => {
+      const range = rangeOf(database, scope)
+      if (range === null) return []
+      const [condition, values] = threadIn(scope)
+      const owner = scope === 'all' ? null : range.owner
+      const one = database.prepare(`${SELECT} where e.id = ?`)
+      const ids = nearest(database, vector, { owner, condition, values, limit })
+      return ids.flatMap((id) => one.all(id).map(foundRow))
+    })
+  }
+
+  text(handle: string, scope: Scope): Promise<readonly FoundRow[]> {
+    return this.#use((database) => {
+      const range = rangeOf(database, scope)
+      if (range === null) return []
+      const [condition, values] = threadIn(scope)
+      const sql = `${SELECT} where e.handle = ? and e.id between ? and ? ${condition} order by e.part`
+      return database
+        .prepare(sql)
+        .all(handle, range.from, range.to, ...values)
+        .map(foundRow)
+    })
+  }
+
+  async clear(): Promise<void> {
+    await this.#use((database) => transaction(database, () => createTables(database)))
+    this.#counts.clear()
+  }
+
+  async erase(resourceId: string): Promise<void> {
+    await this.#use((database) => {
+      transaction(database, () => {
+        const generation = String(generationIn(database) + 1)
+        database.prepare("update meta set value = ? where key = 'generation'").run(generation)
+        const range = rangeOf(database, { resourceId, threadId: null })
+        if (range === null) return
+        removeRows(database, 'id between ? and ?', range.from, range.to)
+        for (const table of ['forgotten', 'logs'])
+          database.prepare(`delete from ${table} where owner = ?`).run(range.owner)
+        database.prepare('delete from owners where number = ?').run(range.owner)
+        rewriteVectors(database)
+      })
+      scrub(database)
+    })
+  }
+
+  async close(): Promise<void> {
+    const database = this.#database
+    this.#database = null
+    this.#counts.clear()
+    await database?.then(
+      (open) => open.close(),
+      () => undefined,
+    )
+  }
+
+  async #use<T>(work: (database: Database) => T): Promise<T> {
+    this.#database ??= this.#open()
+    const opening = this.#database
+    try {
+      return work(await opening)
+    } catch (thrown) {
+      if (thrown instanceof HarnessError) {
+        // A file that could not be opened is tried again at the next use.
+        await opening.catch(() => (this.#database = null))
+        throw thrown
+      }
+      throw new HarnessError('store_failure', `The index of the memory failed: ${String(thrown)}`, { cause: thrown })
+    }
+  }
+
+  async #open(): Promise<Database> {
+    if (this.#path !== ':memory:') mkdirSync(dirname(this.#path), { recursive: true })
+    const check = (database: Database): void => checkIsIndex(database, this.#path)
+    const database = await openSqlite(this.#path, { missing, check, allowExtension: true })
+    try {
+      database.exec('pragma synchronous = normal; pragma secure_delete = on')
+      if (this.#withVectors || hasVectors(database)) await loadVectors(database)
+      prepareTables(database)
+    } catch (error) {
+      database.close()
+      throw error
+    }
+    this.#inode = this.#inodeNow()
+    return database
+  }
+
+  #inodeNow(): number | null {
+    if (this.#path === ':memory:') return null
+    return statSync(this.#path, { throwIfNoEntry: false })?.ino ?? -1
+  }
+}
+
+function missing(cause: unknown): HarnessError {
+  return new HarnessError('missing_dependency', `\`createMemory\` needs ${SQLITE_NEEDED}`, { cause })
+}
+
+function generationIn(database: Database): Generation {
+  const row = database.prepare("select value from meta where key = 'generation'").get() as { readonly value: string }
+  return Number(row.value)
+}
+
+interface Query {
+  readonly words: readonly string[]
+  readonly joined: ' AND ' | ' OR '
+  readonly scope: Scope
+  readonly limit: number
+}
+
+function found(database: Database, { words, joined, scope, limit }: Query): readonly FoundRow[] {
+  const range = rangeOf(database, scope)
+  if (range === null || words.length === 0) return []
+  const match = words.map((word) => `"${word}"`).join(joined)
+  const [condition, values]: readonly [string, readonly Value[]] = threadIn(scope)
+  // FTS5 uses a range of ids only if they are integers.
+  const sql = `${SELECT} join (
+      select words.rowid as id, bm25(words) as rank from words ${condition === '' ? '' : 'join entries e on e.id = words.rowid'}
+      where words match ? and words.rowid between cast(? as integer) and cast(? as integer) ${condition}
+      order by rank limit ?
+    ) best on best.id = e.id order by best.rank, e.id desc`
+  return database
+    .prepare(sql)
+    .all(match, range.from, range.to, ...values, limit)
+    .map(foundRow)
+}
+
+/** Nothing of a removed row stays in the files. */
+function scrub(database: Database): void {
+  database.exec("insert into words (words) values ('optimize')")
+  if (rewriteFiles(database)) return
+  const message =
+    'The index of the memory is being read by another process: erased rows are still in its files. Try again.'
+  throw new HarnessError('store_failure', message)
+}

@@ -1,0 +1,56 @@
+/** Longest piece of a text that is one row, in characters, and how much of it the next piece repeats. */
+const LONGEST = 2000
+const CUT = 1600
+const OVERLAP = 160
+
+/** Scripts that are written without spaces. */
+const DENSE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]+/u
+const WORDS = new RegExp(`${DENSE.source}|(?:(?!${DENSE.source})[\\p{L}\\p{N}\\p{M}])+`, 'gu')
+const LONGEST_WORD = 64
+
+/** The words of a text, in lower case. Of a script without spaces: single characters if `single`, and pairs of them. */
+function tokens(text: string, single: boolean): readonly string[] {
+  const found = text.normalize('NFKC').toLowerCase().match(WORDS) ?? []
+  return found.flatMap((word) => {
+    if (!DENSE.test(word)) return [word.slice(0, LONGEST_WORD)]
+    const characters = Array.from(word)
+    const pairs = characters.slice(1).map((character, index) => `${characters[index]}${character}`)
+    return single || pairs.length === 0 ? [...characters, ...pairs] : pairs
+  })
+}
+
+/** The words of a text for the index, separated by spaces. */
+export function indexedWords(text: string): string {
+  return tokens(text, true).join(' ')
+}
+
+/** The words that a query looks for, each once. */
+export function queryWords(query: string, most = 32): readonly string[] {
+  return [...new Set(tokens(query, false))].slice(0, most)
+}
+
+/** True if the words of `part` are in `text`, one after the other. */
+export function contains(text: string, part: string): boolean {
+  return ` ${tokens(text, true).join(' ')} `.includes(` ${tokens(part, true).join(' ')} `)
+}
+
+/** The pieces of a text that are rows of their own: cut between paragraphs, lines, sentences or words, with an overlap. */
+export function pieces(text: string): readonly string[] {
+  const whole = text.trim().toWellFormed()
+  if (whole.length <= LONGEST) return whole === '' ? [] : [whole]
+  const found: string[] = []
+  for (let start = 0; start < whole.length;) {
+    const end = whole.length - start <= LONGEST ? whole.length : start + cutIn(whole.slice(start, start + CUT))
+    found.push(whole.slice(start, end).trim().toWellFormed())
+    start = end === whole.length ? end : Math.max(start + 1, end - OVERLAP)
+  }
+  return found.filter((piece) => piece !== '')
+}
+
+function cutIn(piece: string): number {
+  for (const separator of ['\n\n', '\n', '. ', ' ']) {
+    const at = piece.lastIndexOf(separator)
+    if (at > CUT / 2) return at + separator.length
+  }
+  return piece.length
+}

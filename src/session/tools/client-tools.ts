@@ -1,0 +1,55 @@
+import { defineTool, ToolResult } from '../../index.js'
+import type { JsonSchema, PendingItem, ToolSpec } from '../../index.js'
+import { isObject } from '../../util/json.js'
+import { isPayload } from './result.js'
+
+/** A tool that a page executes: a call of it waits until the page sends the result. */
+export interface ClientTool {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the arguments. */
+  readonly parameters: JsonSchema
+}
+
+/** The payload of the pending item of a call that a page executes. */
+export interface ClientCall {
+  readonly kind: 'client_tool'
+}
+
+/** Member of the metadata of a run: its client tools. They are stored with the run, so that any process can continue it. */
+export const CLIENT_TOOLS = 'client_tools'
+
+/** The text of a result, or `{ error }`. */
+const RESULT: JsonSchema = {
+  anyOf: [
+    { type: 'string' },
+    { type: 'object', properties: { error: { type: 'string' } }, required: ['error'], additionalProperties: false },
+  ],
+}
+
+/** The client tools in the metadata of a run. Throws `invalid_options` for one that cannot be sent to a model. */
+export function clientToolsIn(metadata: object | undefined): readonly ToolSpec[] {
+  const tools: unknown = isObject(metadata) ? metadata[CLIENT_TOOLS] : undefined
+  return Array.isArray(tools) ? tools.filter(isClientTool).map(toolOf) : []
+}
+
+/** True for the call of a client tool by the run itself. Those of child runs are questions like others. */
+export function isClientCall({ payload, path }: PendingItem): boolean {
+  return path.length <= 1 && isPayload<ClientCall>(payload, 'client_tool')
+}
+
+function isClientTool(value: unknown): value is ClientTool {
+  const { name, description, parameters } = isObject(value) ? value : {}
+  return typeof name === 'string' && typeof description === 'string' && isObject(parameters)
+}
+
+function toolOf({ name, description, parameters }: ClientTool): ToolSpec {
+  const call: ClientCall = { kind: 'client_tool' }
+  return defineTool({
+    ...{ name, description, parameters },
+    handler: async (_, { ask }) => {
+      const result = (await ask({ ...call }, RESULT)) as unknown as string | { readonly error: string }
+      return typeof result === 'string' ? result : new ToolResult({ ok: false, content: result.error })
+    },
+  })
+}

@@ -1,0 +1,51 @@
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, describe, expect, test } from 'vitest'
+import { postgresLog } from 'thinharness/store/postgres'
+import { startPostgres } from '../support/postgres.js'
+import { temporaryFolder } from '../support/folder.js'
+import { ada, plant } from './secrets.js'
+import { memoryOf, recalled, say } from './support.js'
+
+const server = await startPostgres()
+afterAll(() => server?.stop())
+
+/** All rows of all tables, as one text. */
+async function rowsIn(url: string, schema: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const tables = await client.query<{ name: string }>(
+      'select tablename as name from pg_tables where schemaname = $1',
+      [schema],
+    )
+    const texts = []
+    for (const { name } of tables.rows) {
+      const { rows } = await client.query<{ row: string }>(`select t::text as row from "${schema}"."${name}" t`)
+      texts.push(...rows.map(({ row }) => row))
+    }
+    return texts.join('\n')
+  } finally {
+    await client.end()
+  }
+}
+
+describe.skipIf(server === null)('a memory over PostgreSQL', () => {
+  test('XM-31 finds what was said; after `erase`, no row of any table has a secret', async () => {
+    const url = server?.url ?? ''
+    const root = temporaryFolder()
+    const index = join(root, 'memory.db')
+    await using log = postgresLog({ connectionString: url, schema: 'memory' })
+    const planted = await plant(log, index, root)
+    await say(log, 'Bob keeps his words.', { metadata: { resourceId: 'bob' } })
+    const before = await rowsIn(url, 'memory')
+    // Those in the middle of a long output are in its file alone.
+    expect(planted.filter((secret) => before.includes(secret)).length).toBeGreaterThan(500)
+    const memory = memoryOf({ log, index })
+    expect(await recalled({ log, memory, metadata: ada }, 'words')).toMatch(/zq\d/)
+    await memory.erase(ada)
+    const after = await rowsIn(url, 'memory')
+    expect(planted.filter((secret) => after.includes(secret))).toEqual([])
+    expect(after).toContain('Bob keeps his words.')
+  }, 60_000)
+})
