@@ -15,16 +15,20 @@ const ROUNDS = 5
  */
 export class Family {
   readonly #id = randomBytes(12).toString('hex')
-  #pid: number | undefined
+  readonly #guarded: string[] = []
 
   get environment(): Environment {
     return { [VARIABLE]: this.#id }
   }
 
-  /** Has the processes ended if this process is killed. */
-  guard(pid: number | undefined): void {
-    this.#pid = pid
-    if (pid !== undefined) guardian.add(pid, this.#id)
+  /**
+   * Has the processes ended if this process is killed. Called before the command starts, for this process can be killed while
+   * it starts it, and again with its process group, where there is no `/proc`.
+   */
+  guard(pid?: number): void {
+    const each = `${pid ?? ''}:${this.#id}`
+    this.#guarded.push(each)
+    guardian.add(each)
   }
 
   /** Ends all processes that are left. */
@@ -36,7 +40,7 @@ export class Family {
         left.forEach(kill)
       }
     }
-    if (this.#pid !== undefined) guardian.remove(this.#pid, this.#id)
+    guardian.remove(this.#guarded)
   }
 }
 
@@ -61,7 +65,7 @@ async function processesWith(variable: string): Promise<readonly number[]> {
 
 /**
  * Reads lines until this process closes the pipe or ends. Then it kills the groups that were added and not removed, and the
- * processes with their variable.
+ * processes with their variable, several times: one that is being started has no variable yet.
  */
 const SCRIPT = `all=
 while read -r sign each; do
@@ -71,10 +75,16 @@ while read -r sign each; do
   esac
 done
 for each in $all; do
-  kill -KILL -- "-\${each%%:*}"
-  for file in $(grep -lzs "^${VARIABLE}=\${each#*:}\\$" /proc/[0-9]*/environ); do
-    file=\${file#/proc/}; kill -KILL "\${file%/environ}"
+  group=\${each%%:*}
+  [ -z "$group" ] || kill -KILL -- "-$group"
+done
+for round in \${all:+${Array.from({ length: ROUNDS }, (_, round) => round).join(' ')}}; do
+  for each in $all; do
+    for file in $(grep -lzs "^${VARIABLE}=\${each#*:}\\$" /proc/[0-9]*/environ); do
+      file=\${file#/proc/}; kill -KILL "\${file%/environ}"
+    done
   done
+  sleep 0.1
 done`
 
 /** A small process that exists while commands run without a sandbox, and outlives this one for a moment if it is killed. */
@@ -82,17 +92,17 @@ class Guardian {
   #process: ChildProcess | null = null
   readonly #guarded = new Set<string>()
 
-  add(pid: number, id: string): void {
-    const each = `${pid}:${id}`
+  add(each: string): void {
     this.#guarded.add(each)
     this.#process ??= this.#start()
     this.#process.stdin?.write(`+ ${each}\n`)
   }
 
-  remove(pid: number, id: string): void {
-    const each = `${pid}:${id}`
-    this.#guarded.delete(each)
-    this.#process?.stdin?.write(`- ${each}\n`)
+  remove(all: readonly string[]): void {
+    for (const each of all) {
+      this.#guarded.delete(each)
+      this.#process?.stdin?.write(`- ${each}\n`)
+    }
     if (this.#guarded.size > 0) return
     this.#process?.stdin?.end()
     this.#process = null

@@ -80,8 +80,9 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   const startedAt = performance.now()
   const family = request.endsAll === true ? new Family() : null
   try {
+    family?.guard()
     const child = start(request, family?.environment)
-    family?.guard(child.pid)
+    if (child.pid !== undefined) family?.guard(child.pid)
     const run = new GroupRun(child, request)
     const { exitCode, signal } = await run.end()
     const durationMs = Math.round(performance.now() - startedAt)

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -22,16 +22,15 @@ describe.for(ALL)('a command in the form $form', ({ form, only }) => {
       await callTool(bash(${JSON.stringify({ root, ...only })}), { command: ${JSON.stringify(command)} })`
     const host = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' })
     onTestFinished(() => void host.kill('SIGKILL'))
-    await vi.waitFor(async () => Promise.all(['beat', 'beat2'].map((name) => stat(join(root, name)))), {
-      timeout: 20_000,
-    })
+    // At its first sign of life: the host may not have returned from starting it.
+    await vi.waitFor(async () => expect(await readdir(root)).not.toEqual([]), { timeout: 20_000, interval: 1 })
 
     host.kill('SIGKILL')
 
     await vi.waitFor(
       async () => {
-        const beats = (): Promise<string[]> =>
-          Promise.all(['beat', 'beat2'].map((name) => readFile(join(root, name), 'utf8')))
+        const beats = async (): Promise<string[]> =>
+          Promise.all((await readdir(root)).map((name) => readFile(join(root, name), 'utf8')))
         const before = await beats()
         await new Promise((resolve) => setTimeout(resolve, 300))
         expect(await beats()).toEqual(before)
