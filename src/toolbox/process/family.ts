@@ -74,13 +74,16 @@ while read -r sign each; do
     -) rest=; for one in $all; do [ "$one" = "$each" ] || rest="$rest $one"; done; all=$rest ;;
   esac
 done
+ids=
 for each in $all; do
-  group=\${each%%:*}
-  [ -z "$group" ] || kill -KILL -- "-$group"
+  case $each in
+    :*) ids="$ids \${each#:}" ;;
+    *) kill -KILL -- "-\${each%%:*}" ;;
+  esac
 done
-for round in \${all:+${Array.from({ length: ROUNDS }, (_, round) => round).join(' ')}}; do
-  for each in $all; do
-    for file in $(grep -lzs "^${VARIABLE}=\${each#*:}\\$" /proc/[0-9]*/environ); do
+for round in \${ids:+${Array.from({ length: ROUNDS }, (_, round) => round).join(' ')}}; do
+  for id in $ids; do
+    for file in $(grep -lzs "^${VARIABLE}=$id\\$" /proc/[0-9]*/environ); do
       file=\${file#/proc/}; kill -KILL "\${file%/environ}"
     done
   done
