@@ -369,21 +369,35 @@ export class RunContext {
     await this.#lastAppend
     this.#gathering = null
     if (this.#refusal !== null) throw this.#refusal
-    const [state, history, digests] = [this.#state, this.#history, this.#digests]
     try {
-      await this.#writer.append(events, () => digests.after(state, events, history))
+      await this.#append(events)
     } catch (cause) {
-      this.#refusal = storeFailure(`store an event of run \`${this.runId}\``, cause)
-      // Stops the work in progress; nothing more begins.
-      this.abort.abort(this.#refusal)
-      throw this.#refusal
+      throw this.#refuse(cause)
     }
+    const room = this.#applyAll(events)
+    if (room !== undefined) await room
+  }
+
+  #append(events: readonly DurableEvent[]): Promise<void> {
+    const [state, history, digests] = [this.#state, this.#history, this.#digests]
+    return this.#writer.append(events, () => digests.after(state, events, history))
+  }
+
+  /** The work in progress stops, and nothing more begins. */
+  #refuse(cause: unknown): Error {
+    this.#refusal = storeFailure(`store an event of run \`${this.runId}\``, cause)
+    this.abort.abort(this.#refusal)
+    return this.#refusal
+  }
+
+  /** Changes the state by stored events and emits them. Resolves when the reader has room. */
+  #applyAll(events: readonly DurableEvent[]): Promise<void> | undefined {
     let room: Promise<void> | undefined
     for (const event of events) {
       this.#apply(event)
       room = this.#publish(streamed(event, this.#result), true) ?? room
     }
-    if (room !== undefined) await room
+    return room
   }
 
   #apply(event: DurableEvent): void {
