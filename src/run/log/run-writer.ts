@@ -50,14 +50,17 @@ export class RunWriter {
   }
 
   /** Stores events. Rejects if the log does, or does not answer in time. */
-  async append(events: readonly DurableEvent[], digest: () => RunDigest): Promise<void> {
+  append(events: readonly DurableEvent[], digest: () => RunDigest): Promise<void> {
     const appending = this.#log.append(this.#ref, events, new RunAppend(this.#lease?.owner, events, digest))
     if (this.#abort.signal.aborted) return this.answer(appending, APPEND_GRACE_MS)
-    await new Promise<void>((resolve, reject) => {
+    return new Promise<void>((resolve, reject) => {
       this.#giveUp = reject
-      Promise.resolve(appending).then(resolve, reject)
+      const finish = (): void => {
+        this.#giveUp = null
+        resolve(appending)
+      }
+      Promise.resolve(appending).then(finish, finish)
     })
-    this.#giveUp = null
   }
 
   /** The run was aborted: the append in progress must end soon. */
