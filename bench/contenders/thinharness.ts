@@ -8,6 +8,9 @@ export function open(setting: Setting): Contender {
   return contenderOf(openHarness(setting))
 }
 
+/** A model whose price is known, as those of users are: the costs of runs are counted by default. */
+const PRICED_MODEL = 'gpt-5-mini'
+
 /** The Responses API, a tool with a zod schema, and default options. */
 export async function openResponses(): Promise<Open> {
   const { LookupArguments } = await import('./lookup-arguments.js')
@@ -16,7 +19,7 @@ export async function openResponses(): Promise<Open> {
     process.env['OPENAI_API_KEY'] = 'none'
     const tool = defineTool({ name, description, parameters: LookupArguments, handler })
     const limits = { modelRequests: null }
-    return contenderOf(new Harness({ model: `openai:${MODEL}`, instructions: INSTRUCTIONS, tools: [tool], limits }))
+    return contenderOf(new Harness({ model: `openai:${PRICED_MODEL}`, instructions: INSTRUCTIONS, tools: [tool], limits }))
   }
 }
 

@@ -1,5 +1,4 @@
-import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
-import type { Price, PriceTier, Rates } from './price.js'
+import type { Price } from './price.js'
 
 /** The prices of models. Others come from `@pydantic/genai-prices`. */
 export interface Prices {
@@ -29,7 +28,7 @@ function own(models: Readonly<Record<string, Price>>, name: string): Price | und
   return Object.hasOwn(models, name) ? models[name] : undefined
 }
 
-/** Servers of one's own: the table, which takes 40 ms of CPU to load, has no price for them. */
+/** Servers of one's own: the table has no price for them. */
 const WITHOUT_LIST_PRICE: ReadonlySet<string> = new Set(['local', 'openai-compatible'])
 
 async function knownPrice(provider: string, id: string, timestamp: Date): Promise<Price | null> {
@@ -49,14 +48,10 @@ const lookedUp = new Map<string, { readonly minute: number; readonly price: Pric
 const MOST_LOOKED_UP = 100
 
 async function tablePrice(provider: string, id: string, timestamp: Date): Promise<Price | null> {
-  const { calcPrice } = await import('@pydantic/genai-prices')
-  const providerId = pricedAs(provider)
-  const found = calcPrice({ input_tokens: 1, output_tokens: 1 }, id, { providerId, timestamp })
-  // The table also finds providers by a part of their name: a compatible server is not OpenAI.
-  if (found?.provider.id !== providerId) return null
-  const { context_window: window } = found.model
+  const { listed } = await import('./table.js')
+  const { price, window } = await listed(pricedAs(provider), id, timestamp)
   if (window !== undefined) windows.set(`${provider}:${id}`, window)
-  return priceFrom(found.model_price)
+  return price
 }
 
 /** The windows of models whose prices were looked up, in tokens. */
@@ -78,49 +73,3 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['amazon-bedrock', 'aws'],
   ['xai', 'x-ai'],
 ])
-
-const FIELDS = {
-  inputPerMillion: 'input_mtok',
-  outputPerMillion: 'output_mtok',
-  cacheReadPerMillion: 'cache_read_mtok',
-  cacheWritePerMillion: 'cache_write_mtok',
-  longCacheWritePerMillion: 'cache_write_1h_mtok',
-  reasoningPerMillion: 'output_reasoning_mtok',
-} as const satisfies Record<keyof Rates, string>
-
-/** A price of the table in our form; null if it has none for text. */
-function priceFrom(table: ModelPrice): Price | null {
-  const base = ratesIn(table, (price) => (typeof price === 'number' ? price : price.base))
-  if (base === null) return null
-  const starts = Object.values(FIELDS).flatMap((field) => {
-    const price = table[field]
-    return typeof price === 'object' ? price.tiers.map(({ start }) => start) : []
-  })
-  const tiers = [...new Set(starts)]
-    .sort((a, b) => a - b)
-    .flatMap((aboveInputTokens): PriceTier[] => {
-      const rates = ratesIn(table, (price) => priceAbove(price, aboveInputTokens))
-      return rates === null ? [] : [{ ...rates, aboveInputTokens }]
-    })
-  return tiers.length === 0 ? base : { ...base, tiers }
-}
-
-function ratesIn(table: ModelPrice, rateOf: (price: number | TieredPrices) => number): Rates | null {
-  const rates = Object.entries(FIELDS).flatMap(([name, field]) => {
-    const price = table[field]
-    return price === undefined ? [] : [[name, rateOf(price)] as const]
-  })
-  const found = Object.fromEntries(rates) as Partial<Rates>
-  const { inputPerMillion, outputPerMillion } = found
-  if (inputPerMillion === undefined || outputPerMillion === undefined) return null
-  return { ...found, inputPerMillion, outputPerMillion }
-}
-
-function priceAbove(price: number | TieredPrices, inputTokens: number): number {
-  if (typeof price === 'number') return price
-  const reached = price.tiers.filter(({ start }) => start <= inputTokens)
-  return reached.reduce((highest, tier) => (tier.start > highest.start ? tier : highest), {
-    start: -1,
-    price: price.base,
-  }).price
-}

@@ -1,10 +1,16 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { calcPrice } from '@pydantic/genai-prices'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { affordableOutput, costBound, costOf, inMicroDollars, withoutLongCaching } from '#money/price.js'
 import type { Price } from '#money/price.js'
+import { KNOWN, VERSION } from '#money/known-prices.js'
 import { priceOf } from '#money/prices.js'
+import { listed, lookUp } from '#money/table.js'
 import type { TokenUsage } from '#contracts/entry.js'
+
+const NONE = { models: {} }
 
 const PRICE: Price = {
   inputPerMillion: 3,
@@ -183,5 +189,35 @@ describe('the price of a model', () => {
     const price = await priceOf({ provider, id })
     expect(price).not.toBeNull()
     expect(price).toEqual(await priceOf({ provider: own, id }))
+  })
+})
+
+describe('prices that are kept', () => {
+  const kept = Object.entries(KNOWN).flatMap(([provider, { models } = NONE]) =>
+    Object.keys(models).map((id) => ({ provider, id })),
+  )
+  const when = fc.date({ min: new Date('2020-01-01'), max: new Date('2040-01-01'), noInvalidDate: true })
+
+  test('are the answers of the price package, at any time', async () => {
+    expect(kept.length).toBeGreaterThan(500)
+    const one = fc.constantFrom(...kept)
+    const check = async ({ provider, id }: (typeof kept)[number], at: Date): Promise<void> => {
+      expect(await listed(provider, id, at)).toEqual(await lookUp(provider, id, at))
+    }
+    await fc.assert(fc.asyncProperty(one, when, check), { numRuns: 1000 })
+  })
+
+  test('are of the installed version', () => {
+    const require = createRequire(import.meta.url)
+    const file = join(require.resolve('@pydantic/genai-prices'), '../../package.json')
+    expect(require(file)).toMatchObject({ version: VERSION })
+  })
+
+  test.each([
+    ['openai', 'gpt-5'],
+    ['anthropic', 'claude-sonnet-4-5-20250929'],
+    ['openrouter', 'openai/gpt-4o'],
+  ])('include %s:%s', (provider, id) => {
+    expect(kept).toContainEqual({ provider, id })
   })
 })

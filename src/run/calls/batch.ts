@@ -54,9 +54,7 @@ export class ToolBatchExecutor {
 
   #admitting(calls: readonly BatchCall[], checked: ReadonlyMap<string, CheckedArguments>): Promise<Admission>[] {
     const batch = this.#batch
-    return calls.map((call) =>
-      this.#admit(call, { toolIndex: batch.indexOf(call), checked: checked.get(call.callId) }),
-    )
+    return calls.map((call) => this.#admit(call, { toolIndex: batch.indexOf(call), checked: checked.get(call.callId) }))
   }
 
   /** Ends calls without running them. */

@@ -234,10 +234,9 @@ export class RunContext {
     this.#isOver = kind === 'run_completed' || kind === 'run_failed'
     if (this.#gathering === null) {
       const events: DurableEvent[] = []
-      const kept = this.#keep(events)
-      this.#gathering = { events, kept }
+      this.#gathering = { events, kept: this.#keep(events) }
       // The next append waits for this one, however it ends.
-      this.#lastAppend = kept.catch(() => undefined)
+      this.#lastAppend = this.#gathering.kept.catch(() => undefined)
     }
     this.#gathering.events.push(event)
     return this.#gathering.kept
@@ -355,14 +354,12 @@ export class RunContext {
 
   /** The report of a run that failed; undefined if it had not begun. */
   report(stopReason: StopReason): RunReport | undefined {
-    if (this.#state === null) return undefined
-    return reportOf(this.#state, stopReason, this.documentMeans(this.responses))
+    return this.#state === null ? undefined : reportOf(this.#state, stopReason, this.documentMeans(this.responses))
   }
 
   #base<Kind>(kind: Kind, seq: number, durable: boolean): EventBase & { kind: Kind } {
     const { parentRunId, parentToolCallId, agentName } = this.#origin
-    const at = this.clock.iso()
-    return { kind, runId: this.runId, seq, at, durable, parentRunId, parentToolCallId, agentName }
+    return { kind, runId: this.runId, seq, at: this.clock.iso(), durable, parentRunId, parentToolCallId, agentName }
   }
 
   async #keep(events: readonly DurableEvent[]): Promise<void> {
@@ -372,7 +369,10 @@ export class RunContext {
     try {
       await this.#append(events)
     } catch (cause) {
-      throw this.#refuse(cause)
+      this.#refusal = storeFailure(`store an event of run \`${this.runId}\``, cause)
+      // Stops the work in progress; nothing more begins.
+      this.abort.abort(this.#refusal)
+      throw this.#refusal
     }
     const room = this.#applyAll(events)
     if (room !== undefined) await room
@@ -381,13 +381,6 @@ export class RunContext {
   #append(events: readonly DurableEvent[]): Promise<void> {
     const [state, history, digests] = [this.#state, this.#history, this.#digests]
     return this.#writer.append(events, () => digests.after(state, events, history))
-  }
-
-  /** The work in progress stops, and nothing more begins. */
-  #refuse(cause: unknown): Error {
-    this.#refusal = storeFailure(`store an event of run \`${this.runId}\``, cause)
-    this.abort.abort(this.#refusal)
-    return this.#refusal
   }
 
   /** Changes the state by stored events and emits them. Resolves when the reader has room. */
