@@ -19,7 +19,9 @@ export async function openResponses(): Promise<Open> {
     process.env['OPENAI_API_KEY'] = 'none'
     const tool = defineTool({ name, description, parameters: LookupArguments, handler })
     const limits = { modelRequests: null }
-    return contenderOf(new Harness({ model: `openai:${PRICED_MODEL}`, instructions: INSTRUCTIONS, tools: [tool], limits }))
+    return contenderOf(
+      new Harness({ model: `openai:${PRICED_MODEL}`, instructions: INSTRUCTIONS, tools: [tool], limits }),
+    )
   }
 }
 
