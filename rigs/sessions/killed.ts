@@ -46,7 +46,8 @@ export function worldOf({ number, seed }: KilledJob, base: Store, counter: Count
   return {
     ...{ base, random: randomOf(seed), trace: () => undefined, providerFails: 0.05 },
     troubles: { late: 0, fails: 0, losesAnswer: 0 },
-    time: { sleep: (ms) => sleep(Math.ceil(ms / TIMES_FASTER)) },
+    posts: new Set(),
+    time: { sleep: (ms) => sleep(Math.ceil(ms / TIMES_FASTER)), wake: () => undefined },
     effects: new CountedEffects(counter),
     nextCall: () => (calls += 1),
   }

@@ -54,8 +54,9 @@ const PATIENCE_MS = 1_200_000
 /** One life: what people, processes, stores and providers do is determined by its seed. */
 export async function live(seed: number, trace: Trace = () => undefined): Promise<LifeReport> {
   const random = randomOf(seed)
-  const time = new VirtualTime(random)
-  const life = newLife(time, random, trace)
+  const posts = new Set<string>()
+  const time = new VirtualTime(random, () => posts.size === 0)
+  const life = newLife({ time, random, trace, posts })
   const uninstall = time.install()
   const report = await time
     .run(lifeOf(seed, life))
@@ -84,13 +85,18 @@ async function lifeOf(seed: number, life: Life): Promise<LifeReport> {
   return checkLife(seed, life)
 }
 
-function newLife(time: VirtualTime, random: Random, trace: Trace): Life {
+function newLife({
+  time,
+  random,
+  trace,
+  posts,
+}: Pick<World, 'random' | 'trace' | 'posts'> & { readonly time: VirtualTime }): Life {
   let calls = 0
   const hasTroubles = random() < 0.6
   const chance = (most: number): number => (hasTroubles && random() < 0.5 ? random() * most : 0)
   const troubles = { late: chance(0.5), fails: chance(0.06), losesAnswer: chance(0.03) }
   const world: World = {
-    ...{ base: memoryLog(), trace, time, random, troubles, providerFails: random() < 0.5 ? 0 : random() * 0.3 },
+    ...{ base: memoryLog(), trace, time, random, posts, troubles, providerFails: random() < 0.5 ? 0 : random() * 0.3 },
     effects: new Map(),
     nextCall: () => (calls += 1),
   }

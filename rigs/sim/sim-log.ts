@@ -16,10 +16,12 @@ export type Trace = (line: string | (() => string)) => void
 
 export interface LogMeans {
   readonly base: LogStore
-  readonly time: Pick<VirtualTime, 'sleep'>
+  readonly time: Pick<VirtualTime, 'sleep' | 'wake'>
   readonly random: Random
   readonly trace: Trace
   readonly troubles: Troubles
+  /** Ids of the posts in the store that no stored event has dealt with. */
+  readonly posts: Set<string>
 }
 
 /** The connection of one simulated process to the store that all share. It is late, fails, and ends with its process. */
@@ -73,12 +75,12 @@ export class SimLog implements LogStore {
     await this.#begin()
     const left = this.#left
     if (left !== null && --left.appends <= 0) {
-      if (left.storesLast) await this.#means.base.append(...args)
+      if (left.storesLast) await this.#store(...args)
       this.die()
       return never()
     }
     this.#mayFail()
-    await this.#means.base.append(...args)
+    await this.#store(...args)
     await this.#end()
     if (!this.#happens(this.#means.troubles.losesAnswer)) return
     this.#means.trace(`${this.#name} loses the answer`)
@@ -109,12 +111,25 @@ export class SimLog implements LogStore {
     }
   }
 
-  readonly post: LogStore['post'] = (...args) => this.#ask(() => this.#means.base.post(...args))
+  readonly post: LogStore['post'] = (...args) => this.#ask(() => this.#post(...args))
   readonly takePosts: LogStore['takePosts'] = (...args) => this.#ask(() => this.#means.base.takePosts(...args))
   readonly inspect: LogStore['inspect'] = (...args) => this.#ask(() => this.#means.base.inspect(...args))
   readonly prune: LogStore['prune'] = (...args) => this.#ask(() => this.#means.base.prune(...args))
   readonly list: LogStore['list'] = (...args) => this.#means.base.list(...args)
   readonly export: LogStore['export'] = (...args) => this.#means.base.export(...args)
+
+  async #store(...args: Parameters<LogStore['append']>): Promise<void> {
+    const { base, posts } = this.#means
+    await base.append(...args)
+    for (const id of args[2]?.posts ?? []) posts.delete(id)
+  }
+
+  async #post(...args: Parameters<LogStore['post']>): Promise<void> {
+    const { base, posts, time } = this.#means
+    await base.post(...args)
+    posts.add(args[1].id)
+    time.wake()
+  }
 
   async #ask<T>(work: () => Promise<T>): Promise<T> {
     await this.#begin()

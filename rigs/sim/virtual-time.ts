@@ -5,12 +5,26 @@ interface Timer {
   readonly action: () => void
   /** Null: once. */
   readonly everyMs: number | null
+  /** Its next firing is late, because nothing waits for it. */
+  isLate: boolean
   atMs: number
   /** Timers of the same time fire in the order in which they were set. */
   order: number
 }
 
+/** A place in the order of time. It is stale if its timer was set again. */
+interface Moment {
+  readonly timer: Timer
+  readonly atMs: number
+  readonly order: number
+}
+
 const FIRST_MS = Date.UTC(2030, 0, 1)
+/** Intervals up to this length are polls. While nothing waits for them, they fire once in so many times. */
+const POLL_MS = 500
+const TIMES_LATER = 25
+/** Something in the life may use real time by mistake: so often it gets the chance, in firings. */
+const REAL_TURN = 256
 const EPOCH = { Date, performanceNow: performance.now.bind(performance) }
 
 /**
@@ -19,13 +33,17 @@ const EPOCH = { Date, performanceNow: performance.now.bind(performance) }
  */
 export class VirtualTime {
   readonly #random: Random
-  readonly #heap: Timer[] = []
+  readonly #heap: Moment[] = []
+  readonly #late = new Set<Timer>()
+  readonly #isQuiet: () => boolean
   readonly #timers = new Map<number, Timer>()
   #nowMs = FIRST_MS
   #next = 1
 
-  constructor(random: Random) {
+  /** `isQuiet`: no poll would find anything. When that changes, `wake` is to be called. */
+  constructor(random: Random, isQuiet: () => boolean = () => false) {
     this.#random = random
+    this.#isQuiet = isQuiet
   }
 
   get nowMs(): number {
@@ -58,29 +76,41 @@ export class VirtualTime {
     return new Promise((resolve) => void this.#add(resolve, ms, false))
   }
 
+  /** Polls that are late fire as they would have. */
+  wake(): void {
+    for (const timer of this.#late) {
+      const { everyMs, atMs } = timer
+      timer.isLate = false
+      if (everyMs === null || !this.#timers.has(timer.id)) continue
+      this.#push(timer, atMs - Math.floor((atMs - this.#nowMs - 1) / everyMs) * everyMs)
+    }
+    this.#late.clear()
+  }
+
   /** Lets time pass until `work` has settled. Rejects if nothing is left to happen. */
   async run<T>(work: Promise<T>): Promise<T> {
     const ending = { isOver: false }
     const over = (): void => void (ending.isOver = true)
     work.then(over, over)
-    for (;;) {
-      // Everything that can happen without time passing.
-      await new Promise((resolve) => setImmediate(resolve))
+    for (let firing = 1; ; firing++) {
+      // Everything that can happen without time passing: the queue of promises is empty when this one resolves.
+      await new Promise<void>((resolve) => process.nextTick(resolve))
+      if (firing % REAL_TURN === 0) await new Promise((resolve) => setImmediate(resolve))
       if (ending.isOver) return work
       const timer = this.#pop()
       if (timer === null) throw new Error('Nothing is left to happen, and the life is not over.')
       this.#nowMs = Math.max(this.#nowMs, timer.atMs)
       if (timer.everyMs === null) this.#timers.delete(timer.id)
-      else this.#push(timer, timer.everyMs)
+      else this.#repeat(timer, timer.everyMs)
       timer.action()
     }
   }
 
   #add(action: () => void, ms: number, repeats: boolean): VirtualTimer {
     const everyMs = repeats ? Math.max(1, ms) : null
-    const timer: Timer = { id: this.#next, action, everyMs, atMs: 0, order: 0 }
+    const timer: Timer = { id: this.#next, action, everyMs, isLate: false, atMs: 0, order: 0 }
     this.#timers.set(timer.id, timer)
-    this.#push(timer, Math.max(1, ms))
+    this.#push(timer, this.#nowMs + Math.max(1, ms))
     return new VirtualTimer(timer.id)
   }
 
@@ -88,14 +118,22 @@ export class VirtualTime {
     if (timer instanceof VirtualTimer) this.#timers.delete(timer.id)
   }
 
-  #push(timer: Timer, ms: number): void {
-    timer.atMs = this.#nowMs + ms
+  #repeat(timer: Timer, everyMs: number): void {
+    timer.isLate = everyMs <= POLL_MS && this.#isQuiet()
+    if (timer.isLate) this.#late.add(timer)
+    else this.#late.delete(timer)
+    this.#push(timer, this.#nowMs + everyMs * (timer.isLate ? TIMES_LATER : 1))
+  }
+
+  #push(timer: Timer, atMs: number): void {
+    timer.atMs = atMs
     timer.order = this.#next++
+    const moment = { timer, atMs, order: timer.order }
     const heap = this.#heap
-    let index = heap.push(timer) - 1
+    let index = heap.push(moment) - 1
     while (index > 0) {
       const parent = (index - 1) >> 1
-      if (!isBefore(timer, heap[parent])) break
+      if (!isBefore(moment, heap[parent])) break
       swap(heap, index, parent)
       index = parent
     }
@@ -108,7 +146,8 @@ export class VirtualTime {
       const last = heap.pop()
       if (first === undefined || last === undefined) return null
       if (heap.length > 0) sink(heap, last)
-      if (this.#timers.has(first.id)) return first
+      const { timer, order } = first
+      if (timer.order === order && this.#timers.has(timer.id)) return timer
     }
   }
 
@@ -149,19 +188,19 @@ class VirtualTimer {
   }
 }
 
-function isBefore(left: Timer | undefined, right: Timer | undefined): boolean {
+function isBefore(left: Moment | undefined, right: Moment | undefined): boolean {
   if (left === undefined || right === undefined) return right === undefined
   return left.atMs === right.atMs ? left.order < right.order : left.atMs < right.atMs
 }
 
-function swap(heap: Timer[], left: number, right: number): void {
+function swap(heap: Moment[], left: number, right: number): void {
   const [a, b] = [heap[left], heap[right]]
   if (a !== undefined && b !== undefined) [heap[left], heap[right]] = [b, a]
 }
 
-/** Puts `timer` at the place of the first. */
-function sink(heap: Timer[], timer: Timer): void {
-  heap[0] = timer
+/** Puts `moment` at the place of the first. */
+function sink(heap: Moment[], moment: Moment): void {
+  heap[0] = moment
   for (let index = 0; ;) {
     const [left, right] = [2 * index + 1, 2 * index + 2]
     let least = index
