@@ -20,9 +20,9 @@ interface Moment {
 }
 
 const FIRST_MS = Date.UTC(2030, 0, 1)
-/** Intervals up to this length are polls. While nothing waits for them, they fire once in so many times. */
-const POLL_MS = 500
-const TIMES_LATER = 25
+/** Intervals up to this length are polls. While nothing waits for them, they fire as rarely as this, in ms. */
+const POLL_MS = 1_000
+const LATE_MS = 5_000
 /** Something in the life may use real time by mistake: so often it gets the chance, in firings. */
 const REAL_TURN = 256
 const EPOCH = { Date, performanceNow: performance.now.bind(performance) }
@@ -122,7 +122,7 @@ export class VirtualTime {
     timer.isLate = everyMs <= POLL_MS && this.#isQuiet()
     if (timer.isLate) this.#late.add(timer)
     else this.#late.delete(timer)
-    this.#push(timer, this.#nowMs + everyMs * (timer.isLate ? TIMES_LATER : 1))
+    this.#push(timer, this.#nowMs + (timer.isLate ? Math.ceil(LATE_MS / everyMs) : 1) * everyMs)
   }
 
   #push(timer: Timer, atMs: number): void {
