@@ -27,14 +27,14 @@ export async function checkLife(seed: number, life: Life): Promise<LifeReport> {
   const problems = [...people.problems, ...life.problems]
   const runIds: string[] = []
   const lastRuns: string[] = []
-  const log: string[] = []
+  const stored: (ThreadEvent | DurableEvent)[] = []
   let calls = 0
   for (const threadId of threads) {
     const chat = await settled(process, threadId, problems)
     if (chat === null) continue
     await world.time.sleep(SETTLE_MS)
     const events = await storedIn(world.base, threadId)
-    log.push(...events.map((event) => JSON.stringify(event)))
+    stored.push(...events)
     problems.push(...(await problemsOfThread(life, chat, events)))
     for (const { runId } of chat.snapshot.runs) runIds.push(runId)
     lastRuns.push(...runIds.slice(-1))
@@ -47,6 +47,7 @@ export async function checkLife(seed: number, life: Life): Promise<LifeReport> {
   const deaths = processes.filter((each) => each.log.isDead).length
   for (const each of processes) if (!each.log.isDead) await each.sessions.close()
   const counts = { messages: people.messages.size, runs: runIds.length, calls, deaths }
+  const log = (): string[] => stored.map((event) => JSON.stringify(event))
   return { seed, problems: [...new Set(problems)], log, counts, lastRuns }
 }
 

@@ -14,7 +14,7 @@ export interface LifeReport {
   readonly seed: number
   readonly problems: readonly string[]
   /** The stored events of all threads and runs, one JSON text each: the same for the same seed. */
-  readonly log: readonly string[]
+  readonly log: () => readonly string[]
   readonly counts: LifeCounts
   /** The last run of each thread. */
   readonly lastRuns: readonly string[]
@@ -62,7 +62,13 @@ export async function live(seed: number, trace: Trace = () => undefined): Promis
     .run(lifeOf(seed, life))
     .catch((error: unknown): LifeReport => {
       const problem = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      return { seed, problems: [problem], log: [], counts: { messages: 0, runs: 0, calls: 0, deaths: 0 }, lastRuns: [] }
+      return {
+        seed,
+        problems: [problem],
+        log: () => [],
+        counts: { messages: 0, runs: 0, calls: 0, deaths: 0 },
+        lastRuns: [],
+      }
     })
     .finally(uninstall)
   const problems = [...report.problems]

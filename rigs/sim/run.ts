@@ -1,13 +1,16 @@
 // The simulation: lives of conversations in virtual time, each determined by its seed. Processes share a store that is late and
 // fails, providers fail, processes die at any append, people answer late, twice or never; then every promise is checked.
-//   npm run sim -- [--lives 2000] [--seed 1] [--lanes 2]
+//   npm run sim -- [--lives 2000] [--seed 1] [--lanes 2] [--minutes 60]
 //   npm run sim -- --seed 17 --trace
+// The long form prints its totals every minute. It ends early after `--minutes`, or on SIGINT or SIGTERM, and reports what it did.
 import { fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { live } from './life.js'
-import type { LifeCounts } from './life.js'
 import { preload } from './preload.js'
+import { added, NOTHING, shown } from './totals.js'
+import type { Totals } from './totals.js'
 
 const { values } = parseArgs({
   options: {
@@ -15,6 +18,8 @@ const { values } = parseArgs({
     /** Of the first life; the others follow. */
     seed: { type: 'string', default: '1' },
     lanes: { type: 'string', default: '2' },
+    /** Null: until all lives are lived. */
+    minutes: { type: 'string' },
     trace: { type: 'boolean', default: false },
     // Of a child process; the script passes it to itself.
     lane: { type: 'string' },
@@ -23,45 +28,68 @@ const { values } = parseArgs({
 const [lives, first, lanes] = [Number(values.lives), Number(values.seed), Number(values.lanes)]
 /** One in so many lives is lived twice, and must be the same. */
 const AGAIN = 50
-
-/** The totals of a lane. */
-type Totals = LifeCounts & { readonly lives: number; readonly problems: number }
+/** With more lives than this, totals are printed while they are lived. */
+const SHORT_FORM = 5_000
+const MINUTE_MS = 60_000
+/** How often a lane tells its totals, in ms. */
+const TELL_MS = 5_000
+/** Most errors of a life are expected, and nobody reads where they come from; little of a life outlives it. */
+const LANE_ARGS = ['--stack-trace-limit=0', '--max-semi-space-size=32']
 
 if (values.trace) await showLife()
 else if (values.lane !== undefined) await beLane(Number(values.lane))
 else await play()
 
 async function play(): Promise<void> {
-  const all = await Promise.all(Array.from({ length: lanes }, (_, lane) => laneOf(lane)))
-  const sum = (name: keyof Totals): number => all.reduce((total, each) => total + each[name], 0)
-  const counts = `${sum('messages')} messages, ${sum('runs')} runs, ${sum('calls')} calls, ${sum('deaths')} deaths`
-  console.log(`${sum('lives')} lives from seed ${first}: ${counts}, ${sum('problems')} problems.`)
-  process.exitCode = sum('problems') === 0 && sum('lives') === lives ? 0 : 1
+  const began = Date.now()
+  const workers = Array.from({ length: lanes }, (_, lane) =>
+    fork(fileURLToPath(import.meta.url), [...process.argv.slice(2), '--lane', String(lane)], { execArgv: LANE_ARGS }),
+  )
+  const stop = (): void => workers.forEach((worker) => worker.connected && worker.send('stop'))
+  process.on('SIGINT', stop).on('SIGTERM', stop)
+  const parts = workers.map(() => NOTHING)
+  const sum = (): Totals => parts.reduce(added, NOTHING)
+  const report = (): void => console.error(`${((Date.now() - began) / MINUTE_MS).toFixed(1)} min: ${shown(sum())}`)
+  const timers = [
+    ...(lives > SHORT_FORM ? [setInterval(report, MINUTE_MS)] : []),
+    ...(values.minutes === undefined ? [] : [setTimeout(stop, Number(values.minutes) * MINUTE_MS)]),
+  ]
+  await Promise.all(workers.map((worker, lane) => ended(worker, (totals) => (parts[lane] = totals))))
+  timers.forEach(clearTimeout)
+  const totals = sum()
+  console.log(`From seed ${first}: ${shown(totals)}.`)
+  const isEarly = totals.lives < lives
+  if (isEarly) console.error(`Stopped early: ${lives} lives were asked for.`)
+  process.exitCode = totals.problems === 0 && !isEarly ? 0 : 1
 }
 
-function laneOf(lane: number): Promise<Totals> {
-  const worker = fork(fileURLToPath(import.meta.url), [...process.argv.slice(2), '--lane', String(lane)])
+/** Resolves when a lane has ended; it tells its totals now and then, and at its end. */
+function ended(worker: ChildProcess, onTotals: (totals: Totals) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    worker.on('message', (totals) => resolve(totals as Totals))
-    worker.on('exit', (code) => reject(new Error(`Lane ${lane} ended with code ${code}.`)))
+    worker.on('message', (totals) => onTotals(totals as Totals))
+    worker.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`A lane ended with code ${code}.`))))
   })
 }
 
 /** Lives every life whose number is one of this lane. */
 async function beLane(lane: number): Promise<void> {
+  const end = { isOver: false }
+  process.on('message', () => (end.isOver = true))
   await preload()
-  const totals = { lives: 0, messages: 0, runs: 0, calls: 0, deaths: 0, problems: 0 }
-  for (let number = lane; number < lives; number += lanes) {
+  let totals = NOTHING
+  let toldMs = Date.now()
+  for (let number = lane; number < lives && !end.isOver; number += lanes) {
     const seed = first + number
+    const isTwice = number % AGAIN === 0
     const { problems, counts, log } = await live(seed)
-    const isSame = number % AGAIN !== 0 || (await live(seed)).log.join('\n') === log.join('\n')
-    for (const problem of [...problems, ...(isSame ? [] : ['The same seed gave another life.'])]) {
-      totals.problems += 1
-      console.error(`seed ${seed}: ${problem}`)
-    }
-    totals.lives += 1
-    for (const name of ['messages', 'runs', 'calls', 'deaths'] as const) totals[name] += counts[name]
-    if (totals.lives % 10_000 === 0) console.error(`lane ${lane}: ${totals.lives} lives, ${totals.problems} problems`)
+    const isSame = !isTwice || (await live(seed)).log().join('\n') === log().join('\n')
+    const all = [...problems, ...(isSame ? [] : ['The same seed gave another life.'])]
+    for (const problem of all) console.error(`seed ${seed}: ${problem}`)
+    totals = added(totals, { ...counts, lives: 1, replayed: isTwice ? 1 : 0, problems: all.length })
+    if (Date.now() < toldMs + TELL_MS) continue
+    toldMs = Date.now()
+    process.send?.(totals)
+    await new Promise((resolve) => setImmediate(resolve))
   }
   process.send?.(totals, () => process.exit())
 }

@@ -166,8 +166,14 @@ export class VirtualTime {
   }
 
   #uuid(): string {
-    const digits = Array.from({ length: 32 }, () => Math.floor(this.#random() * 16).toString(16)).join('')
-    return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+    const [a, b, c, d] = [this.#word(), this.#word(), this.#word(), this.#word()]
+    return `${a}-${b.slice(0, 4)}-${b.slice(4)}-${c.slice(0, 4)}-${c.slice(4)}${d}`
+  }
+
+  #word(): string {
+    return Math.floor(this.#random() * 2 ** 32)
+      .toString(16)
+      .padStart(8, '0')
   }
 }
 

@@ -11,5 +11,5 @@ test('lives of conversations keep every promise, whatever stores, providers, pro
   const run = promisify(execFile)(process.execPath, [rig, '--lives', '2000', '--seed', seed], { timeout: 170_000 })
   const { stdout, stderr } = await run.catch((error: unknown) => error as { stdout: string; stderr: string })
   expect(stderr).toBe('')
-  expect(stdout).toMatch(/^2000 lives .* 0 problems\.\n$/)
+  expect(stdout).toMatch(/^From seed 1000000: 2000 lives, .* 0 problems\.\n$/)
 }, 180_000)
