@@ -49,6 +49,7 @@ export function worldOf({ number, seed }: KilledJob, base: Store, counter: Count
     posts: new Set(),
     time: { sleep: (ms) => sleep(Math.ceil(ms / TIMES_FASTER)), wake: () => undefined },
     effects: new CountedEffects(counter),
+    hasResponder: false,
     nextCall: () => (calls += 1),
   }
 }
@@ -70,7 +71,7 @@ export async function actUntilKilled(job: KilledJob): Promise<void> {
       return
     }
     const chat = await sessions.open(threadId)
-    await weighted(random, ACTS)(chat, people, { random, processNumber: job.number })
+    await weighted(random, ACTS)(chat, people, { random, processNumber: job.number, sleep: world.time.sleep })
   }
   process.send?.('ready')
   for (;;) {

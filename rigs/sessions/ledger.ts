@@ -2,10 +2,14 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import type { Sent } from 'thinharness/session'
 import { SessionError } from 'thinharness/session'
 import type { Random } from '../crash/random.js'
-import { People } from '../sim/actions.js'
+import { People } from '../sim/people.js'
 
 /** What happened, to what; of a message that is sent, the thread. */
-type Line = readonly ['sending' | 'stored' | 'refused' | 'returned' | 'again' | 'thread' | 'problem', string, string?]
+type Line = readonly [
+  'sending' | 'stored' | 'refused' | 'returned' | 'again' | 'approved' | 'rejected' | 'thread' | 'problem',
+  string,
+  string?,
+]
 
 /** The people of a thread whose processes are killed: what they know is in a file outside the store. */
 export class Ledger extends People {
@@ -34,6 +38,11 @@ export class Ledger extends People {
       (error: unknown) => error instanceof SessionError && this.#write(['refused', messageId]),
     )
     return Promise.all([super.sending(messageId, processNumber, work), noted]).then(() => undefined)
+  }
+
+  override approve(key: string, isApproved: boolean): void {
+    super.approve(key, isApproved)
+    this.#write([isApproved ? 'approved' : 'rejected', key])
   }
 
   addThread(threadId: string): void {
@@ -79,6 +88,10 @@ export class Ledger extends People {
       case 'again':
         this.runAgain.set(value, (this.runAgain.get(value) ?? 0) + 1)
         this.#written.add(`again ${value} ${this.runAgain.get(value)}`)
+        break
+      case 'approved':
+      case 'rejected':
+        this.approvals.set(value, kind === 'approved')
         break
       case 'thread':
         this.threads.add(value)

@@ -207,7 +207,7 @@ async function eventsOf(chat: Chat, after: string | undefined): Promise<ChatEven
 interface Places {
   /** Ids of the messages in transcripts and queues, once for each place. */
   readonly found: readonly string[]
-  /** Ids of the messages that were removed, or refused by the owner. */
+  /** Ids of the messages that were removed, refused by the owner, or in runs that were replaced. */
   readonly gone: ReadonlySet<string>
 }
 
@@ -217,22 +217,33 @@ export async function placesOf(base: LogStore, threads: readonly string[]): Prom
   const gone = new Set<string>()
   for (const id of threads) {
     const begun = new Map<string, readonly string[]>()
+    const replaced = new Set<string>()
     for await (const event of base.read<ThreadEvent>({ kind: 'thread', id })) {
       if (event.kind === 'message_removed') gone.add(event.messageId)
       if (event.kind === 'message_taken' && 'error' in event.outcome && event.messageId !== null)
         gone.add(event.messageId)
-      if (event.kind === 'run_begun') begun.set(event.runId, event.messageIds)
+      if (event.kind !== 'run_begun') continue
+      begun.set(event.runId, event.messageIds)
+      for (const runId of event.replaces?.runIds ?? []) replaced.add(runId)
     }
     for (const [runId, messageIds] of begun) {
       for await (const event of base.read({ kind: 'run', id: runId })) {
-        if (event.kind === 'run_started' && event.seq === 1) found.push(...messageIds)
-        if (event.kind !== 'model_request_started') continue
-        for (const entry of event.entries)
-          if (entry.role === 'user' && entry.messageId !== undefined) found.push(entry.messageId)
+        for (const messageId of messagesIn(event, messageIds)) {
+          if (replaced.has(runId)) gone.add(messageId)
+          else found.push(messageId)
+        }
       }
     }
   }
   return { found, gone }
+}
+
+function messagesIn(event: DurableEvent, begunWith: readonly string[]): readonly string[] {
+  if (event.kind === 'run_started' && event.seq === 1) return begunWith
+  if (event.kind !== 'model_request_started') return []
+  return event.entries.flatMap((entry) =>
+    entry.role === 'user' && entry.messageId !== undefined ? [entry.messageId] : [],
+  )
 }
 
 export function problemsOfMessages(
@@ -275,6 +286,8 @@ export async function problemsOfCalls({
         problems.push(`${key} (${event.toolName}) was refused (${event.errorType}), and ran.`)
     }
   }
+  for (const [key, isApproved] of people.approvals)
+    if (!isApproved && effects.has(key)) problems.push(`${key} was not approved, and ran.`)
   for (const [key, times] of effects) {
     const most = 1 + (people.runAgain.get(key) ?? 0)
     if (times > most) problems.push(`The effect of ${key} happened ${times} times.`)

@@ -2,8 +2,9 @@ import { memoryLog } from 'thinharness'
 import type { Chat, ChatEvent } from 'thinharness/session'
 import { between, randomOf } from '../crash/random.js'
 import type { Random } from '../crash/random.js'
-import { ACTS, People, weighted } from './actions.js'
+import { ACTS, weighted } from './actions.js'
 import { checkLife } from './check.js'
+import { People } from './people.js'
 import { SimProcess } from './process.js'
 import type { World } from './process.js'
 import type { Trace } from './sim-log.js'
@@ -104,9 +105,11 @@ function newLife({
   const world: World = {
     ...{ base: memoryLog(), trace, time, random, posts, troubles, providerFails: random() < 0.5 ? 0 : random() * 0.3 },
     effects: new Map(),
+    hasResponder: random() < 0.15,
     nextCall: () => (calls += 1),
   }
   const people = new People(random, trace)
+  people.areSilent = random() < 0.1
   return {
     ...{ world, people, processes: [], readers: [], threads: new Set(['t']), deleted: new Set() },
     problems: [],
@@ -134,6 +137,7 @@ const STEPS: readonly (readonly [number, (life: Life) => Promise<unknown>])[] = 
   [2, fork],
   [1, remove],
   [2, lookAround],
+  [2, expire],
 ]
 
 async function doStep(life: Life): Promise<unknown> {
@@ -148,7 +152,7 @@ async function actOnThread(life: Life): Promise<unknown> {
   const act = weighted(world.random, ACTS)
   const chat = await process.sessions.open(anyThread(life))
   world.trace(`${process.name} ${chat.threadId} ${chat.phase}: ${act.name}`)
-  return act(chat, people, { random: world.random, processNumber })
+  return act(chat, people, { random: world.random, processNumber, sleep: (ms) => world.time.sleep(ms) })
 }
 
 async function die(life: Life): Promise<void> {
@@ -232,6 +236,16 @@ async function lookAround(life: Life): Promise<void> {
   const { sessions } = anyProcess(life)
   for await (const { threadId } of sessions.list({ limit: 2 })) if (threadId === 't') await sessions.messages(threadId)
   for await (const { item } of sessions.inbox()) if (item.callId === '') throw new Error('An item without an id.')
+}
+
+/** Whoever has not answered for a while is answered for. */
+async function expire(life: Life): Promise<void> {
+  const { world, people } = life
+  if (people.areSilent) return
+  await anyProcess(life).sessions.expire({
+    afterMs: between(world.random, 0, 120_000),
+    answer: ({ item }) => (world.random() < 0.3 ? null : people.answerTo(item)),
+  })
 }
 
 function alive({ processes }: Life): readonly SimProcess[] {

@@ -1,7 +1,7 @@
 import { defineTool, Harness } from 'thinharness'
-import type { ToolOptions, ToolSpec } from 'thinharness'
+import type { PendingItem, ToolContext, ToolOptions, ToolSpec } from 'thinharness'
 import { Sessions } from 'thinharness/session'
-import type { Modes } from 'thinharness/session'
+import type { ItemAnswer, Modes } from 'thinharness/session'
 import { z } from 'zod'
 import { between } from '../crash/random.js'
 import { never, SimLog } from './sim-log.js'
@@ -14,11 +14,13 @@ export interface World extends LogMeans {
   /** Effects by the key of their call. */
   readonly effects: Map<string, number>
   readonly nextCall: () => number
+  /** Something answers in place of people, sometimes. */
+  readonly hasResponder: boolean
 }
 
 const NUMBER = z.object({ n: z.number() })
 /** The tools of every run. */
-export const TOOL_NAMES = ['look', 'write', 'mail', 'pay', 'ask', 'slow', 'stubborn', 'delegate']
+export const TOOL_NAMES = ['look', 'write', 'mail', 'pay', 'ask', 'slow', 'stubborn', 'delegate', 'background']
 /** Those with an effect, which may happen once. */
 export const EFFECTS = new Set(['write', 'mail', 'pay', 'ask', 'stubborn'])
 
@@ -45,6 +47,7 @@ export class SimProcess {
       log: this.log,
       modes: { plan: harnessOf(plan), build: harnessOf(build) },
       limits: { queuedMessages: 6 },
+      ...(world.hasResponder && { responder: (item) => respond(world, item) }),
       resolveModel: (reference) => {
         if (reference === 'sim:other' || this.#isCalm) return other
         throw new Error('There is no such model.')
@@ -133,12 +136,43 @@ function toolsOf(world: World, log: SimLog): readonly ToolSpec[] {
       },
     }),
   ]
+  return [...all, ...spawning(toolOf, all)]
+}
+
+type MakeTool = (name: string, options: Partial<ToolOptions<typeof NUMBER>>) => ToolSpec
+
+/** Tools that start child runs: one or two, which start some of their own, and one that works in the background. */
+function spawning(toolOf: MakeTool, tools: readonly ToolSpec[]): readonly ToolSpec[] {
+  const child = (context: ToolContext, key: string, offered: readonly ToolSpec[]): Promise<string> => {
+    const { result } = context.spawn({ prompt: 'Help.', key, agentName: 'helper', tools: offered })
+    return result.then(({ text }) => text)
+  }
+  const nested = toolOf('nested', {
+    onUnknownOutcome: 'retry',
+    handler: (_args, context) => child(context, 'deep', tools),
+  })
   const delegate = toolOf('delegate', {
     onUnknownOutcome: 'retry',
     handler: async (_args, context) => {
-      const { result } = context.spawn({ prompt: 'Help.', key: 'help', agentName: 'helper', tools: all })
-      return (await result).text
+      const keys = Number(context.callId.at(-1)) % 3 === 0 ? ['one', 'two'] : ['one']
+      return (await Promise.all(keys.map((key) => child(context, key, [...tools, nested])))).join(' ')
     },
   })
-  return [...all, delegate]
+  const background = toolOf('background', {
+    onUnknownOutcome: 'retry',
+    handler: (_args, { spawn }) => {
+      const { result } = spawn({ prompt: 'Work.', key: 'later', agentName: 'worker', tools, background: true })
+      result.catch(() => undefined)
+      return Promise.resolve('begun')
+    },
+  })
+  return [delegate, background]
+}
+
+/** What answers in place of people: with an answer, none, an error, or too late. */
+async function respond({ random, time }: World, { kind, callId }: PendingItem): Promise<ItemAnswer | null> {
+  if (random() < 0.3) await time.sleep(between(random, 1, 90_000))
+  if (random() < 0.1) throw new TypeError('It has a mistake.')
+  if (random() < 0.3 || kind === 'unknown_outcome') return null
+  return kind === 'approval' ? { callId, approved: random() < 0.5 } : { callId, answer: random() < 0.2 ? 'many' : 2 }
 }

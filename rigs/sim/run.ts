@@ -34,7 +34,7 @@ const MINUTE_MS = 60_000
 /** How often a lane tells its totals, in ms. */
 const TELL_MS = 5_000
 /** Most errors of a life are expected, and nobody reads where they come from; little of a life outlives it. */
-const LANE_ARGS = ['--stack-trace-limit=0', '--max-semi-space-size=32']
+const LANE_ARGS = ['--no-warnings', '--stack-trace-limit=0', '--max-semi-space-size=32']
 
 if (values.trace) await showLife()
 else if (values.lane !== undefined) await beLane(Number(values.lane))

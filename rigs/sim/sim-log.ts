@@ -7,7 +7,7 @@ import type { VirtualTime } from './virtual-time.js'
 export interface Troubles {
   readonly late: number
   readonly fails: number
-  /** An append fails although it was stored. */
+  /** A request fails although it was done. */
   readonly losesAnswer: number
 }
 
@@ -23,6 +23,9 @@ export interface LogMeans {
   /** Ids of the posts in the store that no stored event has dealt with. */
   readonly posts: Set<string>
 }
+
+/** A reading fails in the middle: so often, of the chance that it fails at all, at each of its events. */
+const PART_OF_READS = 0.1
 
 /** The connection of one simulated process to the store that all share. It is late, fails, and ends with its process. */
 export class SimLog implements LogStore {
@@ -82,9 +85,7 @@ export class SimLog implements LogStore {
     this.#mayFail()
     await this.#store(...args)
     await this.#end()
-    if (!this.#happens(this.#means.troubles.losesAnswer)) return
-    this.#means.trace(`${this.#name} loses the answer`)
-    throw failure()
+    this.#mayLoseAnswer()
   }
 
   async *read(...args: Parameters<LogStore['read']>): AsyncGenerator<never> {
@@ -92,6 +93,7 @@ export class SimLog implements LogStore {
     this.#mayFail()
     for await (const event of this.#means.base.read<never>(...args)) {
       if (this.#isDead) await never()
+      this.#mayFail(PART_OF_READS)
       yield event
     }
   }
@@ -105,18 +107,26 @@ export class SimLog implements LogStore {
   async *follow(...args: Parameters<NonNullable<LogStore['follow']>>): AsyncGenerator<never> {
     const { base } = this.#means
     await this.#begin()
+    this.#mayFail()
     for await (const event of base.follow?.<never>(...args) ?? []) {
       await this.#begin()
+      this.#mayFail(PART_OF_READS)
       yield event
     }
+  }
+
+  list: LogStore['list'] = (...args) => this.#listed(() => this.#means.base.list(...args))
+
+  export(...args: Parameters<LogStore['export']>): AsyncIterable<never> {
+    return this.#listed(() => this.#means.base.export(...args) as AsyncIterable<never>)
   }
 
   readonly post: LogStore['post'] = (...args) => this.#ask(() => this.#post(...args))
   readonly takePosts: LogStore['takePosts'] = (...args) => this.#ask(() => this.#means.base.takePosts(...args))
   readonly inspect: LogStore['inspect'] = (...args) => this.#ask(() => this.#means.base.inspect(...args))
   readonly prune: LogStore['prune'] = (...args) => this.#ask(() => this.#means.base.prune(...args))
-  readonly list: LogStore['list'] = (...args) => this.#means.base.list(...args)
-  readonly export: LogStore['export'] = (...args) => this.#means.base.export(...args)
+  readonly referrers: NonNullable<LogStore['referrers']> = (ref) =>
+    this.#ask(async () => (await this.#means.base.referrers?.(ref)) ?? [])
 
   async #store(...args: Parameters<LogStore['append']>): Promise<void> {
     const { base, posts } = this.#means
@@ -136,7 +146,18 @@ export class SimLog implements LogStore {
     this.#mayFail()
     const answer = await work()
     await this.#end()
+    this.#mayLoseAnswer()
     return answer
+  }
+
+  async *#listed<Item>(work: () => AsyncIterable<Item>): AsyncGenerator<Item> {
+    await this.#begin()
+    this.#mayFail()
+    for await (const item of work()) {
+      if (this.#isDead) await never()
+      this.#mayFail(PART_OF_READS)
+      yield item
+    }
   }
 
   async #begin(): Promise<void> {
@@ -158,9 +179,16 @@ export class SimLog implements LogStore {
     await time.sleep(1 + random() * longest)
   }
 
-  #mayFail(): void {
-    if (!this.#happens(this.#means.troubles.fails)) return
+  #mayFail(part = 1): void {
+    if (!this.#happens(this.#means.troubles.fails * part)) return
     this.#means.trace(`${this.#name} fails`)
+    throw failure()
+  }
+
+  /** It was done, and whoever asked does not learn it. */
+  #mayLoseAnswer(): void {
+    if (!this.#happens(this.#means.troubles.losesAnswer)) return
+    this.#means.trace(`${this.#name} loses the answer`)
     throw failure()
   }
 

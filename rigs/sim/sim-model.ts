@@ -18,7 +18,21 @@ const WORDS = ['One', 'two', 'three', 'four', 'five'] as const
 /** Requests of one prompt with calls; after that the model answers. */
 const MOST_TURNS = 6
 
-const TOOLS = ['look', 'look', 'write', 'mail', 'pay', 'pay', 'ask', 'slow', 'stubborn', 'delegate', 'unknown'] as const
+const TOOLS = [
+  'look',
+  'look',
+  'write',
+  'mail',
+  'pay',
+  'pay',
+  'ask',
+  'slow',
+  'stubborn',
+  'delegate',
+  'background',
+  'nested',
+  'unknown',
+] as const
 
 /** A model that replies, calls tools and fails by chance, in virtual time. */
 export class SimModel implements Model {
@@ -64,6 +78,7 @@ export class SimModel implements Model {
     }
     if (random() < fails * 0.5)
       return this.#turnOf(withoutCalls(parts), oneOf(random, ['length', 'content_filter', 'refusal']))
+    if (random() < fails * 0.3) return this.#strange(parts)
     return this.#turnOf(parts, parts.some(({ type }) => type === 'tool_call') ? 'tool_calls' : 'stop')
   }
 
@@ -81,23 +96,50 @@ export class SimModel implements Model {
     return random() < 0.3 ? [{ type: 'text', text }, ...calls] : calls
   }
 
+  /** How a request fails: at once, in the middle of its reply, late, never; in the words of a provider, or by a mistake. */
   async #fail({ onDelta, signal }: TurnOptions, parts: readonly AssistantPart[]): Promise<never> {
     const { random } = this.#means
-    switch (between(random, 0, 4)) {
+    const way = between(random, 0, 9)
+    if (way === 0) throw new TypeError('The model has a mistake.')
+    // eslint-disable-next-line @typescript-eslint/only-throw-error -- models of others may.
+    if (way === 1) throw 'overloaded'
+    if (way === 2) {
+      for (const part of parts) if (part.type === 'text') onDelta?.({ kind: 'text_delta', text: part.text.slice(0, 6) })
+      await this.#wait(20, signal)
+      throw new HarnessError('provider_error', 'The reply was cut off.')
+    }
+    if (way === 3) {
+      await this.#wait(300_000, signal)
+      throw new HarnessError('provider_error', 'The provider did not answer in time.')
+    }
+    if (way === 4) throw new HarnessError('context_overflow', 'The conversation is too long.', { status: 400 })
+    if (way === 5) throw new DOMException('Somebody else aborted it.', 'AbortError')
+    const status = oneOf(random, [400, 401, 404, 429, 500, 529])
+    const retryable = status === 429 || status >= 500
+    const after = status === 429 ? { retryAfterMs: 1_000 } : {}
+    throw new HarnessError('provider_error', `The provider answered with ${status}.`, { status, retryable, ...after })
+  }
+
+  /** A reply that no model should give: nothing, no turn at all, an id or a name that is empty or twice, half a character, a wrong ending. */
+  #strange(parts: readonly AssistantPart[]): ModelTurn {
+    const { random } = this.#means
+    const calls = (...ids: readonly string[]): AssistantPart[] =>
+      ids.map((callId) => ({ type: 'tool_call', callId, name: 'look', arguments: '{"n":1}' }))
+    switch (between(random, 0, 6)) {
       case 0:
-        throw new HarnessError('provider_error', 'The provider is overloaded.', { status: 529, retryable: true })
+        return this.#turnOf([], 'stop')
       case 1:
-        throw new TypeError('The model has a mistake.')
+        return null as unknown as ModelTurn
       case 2:
-        for (const part of parts)
-          if (part.type === 'text') onDelta?.({ kind: 'text_delta', text: part.text.slice(0, 6) })
-        await this.#wait(20, signal)
-        throw new HarnessError('provider_error', 'The reply was cut off.')
+        return this.#turnOf(calls('call_1', 'call_1', ''), 'tool_calls')
       case 3:
-        await this.#wait(300_000, signal)
-        throw new HarnessError('provider_error', 'The provider did not answer in time.')
+        return this.#turnOf([{ type: 'tool_call', callId: 'call_x', name: '', arguments: '' }], 'tool_calls')
+      case 4:
+        return this.#turnOf([{ type: 'text', text: 'Half \ud83d' }, ...calls('__proto__')], 'stop')
+      case 5:
+        return this.#turnOf([{ type: 'text', text: '' }], 'tool_calls')
       default:
-        throw new HarnessError('provider_error', 'The request is invalid.', { status: 400 })
+        return this.#turnOf(parts, 'error')
     }
   }
 
