@@ -57,7 +57,7 @@ export class Feed {
     return runId === null ? null : { runId, seq: run }
   }
 
-  /** Holds the events of the run until `work` has stored an event of the thread: `after` of that event stays true. */
+  /** Holds the live events of the run until `work` has stored an event of the thread: `after` of that event stays true. */
   async whileHeld<T>(work: () => Promise<T>): Promise<T> {
     this.#held = []
     try {
@@ -69,12 +69,14 @@ export class Feed {
     }
   }
 
-  /** Passes an event on; one that was passed on before is dropped. */
+  /** Passes an event of this process on; one that was passed on before is dropped. */
   readonly push = (event: AnyEvent): void => {
-    if (this.#held !== null && !('threadId' in event)) {
-      this.#held.push(event)
-      return
-    }
+    if (this.#held !== null && !('threadId' in event)) this.#held.push(event)
+    else this.pushStored(event)
+  }
+
+  /** Passes an event on that was read from the log, in its order: another process may have gone on to the next run. */
+  readonly pushStored = (event: AnyEvent): void => {
     if (!('threadId' in event) && event.parentRunId !== null) {
       const shown: ChatEvent = { ...event, cursor: cursorOf(this.#place) }
       for (const reader of this.#childReaders) reader(shown)

@@ -57,7 +57,10 @@ export abstract class KnownThread {
   /** Reads everything that is stored. False if the thread does not exist. */
   load(): Promise<boolean> {
     const loading = this.#loading.then(async () => {
-      for await (const event of storedEvents(this.#log, this.threadId, this.feed.place)) this.pass(event)
+      for await (const event of storedEvents(this.#log, this.threadId, this.feed.place)) {
+        this.#note(event)
+        this.feed.pushStored(event)
+      }
       this.settleStored()
       return this.feed.snapshot !== undefined
     })
@@ -108,8 +111,12 @@ export abstract class KnownThread {
 
   /** Passes an event on to the readers. */
   readonly pass = (event: ThreadEvent | RunEvent): void => {
+    this.#note(event)
+    this.feed.push(event)
+  }
+
+  #note(event: ThreadEvent | RunEvent): void {
     if (event.kind === 'message_queued') this.#ids.add(event.messageId)
     if (event.kind === 'message_taken') this.#noteTaken(event)
-    this.feed.push(event)
   }
 }

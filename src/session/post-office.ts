@@ -93,6 +93,8 @@ export class PostOffice {
     try {
       this.#taken.push(...(await talk.takePosts()))
       for (let post = this.#taken[0]; post !== undefined; post = this.#taken[0]) {
+        // An outcome that could not be stored, as it seemed, may be in the log.
+        await talk.exclusive(() => talk.own())
         if (talk.outcomeOf(post.id) === undefined) await this.#deal(post)
         this.#taken.shift()
       }

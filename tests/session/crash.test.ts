@@ -1,7 +1,7 @@
 import { readdirSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { fileLog, HarnessError, memoryLog } from 'thinharness'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { defineTool, fileLog, HarnessError, memoryLog } from 'thinharness'
 import type { ModelRef } from 'thinharness'
 import { submitPlan } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
@@ -114,4 +114,74 @@ test('`resolveModel` gives the model for a reference; a message whose model it c
   expect((await sent.done).status).toBe('failed')
   await chat.whenIdle()
   expect(chat.queue.list()).toMatchObject([{ messageId: sent.messageId }])
+})
+
+test('a process that loses the thread while it stores a message shows all runs of the next owner', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const log = memoryLog()
+  const [asked, stored] = [gate(), gate()]
+  const append = log.append.bind(log)
+  log.append = async (ref, events, options) => {
+    if (events.some((event) => 'messageId' in event && event.messageId === 'late')) {
+      asked.open()
+      await stored.opened
+    }
+    return append(ref, events, options)
+  }
+  const sessions = sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel().says('One.') }) })
+  const first = await sessions.open('t1')
+  await (
+    await first.send('1')
+  ).done
+  const late = codeOf(first.send('2', { messageId: 'late' }))
+  await asked.opened
+  const ref = { kind: 'thread', id: 't1' } as const
+  await log.claim(ref, (await log.inspect(ref))?.owner ?? '', 0)
+  const model = new ScriptedModel().says('Three.').says('Four.')
+  const second = await sessionsOf({ log, harness: harnessOf({ model }) }).open('t1')
+  for (const text of ['3', '4']) await (await second.send(text)).done
+  // The first process cannot renew its claim.
+  vi.advanceTimersByTime(20_000)
+  while (first.owner === 'self') await new Promise((resolve) => setImmediate(resolve))
+  await sessions.open('t1')
+  stored.open()
+  expect(await late).toContain('no longer, claimed')
+  expect(said(first)).toEqual([
+    'user: 1',
+    'assistant: One.',
+    'user: 3',
+    'assistant: Three.',
+    'user: 4',
+    'assistant: Four.',
+  ])
+})
+
+test('a message of another process that was refused is not sent later, although the store failed after it had stored the refusal', async () => {
+  const log = memoryLog()
+  const append = log.append.bind(log)
+  let failures = 0
+  log.append = async (ref, events, options) => {
+    await append(ref, events, options)
+    if (!events.some((event) => event.kind === 'message_taken' && 'messageId' in event && event.messageId === 'x'))
+      return
+    failures += 1
+    throw new HarnessError('store_failure', 'The answer was lost.')
+  }
+  const over = gate()
+  const wait = defineTool({
+    ...{ name: 'wait', description: 'Waits.', parameters: { type: 'object' } },
+    handler: () => over.opened.then(() => 'over'),
+  })
+  const model = new ScriptedModel().calls('wait').says('One.').says('Two.').says('Three.')
+  const first = await sessionsOf({ log, harness: harnessOf({ model, tools: [wait] }) }).open('t1')
+  const sent = await first.send('1')
+  const second = await sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel() }) }).open('t1')
+  expect(await codeOf(second.send('x', { messageId: 'x', whenBusy: 'reject' }))).toContain('busy')
+  over.open()
+  await sent.done
+  // Posts are dealt with in their order.
+  expect((await (await second.send('2')).done).status).toBe('completed')
+  expect(said(first)).toEqual(['user: 1', 'assistant: ', 'assistant: One.', 'user: 2', 'assistant: Two.'])
+  expect(failures).toBe(1)
 })
