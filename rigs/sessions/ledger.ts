@@ -6,19 +6,22 @@ import { People } from '../sim/people.js'
 
 /** What happened, to what; of a message that is sent, the thread. */
 type Line = readonly [
-  'sending' | 'stored' | 'refused' | 'returned' | 'again' | 'approved' | 'rejected' | 'thread' | 'problem',
+  'sending' | 'stored' | 'refused' | 'returned' | 'again' | 'approved' | 'rejected' | 'opened' | 'thread' | 'problem',
   string,
   string?,
 ]
 
 /** The people of a thread whose processes are killed: what they know is in a file outside the store. */
 export class Ledger extends People {
-  readonly threads = new Set(['t'])
+  readonly threads: Set<string>
+  /** How often a process had a thread open. */
+  openings = 0
   readonly #path: string
   readonly #written = new Set<string>()
 
-  constructor(path: string, random: Random) {
+  constructor(path: string, random: Random, sessions: number) {
     super(random, () => undefined)
+    this.threads = new Set(Array.from({ length: sessions }, (_, number) => rootThread(number)))
     this.#path = path
     const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
     for (const line of text.split('\n')) if (line !== '') this.#read(JSON.parse(line) as Line)
@@ -43,6 +46,11 @@ export class Ledger extends People {
   override approve(key: string, isApproved: boolean): void {
     super.approve(key, isApproved)
     this.#write([isApproved ? 'approved' : 'rejected', key])
+  }
+
+  /** This process has opened a thread; all that it has opened end with it. */
+  noteOpened(threadId: string): void {
+    this.#once(['opened', threadId])
   }
 
   addThread(threadId: string): void {
@@ -93,6 +101,9 @@ export class Ledger extends People {
       case 'rejected':
         this.approvals.set(value, kind === 'approved')
         break
+      case 'opened':
+        this.openings += 1
+        break
       case 'thread':
         this.threads.add(value)
         break
@@ -100,4 +111,8 @@ export class Ledger extends People {
         this.problems.push(value)
     }
   }
+}
+
+export function rootThread(number: number): string {
+  return `t${number}`
 }

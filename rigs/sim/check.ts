@@ -120,6 +120,7 @@ async function problemsOfThread(
       `The fold of the events of ${threadId} is not its snapshot:\n${difference(whole, textOf(chat.snapshot))}`,
     )
   problems.push(...(await problemsOfCut(life, chat, all)))
+  problems.push(...problemsOfTranscript(chat))
   for (const [number, process] of life.processes.entries()) {
     if (process.log.isDead || process.isClosed) continue
     const other = await process.sessions.open(threadId).catch(() => null)
@@ -130,6 +131,20 @@ async function problemsOfThread(
   }
   problems.push(...problemsOfReaders(life, threadId, all))
   return problems
+}
+
+/** No message is twice in the conversation as people see it. */
+export function problemsOfTranscript({ threadId, snapshot: { runs } }: Chat): readonly string[] {
+  const seen = new Set<string>()
+  const ids = runs.flatMap(({ messageIds, entries }) => [
+    ...messageIds,
+    ...entries.flatMap((entry) => (entry.role === 'user' && entry.messageId !== undefined ? [entry.messageId] : [])),
+  ])
+  return ids.flatMap((id) => {
+    const isTwice = seen.has(id)
+    seen.add(id)
+    return isTwice ? [`Thread ${threadId} shows message ${id} twice.`] : []
+  })
 }
 
 /** A reader that comes back with any cursor gets exactly the rest. */

@@ -73,7 +73,7 @@ export async function live(seed: number, trace: Trace = () => undefined): Promis
     })
     .finally(uninstall)
   const problems = [...report.problems]
-  for (const runId of report.lastRuns) problems.push(...(await wireProblems(life.world.base, runId, seed)))
+  for (const runId of report.lastRuns) problems.push(...(await wireProblems(life.world.base, runId)))
   return { ...report, problems }
 }
 

@@ -1,7 +1,7 @@
-import { defineTool, Harness } from 'thinharness'
-import type { LogStore, Model } from 'thinharness'
+import type { LogStore, Model, TranscriptEntry } from 'thinharness'
 import { anthropic, openai, openaiCompatible } from 'thinharness/providers'
-import { Renderer } from '../../src/testing/rendering.js'
+import { conversationOf } from '../../src/run/machine/closing.js'
+import { foldLog } from '../../src/run/resume/read-log.js'
 import { WireRefusal } from '../../src/testing/wire/api.js'
 import type { WireApi, WireBody } from '../../src/testing/wire/api.js'
 import { chatApi } from '../../src/testing/wire/chat.js'
@@ -11,53 +11,77 @@ import { TOOL_NAMES } from './process.js'
 
 type Fetch = typeof globalThis.fetch
 
-/** A `fetch` that answers as an API does: with status 400 and the API's own message if a request is not valid. */
-function fetchOf(makeApi: () => WireApi): Fetch {
-  const renderer = new Renderer()
-  return (_url, init) => {
+/** A model, and what its API said of the last request: null if it accepted it, undefined if there was none. */
+interface Wire {
+  readonly name: string
+  readonly model: Model
+  refusal: string | null | undefined
+}
+
+/** A `fetch` that reads requests as an API does, and answers none: only whether a request is valid matters here. */
+function wireOf(name: string, makeApi: () => WireApi, makeModel: (fetch: Fetch) => Model): Wire {
+  const answer: Fetch = (_url, init) => {
     const api = makeApi()
     const body = JSON.parse(init?.body as string) as WireBody
-    const headers = Object.fromEntries(new Headers(init?.headers))
     try {
-      const conversation = api.read({ headers, body })
-      const streamed = body['stream'] === true
-      const { events } = renderer.render('Ok.', { api, conversation, model: String(body['model']), streamed })
-      const type = streamed ? 'text/event-stream' : 'application/json'
-      return Promise.resolve(new Response(events.join(''), { headers: { 'content-type': type } }))
+      api.read({ headers: Object.fromEntries(new Headers(init?.headers)), body })
+      wire.refusal = null
     } catch (error) {
       if (!(error instanceof WireRefusal)) throw error
-      return Promise.resolve(Response.json(api.error(error.status, error.message), { status: error.status }))
+      wire.refusal = error.message
     }
+    return Promise.resolve(Response.json(api.error(400, wire.refusal ?? 'No answer.'), { status: 400 }))
   }
+  const wire: Wire = { name, model: makeModel(answer), refusal: undefined }
+  return wire
 }
 
-const MODELS: Readonly<Record<string, Model>> = {
-  messages: anthropic('claude-sonnet-5', { fetch: fetchOf(() => messagesApi), apiKey: 'any', maxRetries: 0 }),
-  responses: openai('gpt-5.5', { fetch: fetchOf(responsesApi), apiKey: 'any', maxRetries: 0 }),
-  chat: openaiCompatible('m', {
-    fetch: fetchOf(() => chatApi('openai')),
-    baseUrl: 'http://any.invalid/v1',
-    maxRetries: 0,
-  }),
+const KEY = { apiKey: 'any', maxRetries: 0 }
+const WIRES: readonly Wire[] = [
+  wireOf(
+    'messages',
+    () => messagesApi,
+    (fetch) => anthropic('claude-sonnet-5', { fetch, ...KEY }),
+  ),
+  wireOf('responses', responsesApi, (fetch) => openai('gpt-5.5', { fetch, ...KEY })),
+  wireOf(
+    'chat',
+    () => chatApi('openai'),
+    (fetch) => openaiCompatible('m', { fetch, ...KEY, baseUrl: 'http://any.invalid/v1' }),
+  ),
+]
+
+const CONSTANTS = {
+  instructions: '',
+  tools: TOOL_NAMES.map((name) => ({ name, description: name, parameters: { type: 'object' } })),
+  structuredOutput: null,
+  settings: {},
 }
 
-const tools = TOOL_NAMES.map((name) =>
-  defineTool({ name, description: name, parameters: { type: 'object' }, handler: () => 'ok' }),
-)
-const HARNESSES = Object.entries(MODELS).map(
-  ([wire, model]) => [wire, new Harness({ model, tools, builtinTools: [] })] as const,
-)
+/** Continues the conversation of a run with each of the APIs. A strict API rejects a history that is not whole. */
+export async function wireProblems(log: LogStore, runId: string): Promise<readonly string[]> {
+  const found = await foldLog(log, runId)
+  if (found === null) return [`There is no run ${runId}.`]
+  const { entries } = conversationOf(found.state)
+  const content = [{ type: 'text' as const, text: 'Continue.' }]
+  const prompt = { id: 'next', at: new Date(0).toISOString(), role: 'user', content } as const
+  const problems: string[] = []
+  for (const wire of WIRES) {
+    const problem = await problemWith(wire, [...entries, prompt])
+    if (problem !== null) problems.push(`${wire.name} rejects the conversation of ${runId}: ${problem}`)
+  }
+  return problems
+}
 
-/**
- * Continues the conversation of a run with one of the APIs: `number` says which. A strict API rejects a history that is not
- * whole.
- */
-export async function wireProblems(log: LogStore, runId: string, number: number): Promise<readonly string[]> {
-  const chosen = HARNESSES[number % HARNESSES.length]
-  if (chosen === undefined) return []
-  const [wire, harness] = chosen
-  return harness.run('Continue.', { log, history: { runId } }).then(
-    () => [],
-    (error: unknown) => [`${wire} rejects the conversation of ${runId}: ${String(error)}`],
-  )
+async function problemWith(wire: Wire, view: readonly TranscriptEntry[]): Promise<string | null> {
+  wire.refusal = undefined
+  const options = { signal: new AbortController().signal, generation: 0 }
+  const error: unknown = await wire.model
+    .openSession()
+    .turn(view, CONSTANTS, options)
+    .then(
+      () => 'It answered.',
+      (thrown: unknown) => thrown,
+    )
+  return wire.refusal === undefined ? String(error) : wire.refusal
 }
