@@ -5,7 +5,7 @@ const shared = { format: 'esm', target: 'node20', platform: 'node', dts: false, 
 
 /** Every file of the other examples is a program or a part of one, and keeps its place. */
 const examples = readdirSync('examples', { encoding: 'utf8', recursive: true })
-  .filter((path) => path.endsWith('.ts') && !path.startsWith('quickstart') && !path.startsWith('chat/page/'))
+  .filter((path) => path.endsWith('.ts') && !path.startsWith('quickstart') && !path.includes('/page/'))
   .map((path) => [path.slice(0, -'.ts'.length), `examples/${path}`] as const)
 
 /** Files that stay separate. */

@@ -13,9 +13,9 @@ import type { HarnessOptions } from './options.js'
 /** The entry points of an app whose tools share dependencies. */
 export interface AppEntryPoints<App> {
   /** `defineTool`, with `context.deps` of the app. */
-  defineTool<S extends Schema>(tool: ToolOptions<S, App>): ToolSpec<App>
+  readonly defineTool: <S extends Schema>(tool: ToolOptions<S, App>) => ToolSpec<App>
   /** `defineExtension`, with `context.deps` of the app. */
-  defineExtension(extension: Extension<App>): Extension<App>
+  readonly defineExtension: (extension: Extension<App>) => Extension<App>
   /** Creates harnesses whose runs need `deps`, of the harness or of the call. */
   readonly Harness: AppHarnessConstructor<App>
 }
