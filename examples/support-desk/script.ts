@@ -11,7 +11,7 @@ export function answer({ messages }: ProviderRequest): Reply | ProviderFault {
   const { content } = messages[asked] as { readonly content: unknown }
   const said = typeof content === 'string' ? content : JSON.stringify(content)
   const results = messages.slice(asked + 1).flatMap((each) => (each.role === 'tool' ? [String(each.content)] : []))
-  const [, orderId] = /\b(\d{4})\b/.exec(said) ?? []
+  const [, orderId] = /\border (\d{4})\b/i.exec(said) ?? []
   if (/\breturns?\b/i.test(said)) return { fault: 'drip', reply: { text: RETURNS }, bytes: 120, everyMs: 15 }
   if (orderId === undefined) return { text: 'Tell me the number of your order, please. It has four digits.' }
   const [order, refunded] = results

@@ -3,7 +3,11 @@ import { ask, byId, h, shown } from './dom.js'
 
 const EVERY_MS = 2000
 
-type Transcript = readonly { readonly role: string; readonly content?: unknown; readonly parts?: unknown }[]
+/** Messages in the form of the AI SDK. */
+type Messages = readonly {
+  readonly role: string
+  readonly parts: readonly { readonly type: string; readonly text?: string }[]
+}[]
 
 /** The forms on the page, by the run and call that they are about: one that is being filled in stays as it is. */
 const forms = new Map<string, HTMLElement>()
@@ -44,9 +48,7 @@ function formOf({ threadId, resourceId, firstMessage, askedAt, item }: InboxItem
   }
   const refuse = (): void => void answer({ approved: false, reason: reason.value || 'The staff said no.' })
   const read = async (): Promise<void> => {
-    said.textContent = linesOf(
-      (await ask<{ messages: Transcript }>(`/staff/api/threads/${threadId}/messages`)).messages,
-    )
+    said.textContent = linesOf(await ask<Messages>(`/staff/api/threads/${threadId}/messages?format=ui`))
   }
   return h(
     'form',
@@ -85,13 +87,8 @@ function decidedView({ resourceId, item, answered }: InboxItem): HTMLElement {
   )
 }
 
-function linesOf(messages: Transcript): string {
-  return messages.map(({ role, content, parts }) => `${role}: ${textOf(content ?? parts)}`).join('\n')
-}
-
-function textOf(content: unknown): string {
-  if (!Array.isArray(content)) return String(content)
-  return content.map((part: { readonly text?: string }) => part.text ?? '').join('')
+function linesOf(messages: Messages): string {
+  return messages.map(({ role, parts }) => `${role}: ${parts.map(({ text = '' }) => text).join(' ')}`).join('\n')
 }
 
 async function poll(): Promise<void> {
