@@ -7,7 +7,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { heartbeat } from '../../docs/snippets/coming-from-mastra/heartbeat.js'
 import { ask, throughGateway, useCounts } from '../../docs/snippets/coming-from-mastra/host.js'
 import { continued } from '../../docs/snippets/coming-from-mastra/stored.js'
-import { FakeLanguageModel, says } from '../providers/ai-sdk/support.js'
+import { FakeLanguageModel, finished } from '../providers/ai-sdk/support.js'
 import { inTemporaryFolder } from '../support/folder.js'
 
 const page = readFileSync(new URL('../../docs/coming-from-mastra.md', import.meta.url), 'utf8')
@@ -43,7 +43,7 @@ describe('docs/coming-from-mastra.md', () => {
     expect(ours.size).toBeGreaterThan(25)
   })
 
-  test('agent.ts: a message in a thread is answered', async () => {
+  test('agent.ts: a message in a thread is answered', { timeout: 60_000 }, async () => {
     await using provider = await scriptedProvider()
     provider.calls('weather', { city: 'Nairobi' }).says('Yes, 21 degrees.')
     vi.stubEnv('OPENAI_API_KEY', 'test-key')
@@ -53,36 +53,40 @@ describe('docs/coming-from-mastra.md', () => {
     expect(log.mock.calls).toEqual([['Yes, 21 degrees.']])
   })
 
-  test('controller.ts: a plan is approved and carried out in the other mode, whose command waits for a person', async () => {
-    await using provider = await scriptedProvider()
-    provider
-      .calls('submit_plan', { title: 'Tidy', plan: '1. List the files.' })
-      .calls('bash', { command: 'ls' })
-      .says('Done.')
-    vi.stubEnv('OPENAI_API_KEY', 'test-key')
-    vi.stubEnv('OPENAI_BASE_URL', provider.url.responses)
-    const log = vi.spyOn(console, 'log').mockImplementation(() => undefined)
-    const { sessions, show } = await import('../../docs/snippets/coming-from-mastra/controller.js')
-    const chat = await sessions.for({ resourceId: 'project' }).create()
-    const drawn: ChatSnapshot[] = []
-    const over = new AbortController()
-    const shown = show('project', (snapshot) => drawn.push(snapshot), over.signal)
-    await (
-      await chat.send('Tidy up.')
-    ).done
-    await chat.answer([{ callId: chat.pending[0]?.callId ?? '', answer: { action: 'approved' } }])
-    await chat.whenIdle()
-    await chat.answer([{ callId: chat.pending[0]?.callId ?? '', approved: false, reason: 'Not now.' }])
-    await chat.whenIdle()
-    over.abort()
-    await shown
-    expect(log.mock.calls).toEqual([
-      ['Waiting:', 'submit_plan'],
-      ['Waiting:', 'bash'],
-    ])
-    expect(drawn.at(-1)).toMatchObject({ phase: 'idle', thread: { mode: 'build', settings: { theme: 'dark' } } })
-    await sessions.close()
-  })
+  test(
+    'controller.ts: a plan is approved and carried out in the other mode, whose command waits for a person',
+    { timeout: 60_000 },
+    async () => {
+      await using provider = await scriptedProvider()
+      provider
+        .calls('submit_plan', { title: 'Tidy', plan: '1. List the files.' })
+        .calls('bash', { command: 'ls' })
+        .says('Done.')
+      vi.stubEnv('OPENAI_API_KEY', 'test-key')
+      vi.stubEnv('OPENAI_BASE_URL', provider.url.responses)
+      const log = vi.spyOn(console, 'log').mockImplementation(() => undefined)
+      const { sessions, show } = await import('../../docs/snippets/coming-from-mastra/controller.js')
+      const chat = await sessions.for({ resourceId: 'project' }).create()
+      const drawn: ChatSnapshot[] = []
+      const over = new AbortController()
+      const shown = show('project', (snapshot) => drawn.push(snapshot), over.signal)
+      await (
+        await chat.send('Tidy up.')
+      ).done
+      await chat.answer([{ callId: chat.pending[0]?.callId ?? '', answer: { action: 'approved' } }])
+      await chat.whenIdle()
+      await chat.answer([{ callId: chat.pending[0]?.callId ?? '', approved: false, reason: 'Not now.' }])
+      await chat.whenIdle()
+      over.abort()
+      await shown
+      expect(log.mock.calls).toEqual([
+        ['Waiting:', 'submit_plan'],
+        ['Waiting:', 'bash'],
+      ])
+      expect(drawn.at(-1)).toMatchObject({ phase: 'idle', thread: { mode: 'build', settings: { theme: 'dark' } } })
+      await sessions.close()
+    },
+  )
 
   test('stored.ts continues stored messages', async () => {
     const messages = [
@@ -112,7 +116,7 @@ describe('docs/coming-from-mastra.md', () => {
     expect(work).toHaveBeenCalledTimes(2)
   })
 
-  test('host.ts: ids of the host, counts of models, models of a gateway', async () => {
+  test('host.ts: ids of the host, counts of models, models of a gateway', { timeout: 60_000 }, async () => {
     const log = memoryLog()
     const harness = new Harness({ model: new ScriptedModel().always('Hi.'), builtinTools: [] })
     const sessions = new Sessions({ log, harness })
@@ -125,7 +129,14 @@ describe('docs/coming-from-mastra.md', () => {
     const asked: string[] = []
     const gateway = throughGateway(harness, (id) => {
       asked.push(id)
-      return new FakeLanguageModel([says('From the gateway.')])
+      return new FakeLanguageModel([
+        [
+          { type: 'text-start', id: '0' },
+          { type: 'text-delta', id: '0', delta: 'From the gateway.' },
+          { type: 'text-end', id: '0' },
+          finished(),
+        ],
+      ])
     })
     const chat = await gateway.open()
     const end = await (await chat.send('Hello?', { model: 'acme:large' })).done
