@@ -6,12 +6,14 @@ import { encodeAgUi } from '#ui/ag-ui/event.js'
 import type { AgUiEvent } from '#ui/ag-ui/event.js'
 import type { AnyRunEvent } from 'thinharness/ui'
 import { CORPUS, corpusRun } from '../support/corpus.js'
-import { beginnings, CUTS, placesOf, STEP } from '../support/cuts.js'
+import { beginnings, CUTS, cutsOf, placesOf, STEP, tallyOf } from '../support/cuts.js'
 import { GENERATED, generated } from '../support/generated.js'
 import { plannedRuns } from '../support/plans.js'
 import { record } from '../support/recorded-run.js'
 import { byOwner, Client, eventsOf } from './client.js'
 import type { ClientView } from './client.js'
+
+const TALLY = tallyOf('AG-UI')
 
 const IDS = { threadId: 'chat_1', runId: 'stretch_1' }
 
@@ -66,11 +68,16 @@ test('XL-01 AG-07 AG-08 AG-11 AG-12 AG-21 all readings end in the same messages'
 async function expectAllCuts(
   told: readonly AgUiEvent[],
   stored: readonly AnyRunEvent[],
-  cutsOf: (bytes: Uint8Array) => readonly number[],
+  placesIn: (bytes: Uint8Array) => readonly number[],
 ): Promise<void> {
   const whole = await viewAfter(stored, eventsOf(stored, IDS))
   const bytes = new TextEncoder().encode(told.map(encodeAgUi).join(''))
-  for (const first of await beginnings<AgUiEvent>(bytes, cutsOf(bytes))) {
+  const cuts = placesIn(bytes)
+  const firsts = await beginnings<AgUiEvent>(bytes, cuts)
+  TALLY.streams += 1
+  TALLY.cuts += cuts.length
+  TALLY.readings += firsts.length
+  for (const first of firsts) {
     const client = new Client(promptOf(stored))
     if (first.length > 0) await client.read(first)
     const after = Math.max(
@@ -84,14 +91,17 @@ async function expectAllCuts(
 
 test.each(CORPUS)('AG-21 %s is cut at every byte and read on', GENERATED, async (title) => {
   const { stored } = await corpusRun(title)
+  TALLY.corpusRuns += 1
   await expectAllCuts(eventsOf(stored, IDS), stored, (bytes) => placesOf(bytes, STEP))
 })
 
-test('XL-01 AG-21 live streams, cut at random bytes, end as the log does', GENERATED, async () => {
+test('XL-01 AG-21 streams, live and from the log, cut at random bytes, end as the log does', GENERATED, async () => {
   const cuts = fc.array(fc.nat(), { minLength: CUTS, maxLength: CUTS })
   const readings = fc.asyncProperty(plannedRuns(), cuts, async (planned, places) => {
     const { live, stored } = await record(planned)
-    await expectAllCuts(eventsOf(live, IDS), stored, (bytes) => places.map((place) => place % (bytes.length + 1)))
+    TALLY.generatedRuns += 1
+    for (const events of [live, stored])
+      await expectAllCuts(eventsOf(events, IDS), stored, (bytes) => cutsOf(bytes, places))
   })
   await fc.assert(readings, generated(20))
 })

@@ -6,7 +6,7 @@ import { FollowError, followRun, reduceChat } from 'thinharness/ui/client'
 import type { ChatSnapshot, FollowedEvent } from 'thinharness/ui/client'
 import { harnessOf } from '../../harness/support.js'
 import { CORPUS, corpusRun } from '../support/corpus.js'
-import { CUTS, placesOf, STEP } from '../support/cuts.js'
+import { CUTS, cutsOf, placesOf, STEP, tallyOf } from '../support/cuts.js'
 import { GENERATED, generated } from '../support/generated.js'
 import { plannedRuns } from '../support/plans.js'
 import { record } from '../support/recorded-run.js'
@@ -52,32 +52,45 @@ function settled(snapshot: ChatSnapshot | undefined): unknown {
 }
 
 describe('native events', () => {
+  const tally = tallyOf('native')
+
+  /** Breaks the body off at each place. The rest comes from the log. */
+  async function expectAllCuts(run: Readable, body: Uint8Array, cuts: readonly number[]): Promise<void> {
+    const expected = settled((await read(run)).snapshot)
+    tally.streams += 1
+    tally.cuts += cuts.length
+    tally.readings += cuts.length
+    for (const cut of cuts)
+      expect(settled((await read(run, [body.slice(0, cut)])).snapshot), `after ${cut} bytes`).toEqual(expected)
+  }
+
   test.each(CORPUS)('SS-22 SS-27 %s is cut at every byte and read on', GENERATED, async (title) => {
     const run = await corpusRun(title)
     if (run.stored[0]?.kind !== 'run_started') return
-    const { snapshot } = await read(run)
+    tally.corpusRuns += 1
     const body = await bytesOf(run.own)
-    for (const cut of placesOf(body, STEP))
-      expect(settled((await read(run, [body.slice(0, cut)])).snapshot)).toEqual(settled(snapshot))
+    await expectAllCuts(run, body, placesOf(body, STEP))
   })
 
-  test('XL-01 SS-16 SS-22 SS-27 live readings, cut anywhere, end as the log does', GENERATED, async () => {
-    const readings = fc.asyncProperty(
-      plannedRuns(),
-      fc.array(fc.nat(), { minLength: CUTS, maxLength: CUTS }),
-      async (planned, cuts) => {
-        const run = await record(planned)
-        const { snapshot } = await read(run)
-        const body = await bytesOf(run.live.filter(({ runId }) => runId === run.runId))
-        expect(settled((await read(run, [body])).snapshot)).toEqual(settled(snapshot))
-        for (const cut of cuts) {
-          const piece = body.slice(0, cut % body.length)
-          expect(settled((await read(run, [piece])).snapshot)).toEqual(settled(snapshot))
-        }
-      },
-    )
-    await fc.assert(readings, generated(40))
-  })
+  test(
+    'XL-01 SS-16 SS-22 SS-27 readings, live and from the log, cut anywhere, end as the log does',
+    GENERATED,
+    async () => {
+      const readings = fc.asyncProperty(
+        plannedRuns(),
+        fc.array(fc.nat(), { minLength: CUTS, maxLength: CUTS }),
+        async (planned, cuts) => {
+          const run = await record(planned)
+          tally.generatedRuns += 1
+          for (const events of [run.live.filter(({ runId }) => runId === run.runId), run.own]) {
+            const body = await bytesOf(events)
+            await expectAllCuts(run, body, [...cutsOf(body, cuts), body.length])
+          }
+        },
+      )
+      await fc.assert(readings, generated(40))
+    },
+  )
 
   test('XL-11 XL-15 what is private to the server is not in the stream', async () => {
     const readings = fc.asyncProperty(plannedRuns(), async (planned) => {

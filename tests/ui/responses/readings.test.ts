@@ -8,13 +8,15 @@ import { encodeResponse } from '#ui/responses/event.js'
 import type { OpenResponse, ResponseEvent } from '#ui/responses/event.js'
 import { harnessOf, told } from '../../harness/support.js'
 import { CORPUS, corpusRun } from '../support/corpus.js'
-import { beginnings, CUTS, placesOf, STEP } from '../support/cuts.js'
+import { beginnings, CUTS, cutsOf, placesOf, STEP, tallyOf } from '../support/cuts.js'
 import { GENERATED, generated } from '../support/generated.js'
 import { plannedRuns } from '../support/plans.js'
 import { record } from '../support/recorded-run.js'
 import type { RecordedRun } from '../support/recorded-run.js'
 import { openAiOf, readBy, readingOf, typesOf } from './client.js'
 import type { Reading } from './client.js'
+
+const TALLY = tallyOf('Open Responses')
 
 const copyOf = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
@@ -86,11 +88,16 @@ test('XL-01 XL-05 OR-01 OR-05 all readings of a stretch end in the same response
 async function expectAllCuts(
   run: Pick<RecordedRun, 'log' | 'stored'>,
   told: readonly ResponseEvent[],
-  cutsOf: (bytes: Uint8Array) => readonly number[],
+  placesIn: (bytes: Uint8Array) => readonly number[],
 ): Promise<void> {
   const [whole] = stretchesOf(run.stored)
   const bytes = new TextEncoder().encode(told.map(encodeResponse).join(''))
-  for (const first of await beginnings<ResponseEvent>(bytes, cutsOf(bytes))) {
+  const cuts = placesIn(bytes)
+  const firsts = await beginnings<ResponseEvent>(bytes, cuts)
+  TALLY.streams += 1
+  TALLY.cuts += cuts.length
+  TALLY.readings += firsts.length
+  for (const first of firsts) {
     const ended = first.at(-1)
     const response =
       ended?.type === told.at(-1)?.type && ended !== undefined && 'response' in ended ? ended.response : null
@@ -102,14 +109,17 @@ async function expectAllCuts(
 test.each(CORPUS)('XL-01 OR-05 a stored run is cut at every byte and read again: %s', GENERATED, async (title) => {
   const run = await corpusRun(title)
   if (run.stored[0]?.kind !== 'run_started') return
+  TALLY.corpusRuns += 1
   await expectAllCuts(run, readingOf(run.stored).events, (bytes) => placesOf(bytes, STEP))
 })
 
-test('XL-01 OR-05 live streams, cut at random bytes, end as the log does', GENERATED, async () => {
+test('XL-01 OR-05 streams, live and from the log, cut at random bytes, end as the log does', GENERATED, async () => {
   const cuts = fc.array(fc.nat(), { minLength: CUTS, maxLength: CUTS })
   const readings = fc.asyncProperty(plannedRuns(), cuts, async (planned, places) => {
     const run = await record(planned)
-    await expectAllCuts(run, readingOf(run.live).events, (bytes) => places.map((place) => place % (bytes.length + 1)))
+    TALLY.generatedRuns += 1
+    for (const events of [run.live, run.stored])
+      await expectAllCuts(run, readingOf(events).events, (bytes) => cutsOf(bytes, places))
   })
   await fc.assert(readings, generated(20))
 })

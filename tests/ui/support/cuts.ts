@@ -1,7 +1,10 @@
+import { afterAll } from 'vitest'
 import { framesOf } from '#ui/client/frames.js'
 
+const IS_LONG = process.env['RUNS'] !== undefined
+
 /** Random cuts of one body: in the long form as many as a client has to survive. */
-export const CUTS = process.env['RUNS'] === undefined ? 3 : 64
+export const CUTS = IS_LONG ? 64 : 3
 
 /** How far cuts at regular places are apart, in bytes: the long form cuts at every byte. */
 export const STEP = process.env['EVERY_BYTE'] === '1' ? 1 : 397
@@ -23,6 +26,38 @@ export async function beginnings<Item>(
     found.set(items.length, items)
   }
   return [...found.values()]
+}
+
+/** Where the stream of a generated run is cut: at random bytes, and in the long form behind each item as well. */
+export function cutsOf(body: Uint8Array, random: readonly number[]): readonly number[] {
+  const bytes = random.map((place) => place % (body.length + 1))
+  return IS_LONG ? [...bytes, ...endsOfItems(body)] : bytes
+}
+
+function endsOfItems(body: Uint8Array): readonly number[] {
+  const NEWLINE = 10
+  return [...body.keys()].filter((place) => body[place - 1] === NEWLINE && body[place - 2] === NEWLINE)
+}
+
+/** Counts of one protocol, which the long form prints at its end. */
+export interface Tally {
+  corpusRuns: number
+  generatedRuns: number
+  /** Streams that were cut: live ones and those from the log. */
+  streams: number
+  /** Places at which they were cut. */
+  cuts: number
+  /** Readings that were cut and resumed: cuts between the same two items are one. */
+  readings: number
+}
+
+/** Counts what the tests of a file cut. Call it once in the file. */
+export function tallyOf(protocol: string): Tally {
+  const tally: Tally = { corpusRuns: 0, generatedRuns: 0, streams: 0, cuts: 0, readings: 0 }
+  afterAll(() => {
+    if (IS_LONG || STEP === 1) console.log(`${protocol}: ${JSON.stringify(tally)}`)
+  })
+  return tally
 }
 
 /** Places of a body that are so many bytes apart. */
