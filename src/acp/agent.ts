@@ -8,9 +8,11 @@ import type {
   SessionConfigOption,
   SessionModeState,
 } from '@agentclientprotocol/sdk'
+import type { Extension } from '../index.js'
 import type { ThreadItem } from '../session/index.js'
 import { ownVersion } from '../util/platform/own-package.js'
 import { AcpSession } from './acp-session.js'
+import { editorsFiles } from './client-files.js'
 import { invalidParams } from './failures.js'
 import type { AcpOptions, AgentInfo } from './options.js'
 import type { ServedChat, ServedSessions, ServedThreads } from './served.js'
@@ -42,6 +44,7 @@ export class AcpAgent {
   readonly #options: AcpOptions
   readonly #open = new Map<string, AcpSession>()
   #client: InitializeRequest['clientCapabilities'] = {}
+  #isClosed = false
 
   constructor(sessions: ServedSessions, options: AcpOptions) {
     const { resourceId } = options
@@ -162,6 +165,7 @@ export class AcpAgent {
 
   /** The editor is gone: prompts that nobody else follows are cancelled, and the claims of its threads are given up. */
   async close(): Promise<void> {
+    this.#isClosed = true
     const all = [...this.#open.values()]
     this.#open.clear()
     await Promise.allSettled(
@@ -188,7 +192,8 @@ export class AcpAgent {
   ): Promise<AcpSession> {
     const { elicitation, session: shows } = this.#client ?? {}
     const { sources, warnings } = await sourcesOf(request.mcpServers ?? [], root)
-    chat.provide({ root, mcpServers: sources })
+    const files = this.#options.useClientFiles === true ? await this.#filesOf(chat.threadId, root, client) : null
+    chat.provide({ root, mcpServers: sources, ...(files !== null && { use: [files] }) })
     const isShown = (feature: unknown): boolean => feature !== undefined && feature !== null
     const features = { forms: isShown(elicitation?.form), notices: isShown(shows?.notices) }
     const session = await AcpSession.open({
@@ -199,6 +204,11 @@ export class AcpAgent {
     for (const title of warnings)
       if (features.notices) await session.tell({ sessionUpdate: 'notice', severity: 'warning', title })
     return session
+  }
+
+  #filesOf(sessionId: string, root: string, client: AgentContext): Promise<Extension | null> {
+    const isConnected = (): boolean => !this.#isClosed
+    return editorsFiles({ sessionId, root, client, capabilities: this.#client ?? {}, isConnected })
   }
 
   async #rootOf({ cwd }: SessionRequest): Promise<string> {

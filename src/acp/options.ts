@@ -25,6 +25,11 @@ export interface AcpOptions {
   readonly remember?: Remember | undefined
   /** Ask what a loaded session waits for at once, not with its next prompt. Default false. */
   readonly askOnLoad?: boolean | undefined
+  /**
+   * The file tools `read`, `write` and `edit` read and write text through an editor that can do it, inside the root: they see its
+   * changes that are not saved. Default false: they work on the disk.
+   */
+  readonly useClientFiles?: boolean | undefined
   /** Text as it arrives, or with the complete reply: an editor cannot take text back if a provider breaks off. Default `live`. */
   readonly deltas?: 'live' | 'settled' | undefined
 }
@@ -50,6 +55,7 @@ const SHAPE = partial<AcpOptions>({
   allowRoot: functionOf<NonNullable<AcpOptions['allowRoot']>>(),
   remember: functionOf<Remember>(),
   askOnLoad: boolean,
+  useClientFiles: boolean,
   deltas: oneOf('live', 'settled'),
 })
 

@@ -36,19 +36,30 @@ export interface DocumentText {
  * Word document are those of any archive, so its name counts too.
  */
 export async function readMedia(media: Media): Promise<ToolOutcome | DocumentText | undefined> {
-  const { handle } = media.file
+  const kind = await mediaKind(media.file)
+  if (kind === 'pdf') return readPdf(media)
+  requireNoPages(media)
+  if (kind === 'document') return readDocx(media)
+  return kind === 'image' ? readImage(media) : undefined
+}
+
+/** What a file is by its first bytes. */
+export async function mediaKind(file: OpenedFile): Promise<'pdf' | 'document' | 'image' | undefined> {
   const beginning = Buffer.alloc(HEADER_BYTES)
-  const { bytesRead } = await handle.read(beginning, 0, HEADER_BYTES, 0)
+  const { bytesRead } = await file.handle.read(beginning, 0, HEADER_BYTES, 0)
   const header = beginning.subarray(0, bytesRead)
-  if (header.toString('latin1', 0, 5) === '%PDF-') return readPdf(media)
-  if (media.pages !== undefined)
-    throw invalidInput(`\`pages\` is for PDF files, which ${media.shown} is not: leave it out`)
-  if (isWordDocument(media, header)) return readDocx(media)
-  return imageHeader(header) === undefined ? undefined : readImage(media)
+  if (header.toString('latin1', 0, 5) === '%PDF-') return 'pdf'
+  if (isWordDocument(file, header)) return 'document'
+  return imageHeader(header) === undefined ? undefined : 'image'
+}
+
+/** @throws FileFailure for the pages of a file that has none. */
+export function requireNoPages({ pages, shown }: Pick<Media, 'pages' | 'shown'>): void {
+  if (pages !== undefined) throw invalidInput(`\`pages\` is for PDF files, which ${shown} is not: leave it out`)
 }
 
 /** An archive, or the container of encrypted documents and of those of Word 97 to 2003. */
-function isWordDocument({ file }: Media, header: Buffer): boolean {
+function isWordDocument(file: OpenedFile, header: Buffer): boolean {
   const beginning = header.toString('latin1', 0, 4)
   if (beginning === 'PK\x03\x04') return /\.do[ct][xm]$/i.test(file.path)
   return beginning === '\xd0\xcf\x11\xe0' && /\.do[ct][xm]?$/i.test(file.path)

@@ -3,7 +3,7 @@ import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
 import { characterCount, firstCharacters, isLonger } from '../../util/characters.js'
-import { FileFailure } from '../workspace/failure.js'
+import { FileFailure, isMissing } from '../workspace/failure.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { readMark } from '../workspace/known-files.js'
@@ -11,7 +11,8 @@ import { readLineRange, splitLines } from '../workspace/lines.js'
 import type { LinesRead } from '../workspace/lines.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
-import { readMedia } from './read-media.js'
+import { editorFilesOf } from './editor-files.js'
+import { mediaKind, readMedia, requireNoPages } from './read-media.js'
 import type { DocumentText } from './read-media.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
@@ -69,7 +70,9 @@ export function readTool(options: FileToolOptions = {}): ToolSpec {
 
 interface Reading {
   readonly call: FileCall<ReadArguments>
-  readonly file: OpenedFile
+  readonly path: string
+  /** In bytes. */
+  readonly size: number
   /** First line, from 1. */
   readonly offset: number
   /** Longest result, in characters. */
@@ -78,23 +81,76 @@ interface Reading {
   readonly shown: string
 }
 
+/** Of a file of the disk. */
+interface DiskReading extends Reading {
+  readonly file: OpenedFile
+}
+
 async function readFile(call: FileCall<ReadArguments>): Promise<ToolOutcome> {
   const { workspace, args } = call
   return withResolved(
     () => readablePath(workspace, args.path),
     async (path) => {
+      const edited = await textInEditor(call, path)
+      if (edited !== undefined) return readEdited(call, path, edited)
       const file = await openFile(workspace, path, shownPath(args.path))
       try {
         const isSaved = mayBeArtifact(workspace, path) && (await isArtifact(basename(path), file.handle))
         // Any other file with the name of an artifact must be allowed.
         if (!isSaved) workspace.readPolicy.requireCovered(path, args.path)
-        const maxChars = Math.min(args.max_chars ?? Infinity, workspace.limits.maxReadChars)
-        const reading = { call, file, offset: args.offset ?? 1, maxChars, shown: workspace.display(path) }
+        const reading = { ...readingOf(call, path, Number(file.stats.size)), file }
         return isSaved ? await readArtifact(reading) : await readMarked(reading)
       } finally {
         await file.handle.close()
       }
     },
+  )
+}
+
+function readingOf(call: FileCall<ReadArguments>, path: string, size: number): Reading {
+  const { workspace, args } = call
+  const maxChars = Math.min(args.max_chars ?? Infinity, workspace.limits.maxReadChars)
+  return { call, path, size, offset: args.offset ?? 1, maxChars, shown: workspace.display(path) }
+}
+
+/** What an editor has of a text file; `undefined`: the disk has the file, or the reason why it cannot be read. */
+async function textInEditor(
+  { workspace, args, context }: FileCall<ReadArguments>,
+  path: string,
+): Promise<string | undefined> {
+  const { read } = editorFilesOf(workspace)
+  if (read === undefined || mayBeArtifact(workspace, path)) return undefined
+  const shown = shownPath(args.path)
+  try {
+    const file = await openFile(workspace, path, shown)
+    try {
+      if ((await mediaKind(file)) !== undefined) return undefined
+    } finally {
+      await file.handle.close()
+    }
+  } catch (error) {
+    // A file that was never saved.
+    if (!isMissing(error)) throw error
+  }
+  return read({ path, shown, signal: context.signal })
+}
+
+async function readEdited(call: FileCall<ReadArguments>, path: string, text: string): Promise<ToolOutcome> {
+  const bytes = Buffer.from(text)
+  const reading = readingOf(call, path, bytes.length)
+  const { args, workspace } = call
+  requireNoPages({ pages: args.pages, shown: reading.shown })
+  if (args.limit === undefined && bytes.length > workspace.limits.maxReadBytes) throw tooLarge(reading)
+  const mark = await readMark(call, reading.shown, bytes)
+  return marked(await spillResult(reading, wholeResult(reading, splitLines(text))), mark)
+}
+
+function tooLarge({ call, shown, size }: Reading): FileFailure {
+  const { maxReadBytes } = call.workspace.limits
+  return new FileFailure(
+    'FileTooLarge',
+    `${shown} has ${size} bytes, more than the ${maxReadBytes} that are read at once: set \`offset\` and \`limit\`.`,
+    { metadata: { size_bytes: size, max_read_bytes: maxReadBytes } },
   )
 }
 
@@ -105,13 +161,16 @@ async function readablePath(workspace: Workspace, raw: string): Promise<string> 
 }
 
 /** With the hash of the file: taken before, so that a change in between makes the file another one. */
-async function readMarked(reading: Reading): Promise<ToolOutcome> {
+async function readMarked(reading: DiskReading): Promise<ToolOutcome> {
   const mark = await readMark(reading.call, reading.shown, reading.file.handle)
-  const outcome = await readOrdinary(reading)
+  return marked(await readOrdinary(reading), mark)
+}
+
+function marked(outcome: ToolOutcome, mark: JsonObject): ToolOutcome {
   return outcome.kind === 'succeeded' ? { ...outcome, metadata: { ...outcome.metadata, ...mark } } : outcome
 }
 
-async function readOrdinary(reading: Reading): Promise<ToolOutcome> {
+async function readOrdinary(reading: DiskReading): Promise<ToolOutcome> {
   const { workspace, args, context } = reading.call
   const { file, shown } = reading
   const media = await readMedia({ file, shown, pages: args.pages, signal: context.signal })
@@ -120,13 +179,7 @@ async function readOrdinary(reading: Reading): Promise<ToolOutcome> {
   const text = await wholeText(reading)
   if (text !== undefined) return spillResult(reading, wholeResult(reading, splitLines(text)))
   if (args.limit !== undefined) return spillResult(reading, await rangeResult(reading, args.limit))
-  const size = Number(reading.file.stats.size)
-  const { maxReadBytes } = workspace.limits
-  throw new FileFailure(
-    'FileTooLarge',
-    `${reading.shown} has ${size} bytes, more than the ${maxReadBytes} that are read at once: set \`offset\` and \`limit\`.`,
-    { metadata: { size_bytes: size, max_read_bytes: maxReadBytes } },
-  )
+  throw tooLarge(reading)
 }
 
 function documentResult(reading: Reading, { byPages, text }: DocumentText): ReadResult {
@@ -134,8 +187,8 @@ function documentResult(reading: Reading, { byPages, text }: DocumentText): Read
 }
 
 /** A saved output is never saved again: as many whole lines as fit, and the offset of the next one. */
-async function readArtifact(reading: Reading): Promise<ToolOutcome> {
-  const source = { content_source: artifactSource(reading.file.path) }
+async function readArtifact(reading: DiskReading): Promise<ToolOutcome> {
+  const source = { content_source: artifactSource(reading.path) }
   const text = await wholeText(reading)
   if (text !== undefined) {
     const result = wholeResult(reading, splitLines(text))
@@ -151,7 +204,7 @@ interface ReadResult {
 }
 
 /** `undefined` for a file that is too large to be read at once. */
-async function wholeText({ call, file }: Reading): Promise<string | undefined> {
+async function wholeText({ call, file }: DiskReading): Promise<string | undefined> {
   const { maxReadBytes } = call.workspace.limits
   if (file.stats.size > maxReadBytes) return undefined
   const range = { offset: 1, limit: Infinity, maxBytes: maxReadBytes, signal: call.context.signal }
@@ -171,7 +224,7 @@ function wholeResult(reading: Reading, lines: readonly string[]): ReadResult {
   return { content: framed(reading, note, chosen), totalLines: lines.length, returnedLines: chosen.length }
 }
 
-async function rangeResult(reading: Reading, limit: number): Promise<ReadResult> {
+async function rangeResult(reading: DiskReading, limit: number): Promise<ReadResult> {
   const { call, file, offset, shown } = reading
   const { maxReadBytes } = call.workspace.limits
   const read = await readLineRange(file.handle, { offset, limit, maxBytes: maxReadBytes, signal: call.context.signal })
@@ -186,7 +239,7 @@ async function rangeResult(reading: Reading, limit: number): Promise<ReadResult>
   return { content: framed(reading, note, lines), totalLines: null, returnedLines: lines.length }
 }
 
-async function pageResult(reading: Reading): Promise<ReadResult> {
+async function pageResult(reading: DiskReading): Promise<ReadResult> {
   const { call, file, offset, maxChars, shown } = reading
   const { limit = Infinity } = call.args
   // A character has at most four bytes.
@@ -246,15 +299,15 @@ async function spillResult(reading: Reading, result: ReadResult): Promise<ToolOu
   return outcomeOf(reading, { ...result, content }, metadata)
 }
 
-function outcomeOf({ file }: Reading, result: ReadResult, metadata: JsonObject = {}): ToolOutcome {
+function outcomeOf({ path, size }: Reading, result: ReadResult, metadata: JsonObject = {}): ToolOutcome {
   return {
     kind: 'succeeded',
     content: result.content,
     metadata: {
-      path: file.path,
+      path,
       total_lines: result.totalLines,
       returned_lines: result.returnedLines,
-      size_bytes: Number(file.stats.size),
+      size_bytes: size,
       ...metadata,
     },
   }

@@ -11,6 +11,8 @@ import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { appendToFile, replaceFile, withTarget, writableStats } from '../workspace/replace-file.js'
 import type { Target } from '../workspace/replace-file.js'
+import { editorFilesOf } from './editor-files.js'
+import type { WritingEditor } from './editor-files.js'
 import { openIn, withResolved } from '../workspace/safe-open.js'
 
 interface WriteArguments {
@@ -65,9 +67,11 @@ async function writeFile(call: FileCall<WriteArguments>): Promise<ToolOutcome> {
     const name = workspace.display(path)
     // The model could not read it.
     const file = known !== null && workspace.readPolicy.covers(path) ? { known, name } : null
-    await withTarget(workspace, { path, shown, signal: context.signal, create: true }, (target) =>
-      append ? appendTo(target, bytes, file) : overwrite(target, bytes, file),
-    )
+    const { read, write } = editorFilesOf(workspace)
+    await withTarget(workspace, { path, shown, signal: context.signal, create: true }, (target) => {
+      if (write !== undefined) return writeInEditor({ read, write }, { target, path, content, append, file })
+      return append ? appendTo(target, bytes, file) : overwrite(target, bytes, file)
+    })
     const text = `${append ? 'appended' : 'wrote'} ${bytes.length} bytes to ${name}`
     return { kind: 'succeeded', content: text, metadata: { path, ...known?.metadata } }
   })
@@ -77,6 +81,46 @@ async function writeFile(call: FileCall<WriteArguments>): Promise<ToolOutcome> {
 interface KnownFile {
   readonly known: KnownFiles
   readonly name: string
+}
+
+interface EditorWrite {
+  readonly target: Target
+  readonly path: string
+  readonly content: string
+  readonly append: boolean
+  readonly file: KnownFile | null
+}
+
+/** When the disk gets the text is for the editor to decide. */
+async function writeInEditor(
+  { read, write }: WritingEditor,
+  { target, path, content, append, file }: EditorWrite,
+): Promise<void> {
+  const place = { path, shown: target.shown, signal: target.signal }
+  const isThere = (await writableStats(target)) !== undefined
+  const edited = await read?.(place)
+  const hash = edited !== undefined ? hashOfText(edited) : isThere ? await hashOf(target) : undefined
+  if (!append && hash !== undefined) file?.known.require(file.name, hash)
+  const before = append ? (edited ?? (isThere ? await textOf(target) : '')) : ''
+  await write(place, before + content)
+  if (append && hash !== undefined) file?.known.appended(file.name, hash, hashOfText(before + content))
+  else file?.known.wrote(file.name, hashOfText(before + content))
+}
+
+function hashOfText(text: string): string {
+  return hashOfBytes(Buffer.from(text))
+}
+
+async function textOf({ folder, name, shown }: Target): Promise<string> {
+  const handle = await openIn(folder, name, { flags: constants.O_RDONLY })
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await handle.readFile())
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    throw new FileFailure('InvalidInput', `${shown} is not UTF-8 text`)
+  } finally {
+    await handle.close()
+  }
 }
 
 async function overwrite(target: Target, bytes: Buffer, file: KnownFile | null): Promise<void> {

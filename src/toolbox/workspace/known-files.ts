@@ -79,14 +79,14 @@ export class KnownFiles {
   }
 }
 
-/** Metadata of a result that shows a file, or part of it. */
+/** Metadata of a result that shows a file, or part of it: an open one, or its bytes. */
 export async function readMark(
   { workspace, context }: FileCall<unknown>,
   shown: string,
-  handle: FileHandle,
+  file: FileHandle | Uint8Array,
 ): Promise<JsonObject> {
   if (!workspace.limits.requireRead || context.results === undefined) return {}
-  return hashesOf({ [shown]: await hashOfFile(handle, context.signal) })
+  return hashesOf({ [shown]: file instanceof Uint8Array ? hashOfBytes(file) : await hashOfFile(file, context.signal) })
 }
 
 export function hashOfBytes(bytes: Uint8Array): string {

@@ -17,13 +17,22 @@ export async function beginnings<Item>(
   body: Uint8Array,
   cuts: readonly number[],
 ): Promise<readonly (readonly Item[])[]> {
-  const found = new Map<number, readonly Item[]>()
+  const found = await distinctCuts(body, cuts)
+  return found.map(({ frames }) => frames.filter((data) => data !== '[DONE]').map((data) => JSON.parse(data) as Item))
+}
+
+/** Cuts, each with the frames that a client has got: of cuts with the same frames the last one. */
+export async function distinctCuts(
+  body: Uint8Array,
+  cuts: readonly number[],
+): Promise<readonly { readonly cut: number; readonly frames: readonly string[] }[]> {
+  const found = new Map<number, { readonly cut: number; readonly frames: readonly string[] }>()
   for (const cut of cuts) {
-    const items: Item[] = []
+    const frames: string[] = []
     const response = new Response(body.slice(0, cut))
     if (response.body === null) continue
-    for await (const { data } of framesOf(response.body)) if (data !== '[DONE]') items.push(JSON.parse(data) as Item)
-    found.set(items.length, items)
+    for await (const { data } of framesOf(response.body)) frames.push(data)
+    found.set(frames.length, { cut, frames })
   }
   return [...found.values()]
 }

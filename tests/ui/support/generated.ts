@@ -5,15 +5,17 @@ const LONG = process.env['RUNS']
 
 /**
  * How many runs are generated: another set each time. A failure names its seed and path: `SEED=… SEED_PATH=…` runs it again.
- * `RUNS=2000` is the long form, and `NOSHRINK=1` reports a failure as it was found.
+ * `RUNS=2000` is the long form, `MINUTES=10` ends each test of it after that time, however many runs it has made, and
+ * `NOSHRINK=1` reports a failure as it was found.
  */
 export function generated<T>(runs: number): Parameters<T> {
-  const { SEED: seed, SEED_PATH: path, NOSHRINK: isRaw } = process.env
+  const { SEED: seed, SEED_PATH: path, NOSHRINK: isRaw, MINUTES: minutes } = process.env
   return {
     numRuns: Number(LONG ?? runs),
     ...(seed !== undefined && { seed: Number(seed) }),
     ...(path !== undefined && { path }),
     endOnFailure: isRaw === '1',
+    ...(minutes !== undefined && { interruptAfterTimeLimit: Number(minutes) * 60_000 }),
   }
 }
 

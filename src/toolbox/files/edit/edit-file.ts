@@ -8,6 +8,7 @@ import { replaceFile, withTarget, writableStats } from '../../workspace/replace-
 import type { Target } from '../../workspace/replace-file.js'
 import { openIn, openSyncIn, statIn } from '../../workspace/safe-open.js'
 import type { Workspace } from '../../workspace/workspace.js'
+import { editorFilesOf } from '../editor-files.js'
 import { changedLines, lineNumbers, nearestLines, smallDiff } from './line-places.js'
 import { replaceText } from './replace-text.js'
 import type { Replaced, Replacement } from './replace-text.js'
@@ -41,8 +42,12 @@ export interface FileEdited {
 export async function editFile(workspace: Workspace, edit: FileEdit): Promise<FileEdited> {
   const { path, shown, signal, replacement, known } = edit
   return withTarget(workspace, { path, shown, signal }, async (target) => {
-    const old = await editableStats(target)
-    const before = await readBytes(target)
+    const { read, write } = editorFilesOf(workspace)
+    const place = { path, shown, signal }
+    const look = async (): Promise<Buffer | undefined> => bytesOf(await read?.(place), shown)
+    const edited = await look()
+    const old = await editableStats(target, edited !== undefined)
+    const before = edited ?? (await readBytes(target))
     const text = decode(before, shown)
     const mayBeRead = workspace.readPolicy.covers(path)
     const name = workspace.display(path)
@@ -51,10 +56,15 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
     if (result.kind !== 'replaced') throw refusal(result, { text, shown, mayBeRead, replacement })
 
     const after = Buffer.from(result.text)
-    await replaceFile(target, old, {
-      write: (file) => file.writeFile(after),
-      requireUnchanged: () => requireSame(target, before),
-    })
+    if (write === undefined) {
+      await replaceFile(target, old, {
+        write: (file) => file.writeFile(after),
+        requireUnchanged: () => requireSame(target, before),
+      })
+    } else {
+      if (!((await look()) ?? (await readBytes(target))).equals(before)) throw conflict(shown)
+      await write(place, result.text)
+    }
     known?.wrote(name, hashOfBytes(after))
     return {
       replacements: result.count,
@@ -65,15 +75,23 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
   })
 }
 
-async function editableStats(target: Target): Promise<BigIntStats> {
+/** `undefined` for a file that was never saved: only an editor has it. */
+async function editableStats(target: Target, isEdited: boolean): Promise<BigIntStats | undefined> {
   const { folder, name, shown } = target
   const there = await statIn(folder, name)
   if (there !== undefined && !there.isFile() && !there.isSymbolicLink()) {
     throw new FileFailure('PathTypeError', `path is not a file: ${shown}`)
   }
   const stats = await writableStats(target)
-  if (stats === undefined) throw notFound(shown)
+  if (stats === undefined && !isEdited) throw notFound(shown)
   return stats
+}
+
+/** What an editor has of a file, in bytes. */
+function bytesOf(text: string | undefined, shown: string): Buffer | undefined {
+  const bytes = text === undefined ? undefined : Buffer.from(text)
+  if (bytes !== undefined && bytes.length > MAX_EDIT_BYTES) throw tooLarge(shown)
+  return bytes
 }
 
 async function readBytes({ folder, name, shown, signal }: Target): Promise<Buffer> {
@@ -83,7 +101,7 @@ async function readBytes({ folder, name, shown, signal }: Target): Promise<Buffe
     const range = { offset: 1, limit: Infinity, maxBytes: MAX_EDIT_BYTES, signal }
     const { bytes, end } = await readLineRange(file, range)
     if (end === 'file') return bytes
-    throw mismatch(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
+    throw tooLarge(shown)
   } finally {
     await file.close()
   }
@@ -143,6 +161,10 @@ function nearest(text: string, wanted: string): string {
   const near = lines.length === 0 ? '' : ` The nearest lines are ${lines.map((line) => `\`${line}\``).join(', ')}.`
   const mixed = /(?<!\r)\n/.test(text) && text.includes('\r\n') ? ' The file has both LF and CRLF line endings.' : ''
   return `${near}${mixed} Read the file again and copy the text exactly.`
+}
+
+function tooLarge(shown: string): FileFailure {
+  return mismatch(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
 }
 
 function conflict(shown: string): FileFailure {

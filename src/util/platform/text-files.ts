@@ -1,0 +1,23 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** The text files of a folder as another program has them, such as an editor with changes that are not saved. */
+export interface TextFiles {
+  /** The folder: absolute, links resolved. Files elsewhere are those of the disk. */
+  readonly root: string
+  /** Absent: files are read from the disk. Null: the program has no such file. */
+  readonly read?: ((path: string, signal: AbortSignal) => Promise<string | null>) | undefined
+  /** Absent: files are written to the disk. Creates the file if there is none. */
+  readonly write?: ((path: string, text: string, signal: AbortSignal) => Promise<void>) | undefined
+}
+
+const current = new AsyncLocalStorage<TextFiles>()
+
+/** Does some work whose text files are those of another program. */
+export function withTextFiles<T>(files: TextFiles, work: () => T): T {
+  return current.run(files, work)
+}
+
+/** Undefined: text files are those of the disk. */
+export function textFiles(): TextFiles | undefined {
+  return current.getStore()
+}
