@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fileLog, memoryLog } from 'thinharness'
 import type { LogStore } from 'thinharness'
 import { Sessions } from 'thinharness/session'
@@ -154,6 +154,61 @@ describe.each(['sessions', 'harness'] as const)('requests over %s', (kind) => {
     await response.body?.cancel()
     release()
     expect(await followed(server, runId)).toBe('completed')
+  })
+
+  test('RQ-18 with `stopOnDisconnect` the request that began the run stops it by going away, and no other does', async () => {
+    const { model, release } = waiting()
+    const server = served(kind, { model, options: { stopOnDisconnect: true } })
+    const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go.' }] }
+    const begun = await server.aiSdk(post('/chat', { id: 't1', messages: [message] }))
+    const reader = begun.body?.getReader()
+    const first = new TextDecoder().decode((await reader?.read())?.value)
+    const more = first.includes('messageId') ? '' : new TextDecoder().decode((await reader?.read())?.value)
+    const runId = /"messageId":"([^"]+)"/.exec(first + more)?.[1]
+    // The same message again attaches to the run, and so does a reader.
+    const attached = await server.aiSdk(post('/chat', { id: 't1', messages: [message] }))
+    await attached.body?.cancel()
+    const reading = await server.events(new Request(`${BASE}/runs/${runId ?? ''}/events`))
+    await reading.body?.cancel()
+    await vi.waitFor(() => expect(model.requests).toHaveLength(1))
+    expect(await asked(server, new Request(`${BASE}/threads/t1/messages`))).toMatchObject({ status: 200 })
+    const ends = followed(server, runId)
+    await reader?.cancel()
+    expect(await ends).toBe('cancelled')
+    release()
+  })
+
+  test('SS-14 the cursor is that of `Last-Event-ID`, else of `?after=`; at or behind the end there is nothing', async () => {
+    const server = served(kind, { model: new ScriptedModel().says('Hello.') })
+    const { runId = '' } = await asked(server, post('/threads/t1/messages', { text: 'Hi.' }))
+    expect(await followed(server, runId)).toBe('completed')
+    const idsOf = async (query: string, headers: Record<string, string> = {}): Promise<readonly unknown[]> => {
+      const response = await server.events(new Request(`${BASE}/runs/${runId}/events${query}`, { headers }))
+      const ids = [...(await response.text()).matchAll(/^id: (.*)$/gm)].map(([, id]) => id)
+      return [response.status, ...ids]
+    }
+    expect(await idsOf('')).toEqual([200, '1', '2', '3', '4'])
+    expect(await idsOf('?after=1')).toEqual([200, '2', '3', '4'])
+    expect(await idsOf('?after=1', { 'last-event-id': '3' })).toEqual([200, '4'])
+    expect(await idsOf('?after=4')).toEqual([204])
+    expect(await idsOf('', { 'last-event-id': '99' })).toEqual([204])
+    for (const wrong of ['-1', '1.5', '1e3', 'x', ' ', '0x1', '99999999999999999999'])
+      expect(await idsOf('', { 'last-event-id': wrong }), wrong).toEqual([400])
+  })
+
+  test('UI-18 the dialect is that of the request, else that of the handler, else 7', async () => {
+    const titled = async (options: Partial<HandlerOptions>, query = ''): Promise<unknown> => {
+      const server = served(kind, { model: new ScriptedModel().calls('pay'), options })
+      const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go.' }] }
+      const response = await server.aiSdk(post(`/chat${query}`, { id: 't1', messages: [message] }))
+      const text = await response.text()
+      // 5 has no requests for approval, 6 has them without a descriptor.
+      if (response.status !== 200) return response.status
+      return text.includes('approvalDescriptor') ? 7 : text.includes('"tool-approval-request"') ? 6 : 5
+    }
+    expect([await titled({}), await titled({ dialect: 6 }), await titled({ dialect: 5 })]).toEqual([7, 6, 5])
+    expect([await titled({ dialect: 6 }, '?dialect=7'), await titled({}, '?dialect=5')]).toEqual([7, 5])
+    expect(await titled({}, '?dialect=8')).toBe(400)
   })
 
   test('RQ-03 RQ-04 who may not see a conversation is told what a stranger is told', async () => {

@@ -171,7 +171,7 @@ function marked(outcome: ToolOutcome, mark: JsonObject): ToolOutcome {
 }
 
 async function readOrdinary(reading: DiskReading): Promise<ToolOutcome> {
-  const { workspace, args, context } = reading.call
+  const { args, context } = reading.call
   const { file, shown } = reading
   const media = await readMedia({ file, shown, pages: args.pages, signal: context.signal })
   if (media?.kind === 'document') return spillResult(reading, documentResult(reading, media))

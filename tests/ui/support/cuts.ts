@@ -1,3 +1,4 @@
+import { appendFileSync } from 'node:fs'
 import { afterAll } from 'vitest'
 import { framesOf } from '#ui/client/frames.js'
 
@@ -48,7 +49,7 @@ function endsOfItems(body: Uint8Array): readonly number[] {
   return [...body.keys()].filter((place) => body[place - 1] === NEWLINE && body[place - 2] === NEWLINE)
 }
 
-/** Counts of one protocol, which the long form prints at its end. */
+/** Counts of one protocol. */
 export interface Tally {
   corpusRuns: number
   generatedRuns: number
@@ -60,11 +61,12 @@ export interface Tally {
   readings: number
 }
 
-/** Counts what the tests of a file cut. Call it once in the file. */
+/** Counts what the tests of a file cut, for `npm run cuts`. Call it once for each protocol. */
 export function tallyOf(protocol: string): Tally {
   const tally: Tally = { corpusRuns: 0, generatedRuns: 0, streams: 0, cuts: 0, readings: 0 }
   afterAll(() => {
-    if (IS_LONG || STEP === 1) console.log(`${protocol}: ${JSON.stringify(tally)}`)
+    const totals = process.env['CUTS_TOTALS']
+    if (totals !== undefined) appendFileSync(totals, `${JSON.stringify({ protocol, ...tally })}\n`)
   })
   return tally
 }
