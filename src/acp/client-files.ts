@@ -36,7 +36,7 @@ export async function editorsFiles(setup: FilesSetup): Promise<Extension | null>
   }
   return {
     name: 'files of the editor',
-    wrapToolCall: (_call, next) => (setup.isConnected() ? withTextFiles(files, next) : next()),
+    wrapToolCall: (_call, next) => withTextFiles(setup.isConnected() ? files : null, next),
   }
 }
 

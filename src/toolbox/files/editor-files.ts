@@ -28,7 +28,7 @@ export interface WritingEditor extends EditorFiles {
 /** Its failures are `EditorFailed`: the disk does not answer in its place. */
 export function editorFilesOf({ root }: Workspace): EditorFiles {
   const files = textFiles()
-  if (files === undefined || (root !== files.root && !isInside(files.root, root))) return {}
+  if (files === null || (root !== files.root && !isInside(files.root, root))) return {}
   const { read, write } = files
   return {
     ...(read !== undefined && {

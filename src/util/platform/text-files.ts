@@ -10,14 +10,14 @@ export interface TextFiles {
   readonly write?: ((path: string, text: string, signal: AbortSignal) => Promise<void>) | undefined
 }
 
-const current = new AsyncLocalStorage<TextFiles>()
+const current = new AsyncLocalStorage<TextFiles | null>()
 
-/** Does some work whose text files are those of another program. */
-export function withTextFiles<T>(files: TextFiles, work: () => T): T {
+/** Does some work whose text files are those of another program. Null: those of the disk, whatever the caller's are. */
+export function withTextFiles<T>(files: TextFiles | null, work: () => T): T {
   return current.run(files, work)
 }
 
-/** Undefined: text files are those of the disk. */
-export function textFiles(): TextFiles | undefined {
-  return current.getStore()
+/** Null: text files are those of the disk. */
+export function textFiles(): TextFiles | null {
+  return current.getStore() ?? null
 }
