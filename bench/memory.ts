@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fused } from '../src/memory/embedder.js'
-import { SqliteIndex } from '../src/memory/sqlite-index.js'
+import { SqliteIndex } from '../src/memory/sqlite/sqlite-index.js'
 import type { Row, Scope } from '../src/memory/index-port.js'
 import { queryWords } from '../src/memory/words.js'
 

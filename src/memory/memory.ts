@@ -1,13 +1,16 @@
 import { resolve } from 'node:path'
 import type { Extension, LogStore, ToolSpec } from '../index.js'
 import { parse } from '../contracts/parse.js'
-import { boolean, filledString, functionOf, having, object, oneOf, optional } from '../util/shape.js'
+import { boolean, either, filledString, functionOf, having, object, oneOf, optional, partial } from '../util/shape.js'
+import { checkPlace, POSTGRES_PLACE } from '../store/postgres-pool.js'
+import type { PostgresPlace } from '../store/postgres-pool.js'
 import { Embedder } from './embedder.js'
 import type { Embed } from './embedder.js'
 import { erase } from './erase.js'
 import type { Erased } from './erase.js'
 import type { MemoryIndex } from './index-port.js'
-import { SqliteIndex } from './sqlite-index.js'
+import { PostgresIndex } from './postgres/postgres-index.js'
+import { SqliteIndex } from './sqlite/sqlite-index.js'
 import { Synchroniser } from './synchroniser.js'
 import { memoryTools } from './tools.js'
 import type { MemoryScope } from './tools.js'
@@ -16,17 +19,17 @@ export interface MemoryOptions {
   /** The log of the harness or the sessions: the conversations in it are the memory. */
   readonly log: LogStore
   /**
-   * File of the index, a SQLite database that may be deleted at any time. Several processes can share it. Default: in memory, and
-   * made again by each process at its first search.
+   * The place of the index, which may be deleted at any time and which several processes can share: the path of a SQLite file, or a
+   * schema in PostgreSQL. Default: in memory, and made again by each process at its first search.
    */
-  readonly index?: string | undefined
+  readonly index?: string | PostgresPlace | undefined
   /** The furthest scope that a search may have. `all` shows everybody's conversations to everybody. Default `resource`. */
   readonly scope?: MemoryScope | undefined
   /** Results of tools are found too, except those of failed calls. Default false. */
   readonly results?: boolean | undefined
   /**
-   * Makes vectors of texts: `recall_memory` then finds texts of a similar meaning too. Needs the package `sqlite-vec`. If it fails, full
-   * text is searched alone. Default: full text only.
+   * Makes vectors of texts: `recall_memory` then finds texts of a similar meaning too. Needs the package `sqlite-vec`, or in
+   * PostgreSQL the extension `vector` (pgvector). If it fails, full text is searched alone. Default: full text only.
    */
   readonly embed?: Embed | undefined
   /** Removes secrets from a text before it is indexed or remembered. Default: nothing is removed. */
@@ -50,7 +53,7 @@ export interface Memory extends Extension {
 
 const OPTIONS = object<MemoryOptions>({
   log: having<LogStore>('a log store, such as `sqliteLog`', 'append', 'read', 'claim', 'inspect', 'list'),
-  index: optional(filledString),
+  index: optional(either(filledString, partial<PostgresPlace>(POSTGRES_PLACE))),
   scope: optional(oneOf('thread', 'resource', 'all')),
   results: optional(boolean),
   embed: optional(functionOf<Embed>()),
@@ -62,8 +65,10 @@ const OWNER = object<{ readonly resourceId: string }>({ resourceId: filledString
 /**
  * The memory of the conversations in a log: the tools `remember`, `recall_memory` and `forget`, over an index that is made from the
  * logs. The owner of a conversation is the `resourceId` of its session, or of the metadata of its runs: the model cannot choose
- * another. Needs `node:sqlite`, or the package `@photostructure/sqlite` if Node has none.
- * @throws HarnessError `invalid_options`. The first use of a tool fails with `missing_dependency`, or if the index is another file.
+ * another. Needs `node:sqlite`, or the package `@photostructure/sqlite` if Node has none; for an index in PostgreSQL, the package `pg`
+ * unless a pool is passed.
+ * @throws HarnessError `invalid_options`. The first use of a tool fails with `missing_dependency`, or if the index is a file
+ * or a schema of another program.
  */
 export function createMemory(options: MemoryOptions): Memory {
   return new IndexedMemory(parse(OPTIONS, options, '`createMemory`'))
@@ -79,8 +84,8 @@ class IndexedMemory implements Memory {
   readonly #embedder: Embedder | null
 
   constructor(options: MemoryOptions) {
-    const { log, index: path = ':memory:', scope = 'resource', results = false, embed, redact = same } = options
-    const index = new SqliteIndex(path === ':memory:' ? path : resolve(path), embed !== undefined)
+    const { log, index: place = ':memory:', scope = 'resource', results = false, embed, redact = same } = options
+    const index = indexAt(place, embed !== undefined)
     const embedder = embed === undefined ? null : new Embedder(index, embed)
     const reading = new Synchroniser({ log, index, withResults: results, redact })
     this.tools = memoryTools({ log, index, reading, embedder, scope, redact })
@@ -102,6 +107,12 @@ class IndexedMemory implements Memory {
   }
 
   readonly close = (): Promise<void> => this.#index.close()
+}
+
+function indexAt(place: string | PostgresPlace, withVectors: boolean): MemoryIndex {
+  if (typeof place === 'string') return new SqliteIndex(place === ':memory:' ? place : resolve(place), withVectors)
+  checkPlace(place, '`index` of `createMemory`')
+  return new PostgresIndex(place, withVectors)
 }
 
 function same(text: string): string {

@@ -7,16 +7,22 @@ const OVERLAP = 160
 const DENSE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]+/u
 const WORDS = new RegExp(`${DENSE.source}|(?:(?!${DENSE.source})[\\p{L}\\p{N}\\p{M}])+`, 'gu')
 const LONGEST_WORD = 64
+const PLAIN = /^[\0-\x7f]*$/
+const ACCENTS = /(?<=[\p{Script=Latin}\p{Script=Greek}]\p{M}*)\p{M}/gu
 
-/** The words of a text, in lower case. Of a script without spaces: single characters if `single`, and pairs of them. */
+/** The words of a text, in lower case and without accents. Of a script without spaces: single characters if `single`, and pairs of them. */
 function tokens(text: string, single: boolean): readonly string[] {
-  const found = text.normalize('NFKC').toLowerCase().match(WORDS) ?? []
+  const found = withoutAccents(text.normalize('NFKC').toLowerCase()).match(WORDS) ?? []
   return found.flatMap((word) => {
     if (!DENSE.test(word)) return [word.slice(0, LONGEST_WORD)]
     const characters = Array.from(word)
     const pairs = characters.slice(1).map((character, index) => `${characters[index]}${character}`)
     return single || pairs.length === 0 ? [...characters, ...pairs] : pairs
   })
+}
+
+function withoutAccents(text: string): string {
+  return PLAIN.test(text) ? text : text.normalize('NFD').replaceAll(ACCENTS, '').normalize('NFC')
 }
 
 /** The words of a text for the index, separated by spaces. */
@@ -36,7 +42,8 @@ export function contains(text: string, part: string): boolean {
 
 /** The pieces of a text that are rows of their own: cut between paragraphs, lines, sentences or words, with an overlap. */
 export function pieces(text: string): readonly string[] {
-  const whole = text.trim().toWellFormed()
+  // No database stores what comes after a character 0.
+  const whole = text.replaceAll('\0', '').trim().toWellFormed()
   if (whole.length <= LONGEST) return whole === '' ? [] : [whole]
   const found: string[] = []
   for (let start = 0; start < whole.length;) {

@@ -1,4 +1,7 @@
 import { HarnessError } from '../contracts/errors.js'
+import { invalidOptions } from '../contracts/parse.js'
+import { having, matching, secret, string } from '../util/shape.js'
+import type { PartialFields } from '../util/shape.js'
 
 /** The methods of a pool of the package `pg` that are used here. */
 export interface PostgresPool {
@@ -17,9 +20,28 @@ const QUERY_MS = 30_000
 const MARK = 'thinharness store 2'
 const MARK_1 = 'thinharness store 1'
 
-/** A pool of our own. Throws `missing_dependency` if `pg` is not installed. */
-export async function openPool(connectionString: string): Promise<OwnPool> {
-  const { Pool } = await loadPackage()
+/** Where the tables are. */
+export interface PostgresPlace {
+  readonly connectionString?: string | undefined
+  readonly pool?: PostgresPool | undefined
+  readonly schema?: string | undefined
+}
+
+export const POSTGRES_PLACE: PartialFields<PostgresPlace> = {
+  connectionString: secret(string),
+  pool: having('a pool of `pg`', 'query'),
+  schema: matching(/^[a-z_][a-z0-9_]{0,62}$/, 'a name of small letters, digits and `_`'),
+}
+
+/** Throws `invalid_options` unless there is one of `connectionString` and `pool`. `name` names the option. */
+export function checkPlace({ connectionString, pool }: PostgresPlace, name: string): void {
+  if ((connectionString === undefined) !== (pool === undefined)) return
+  throw invalidOptions(`Expected ${name} to be given one of \`connectionString\` and \`pool\`.`)
+}
+
+/** A pool of our own, for `name`. Throws `missing_dependency` if `pg` is not installed. */
+export async function openPool(connectionString: string, name: string): Promise<OwnPool> {
+  const { Pool } = await loadPackage(name)
   const pool = new Pool({
     connectionString,
     connectionTimeoutMillis: CONNECT_MS,
@@ -32,11 +54,11 @@ export async function openPool(connectionString: string): Promise<OwnPool> {
   return pool
 }
 
-async function loadPackage() {
+async function loadPackage(name: string) {
   try {
     return (await import('pg')).default
   } catch (cause) {
-    throw new HarnessError('missing_dependency', '`postgresLog` needs the package `pg` (npm install pg).', { cause })
+    throw new HarnessError('missing_dependency', `${name} needs the package \`pg\` (npm install pg).`, { cause })
   }
 }
 

@@ -1,5 +1,5 @@
 import { HarnessError } from '../contracts/errors.js'
-import { invalidOptions, parse } from '../contracts/parse.js'
+import { parse } from '../contracts/parse.js'
 import type { PruneOptions } from '../run/log/listing.js'
 import { checkClaim, ownedByAnother } from '../run/log/log.js'
 import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
@@ -7,8 +7,8 @@ import { hasEnded } from '../run/log/owner.js'
 import { prunables, removable } from '../run/log/pruning.js'
 import { checkRef, keyOf, lastSeqOf, nameOf } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
-import { having, matching, partial, secret, string } from '../util/shape.js'
-import { createTables, openPool } from './postgres-pool.js'
+import { partial } from '../util/shape.js'
+import { checkPlace, createTables, openPool, POSTGRES_PLACE } from './postgres-pool.js'
 import type { OwnPool, PostgresPool } from './postgres-pool.js'
 import { PostgresTables } from './postgres-tables.js'
 import type { VersionedAppend, VersionedRow } from './postgres-tables.js'
@@ -30,11 +30,7 @@ export interface PostgresLog extends LogStore, AsyncDisposable {
   close(): Promise<void>
 }
 
-const OPTIONS = partial<PostgresLogOptions>({
-  connectionString: secret(string),
-  pool: having('a pool of `pg`', 'query'),
-  schema: matching(/^[a-z_][a-z0-9_]{0,62}$/, 'a name of small letters, digits and `_`'),
-})
+const OPTIONS = partial<PostgresLogOptions>(POSTGRES_PLACE)
 
 /**
  * A log in PostgreSQL, for any number of processes on any number of machines. Needs the package `pg`, unless a pool is
@@ -43,9 +39,7 @@ const OPTIONS = partial<PostgresLogOptions>({
  */
 export function postgresLog(options: PostgresLogOptions): PostgresLog {
   const given = parse(OPTIONS, options, '`postgresLog`')
-  if ((given.connectionString === undefined) === (given.pool === undefined)) {
-    throw invalidOptions('Expected `postgresLog` to be given one of `connectionString` and `pool`.')
-  }
+  checkPlace(given, '`postgresLog`')
   return new PostgresLogStore(given)
 }
 
@@ -150,7 +144,7 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
 
   protected async openTables(): Promise<PostgresTables> {
     const { connectionString = '', schema = 'thinharness', pool } = this.#options
-    const used = pool ?? (this.#ownPool ??= await openPool(connectionString))
+    const used = pool ?? (this.#ownPool ??= await openPool(connectionString, '`postgresLog`'))
     await createTables(used, schema)
     return new PostgresTables(used, schema)
   }

@@ -1,5 +1,6 @@
 import { Harness } from 'thinharness'
 import type { LogStore } from 'thinharness'
+import type { MemoryOptions } from 'thinharness/memory'
 import { Sessions } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { tool } from '../harness/support.js'
@@ -22,7 +23,11 @@ class Secrets {
 }
 
 /** Plants secrets of an owner wherever a text can get into a log, an index or a file. */
-export async function plant(log: LogStore, index: string, root: string): Promise<readonly string[]> {
+export async function plant(
+  log: LogStore,
+  index: NonNullable<MemoryOptions['index']>,
+  root: string,
+): Promise<readonly string[]> {
   const secrets = new Secrets()
   const memory = memoryOf({ log, index, results: true })
   const long = tool('long', () => `${secrets.text}\n`.repeat(100), { maxOutputChars: 2000 })

@@ -1,4 +1,4 @@
-import type { Database } from '../util/platform/sqlite.js'
+import type { Database } from '../../util/platform/sqlite.js'
 
 /**
  * Rows that a search scores at most, as far as the counts tell. With both bounds, 95 of 100 searches among a million rows take less

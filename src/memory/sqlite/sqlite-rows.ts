@@ -1,11 +1,11 @@
-import type { ContentSource } from '../index.js'
-import { parseJson } from '../util/json.js'
-import type { Database, Value } from '../util/platform/sqlite.js'
-import type { FoundRow, LogState, LogUpdate, Row, Scope } from './index-port.js'
-import { isSource } from './rows.js'
+import type { ContentSource } from '../../index.js'
+import { parseJson } from '../../util/json.js'
+import type { Database, Value } from '../../util/platform/sqlite.js'
+import type { FoundRow, LogState, LogUpdate, Row, Scope } from '../index-port.js'
+import { isSource } from '../rows.js'
 import { hasVectors, ROWS_PER_OWNER } from './sqlite-schema.js'
 import { removeVectors } from './sqlite-vectors.js'
-import { indexedWords } from './words.js'
+import { indexedWords } from '../words.js'
 
 const NO_OWNER = ''
 

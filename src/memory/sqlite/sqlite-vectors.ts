@@ -1,7 +1,7 @@
-import { HarnessError } from '../index.js'
-import { importInstalled } from '../util/platform/node.js'
-import type { Database, Value } from '../util/platform/sqlite.js'
-import type { RowVector } from './index-port.js'
+import { HarnessError } from '../../index.js'
+import { importInstalled } from '../../util/platform/node.js'
+import type { Database, Value } from '../../util/platform/sqlite.js'
+import type { RowVector } from '../index-port.js'
 import { hasVectors, ROWS_PER_OWNER } from './sqlite-schema.js'
 
 /** Rows whose quantized vectors are near, for each row that is wanted: their exact vectors decide. */

@@ -1,6 +1,6 @@
-import { HarnessError } from '../index.js'
-import { transaction } from '../util/platform/sqlite.js'
-import type { Database } from '../util/platform/sqlite.js'
+import { HarnessError } from '../../index.js'
+import { transaction } from '../../util/platform/sqlite.js'
+import type { Database } from '../../util/platform/sqlite.js'
 
 /** Rows of one owner have ids in a range of their own, so that a search of one owner reads nothing of the others. */
 export const ROWS_PER_OWNER = 2 ** 28
@@ -8,7 +8,7 @@ export const ROWS_PER_OWNER = 2 ** 28
 /** Marks a file as an index of this package: `thMe`. */
 const APPLICATION_ID = 0x74_68_4d_65
 /** Version of the tables: an index of another version is emptied and made again. */
-const VERSION = 2
+const VERSION = 3
 
 /** `words` has no content of its own: a row is found by its words, and read from `entries`. */
 const SCHEMA = `
