@@ -3,10 +3,10 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fused } from '../src/memory/embedder.js'
+import { FUSED, fused } from '../src/memory/search.js'
 import { SqliteIndex } from '../src/memory/sqlite/sqlite-index.js'
 import type { Row, Scope } from '../src/memory/index-port.js'
-import { queryWords } from '../src/memory/words.js'
+import { searchWords } from '../src/memory/words.js'
 
 const ENTRIES = Number(/--entries=(\d+)/.exec(process.argv.join(' '))?.[1] ?? 1_000_000)
 const WITH_VECTORS = process.argv.includes('--vectors')
@@ -17,7 +17,6 @@ const QUERIES = 200
 const LENGTH = 384
 const TOPICS = 500
 const LIMIT = 8
-const FUSED = 50
 
 /** Numbers that are the same in every run of the bench. */
 let seed = 7
@@ -99,7 +98,7 @@ try {
   console.log(`The file has ${(statSync(path).size / 1e6).toFixed(0)} MB.`)
   console.log(`\n| ${QUERIES} searches | median / p95, ms | CPU, ms |\n| --- | --- | --- |`)
   const owner = (): Scope => ({ resourceId: `user_${Math.floor(random() * OWNERS)}`, threadId: null })
-  const byWords = (scope: Scope) => index.search(queryWords(text(6)), scope, WITH_VECTORS ? FUSED : LIMIT)
+  const byWords = (scope: Scope) => index.search(searchWords(text(6)), scope, WITH_VECTORS ? FUSED : LIMIT)
   await measure('full text, one owner', () => byWords(owner()))
   await measure('full text, all owners', () => byWords('all'))
   if (WITH_VECTORS) {

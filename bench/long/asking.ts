@@ -6,7 +6,7 @@ import type { Extension, Model, TranscriptEntry } from 'thinharness'
 import { replayUnder } from './contenders.js'
 import type { Contender } from './contenders.js'
 import { codeIn, isRight, nameIn, NAMES, NOTES, notes, questionAbout } from './facts.js'
-import { Meter, sentOf } from './meter.js'
+import { Meter } from './meter.js'
 import { readerOf, writerOf } from './reader.js'
 import type { Tree } from './trees.js'
 
@@ -68,13 +68,13 @@ export async function ask(
 }
 
 /** The same conversation under a contender, whose reader knows what its requests show. */
-export function askUnder(
+export async function askUnder(
   contender: Contender,
   { transcript, turns }: { readonly transcript: readonly TranscriptEntry[]; readonly turns: readonly number[] },
-): Asked {
+): Promise<Asked> {
   const meter = new Meter()
   const found: boolean[] = []
-  replayUnder(contender, { transcript: transcript.map(sentOf), meter }, (_reply, shown) => {
+  await replayUnder(contender, { transcript, meter }, (shown) => {
     const last = shown.at(-1)
     const name = last?.role === 'user' ? nameIn(last.text) : null
     if (name !== null) found.push(shown.some(({ text }) => isRight(codeIn(text, name) ?? '', name)))

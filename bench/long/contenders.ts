@@ -1,94 +1,18 @@
-// How other libraries keep a conversation short, by their documentation: each gets all messages and gives those to send.
-import { summaryOf } from './facts.js'
-import { tokensOf } from './meter.js'
+// How others keep a conversation short: each gets all entries and gives the messages to send.
+import type { TranscriptEntry } from 'thinharness'
+import { sentOf, tokensOf } from './meter.js'
 import type { Meter, Sent } from './meter.js'
 
 export interface Contender {
   readonly title: string
-  /** A conversation. `push` takes a new message, `shown` is the next request. */
-  readonly open: (meter: Meter) => { readonly push: (message: Sent) => void; readonly shown: () => readonly Sent[] }
-}
-
-function lengthOf(messages: readonly Sent[]): number {
-  return messages.reduce((sum, { text }) => sum + tokensOf(text), 0)
-}
-
-/** Messages that stay as they are. */
-const KEPT = 20
-
-interface Summarizing {
-  readonly title: string
-  readonly window: number
-  /** The last tokens that the summarizer reads; null: all. */
-  readonly trim: number | null
-}
-
-/**
- * LangChain's \`SummarizationMiddleware\`: from three quarters of the window on, one summary replaces all but the last 20
- * messages. The summarizer reads the last \`trimTokensToSummarize\` tokens, 4,000 unless it is changed.
- */
-export function summarizing({ title, window, trim }: Summarizing): Contender {
-  return {
-    title,
-    open: (meter) => {
-      let messages: Sent[] = []
-      let length = 0
-      const summarize = (): void => {
-        let cut = messages.length - KEPT
-        // A call is not separated from its results.
-        while (cut > 0 && messages[cut]?.role === 'tool') cut -= 1
-        if (cut <= 0) return
-        const read = messages
-          .slice(0, cut)
-          .map(({ text }) => text)
-          .join('\n')
-        const input = trim === null ? read : read.slice(-trim * 4)
-        const text = `Here is a summary of the conversation to date:\n\n${summaryOf(input)}`
-        meter.writerInput += tokensOf(input)
-        meter.writerOutput += tokensOf(text)
-        messages = [{ role: 'user', text }, ...messages.slice(cut)]
-        length = lengthOf(messages)
-      }
-      return {
-        push: (message) => {
-          messages.push(message)
-          length += tokensOf(message.text)
-        },
-        shown: () => {
-          if (length > window * 0.75) summarize()
-          return messages
-        },
-      }
-    },
+  /** A conversation. `push` takes a new entry, `shown` is the next request. */
+  readonly open: (meter: Meter) => {
+    readonly push: (entry: TranscriptEntry) => void
+    readonly shown: () => readonly Sent[] | Promise<readonly Sent[]>
   }
 }
 
-/** The AI SDK's \`pruneMessages({ toolCalls: 'before-last-20-messages' })\`, in \`prepareStep\`. */
-export const PRUNING: Contender = {
-  title: `AI SDK, \`pruneMessages\` before the last ${KEPT}`,
-  open: () => {
-    const others: Sent[] = []
-    let recent: Sent[] = []
-    return {
-      push: (message) => {
-        recent.push(message)
-        while (recent.length > KEPT) {
-          const [oldest, ...rest] = recent
-          if (oldest !== undefined && !isOfTools(oldest)) others.push(oldest)
-          recent = rest
-        }
-      },
-      // A result at the start has lost its call.
-      shown: () => [...others, ...recent.slice(recent.findIndex(({ role }) => role !== 'tool'))],
-    }
-  },
-}
-
-function isOfTools({ role, text }: Sent): boolean {
-  return role === 'tool' || (role === 'assistant' && /^\w+\(\{/.test(text))
-}
-
-/** The Responses API's \`truncation: 'auto'\`, as OpenAI Agents passes it on: the oldest items are left out until the rest fits. */
+/** OpenAI's \`truncation: 'auto'\`, by its documentation, as it is a part of the service: the oldest items are left out until the rest fits. */
 export function truncating(window: number): Contender {
   return {
     title: "OpenAI, `truncation: 'auto'`",
@@ -96,7 +20,8 @@ export function truncating(window: number): Contender {
       let messages: Sent[] = []
       let length = 0
       return {
-        push: (message) => {
+        push: (entry) => {
+          const message = sentOf(entry)
           messages.push(message)
           length += tokensOf(message.text)
         },
@@ -112,18 +37,18 @@ export function truncating(window: number): Contender {
 }
 
 /** The cost of a recorded conversation under a contender; \`onReply\` gets the request before each reply. */
-export function replayUnder(
+export async function replayUnder(
   contender: Contender,
-  { transcript, meter }: { readonly transcript: readonly Sent[]; readonly meter: Meter },
-  onReply: (reply: Sent, shown: readonly Sent[]) => void,
-): void {
+  { transcript, meter }: { readonly transcript: readonly TranscriptEntry[]; readonly meter: Meter },
+  onReply: (shown: readonly Sent[]) => void,
+): Promise<void> {
   const conversation = contender.open(meter)
-  for (const message of transcript) {
-    if (message.role === 'assistant') {
-      const shown = conversation.shown()
+  for (const entry of transcript) {
+    if (entry.role === 'assistant') {
+      const shown = await conversation.shown()
       meter.add(shown)
-      onReply(message, shown)
+      onReply(shown)
     }
-    conversation.push(message)
+    conversation.push(entry)
   }
 }

@@ -1,5 +1,5 @@
 // `npm run bench:facts`: facts that are read at turn 3 are asked for at turns 200 and 2,000, and what that costs in tokens.
-// `--turns 200,2000`, `--window 200000`.
+// `--turns 200,2000`, `--window 200000`, `--peers <folder>` for the packages of others.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,12 +7,17 @@ import { parseArgs } from 'node:util'
 import { clearResults, observe, summarise } from 'thinharness/context'
 import { ask, askUnder } from './asking.js'
 import type { Asked, Asking, Way } from './asking.js'
-import { PRUNING, summarizing, truncating } from './contenders.js'
+import { truncating } from './contenders.js'
 import { NAMES, summaryOf } from './facts.js'
+import { PRUNING, summarizing } from './peers.js'
 import { plantTree } from './trees.js'
 
 const { values } = parseArgs({
-  options: { turns: { type: 'string', default: '200,2000' }, window: { type: 'string', default: '200000' } },
+  options: {
+    turns: { type: 'string', default: '200,2000' },
+    window: { type: 'string', default: '200000' },
+    peers: { type: 'string', default: join(tmpdir(), 'thinharness-peers') },
+  },
 })
 const turns = values.turns.split(',').map(Number)
 const window = Number(values.window)
@@ -25,8 +30,8 @@ const OURS: readonly Way[] = [
 ]
 
 const PEERS = [
-  summarizing({ title: 'LangChain, `SummarizationMiddleware`', window, trim: 4000 }),
-  summarizing({ title: '… whose summarizer reads everything', window, trim: null }),
+  summarizing({ title: 'LangChain, `summarizationMiddleware`', window, trim: null, folder: values.peers }),
+  summarizing({ title: '… whose summarizer reads everything', window, trim: window, folder: values.peers }),
   PRUNING,
   truncating(window),
 ]
@@ -37,7 +42,7 @@ try {
   const base = await ask({ ...asking, window: Number.MAX_SAFE_INTEGER }, { title: 'no compaction', policy: () => null })
   const all: Asked[] = [base]
   for (const way of OURS) all.push(await ask(asking, way))
-  for (const peer of PEERS) all.push(askUnder(peer, { transcript: base.transcript, turns }))
+  for (const peer of PEERS) all.push(await askUnder(peer, { transcript: base.transcript, turns }))
   console.log(tableOf(all))
   const missed = all.slice(1, 1 + OURS.length).filter(({ right }) => right.some((count) => count < NAMES.length))
   for (const { title } of missed) console.log(`MISSED ${title}: not every fact was found`)

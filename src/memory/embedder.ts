@@ -1,5 +1,5 @@
 import { HarnessError } from '../index.js'
-import type { FoundRow, MemoryIndex, Scope } from './index-port.js'
+import type { MemoryIndex, Scope } from './index-port.js'
 
 /** The vectors of texts, in their order: all of one length. */
 export type Embed = (
@@ -9,8 +9,6 @@ export type Embed = (
 
 /** Texts that are embedded together. */
 const TOGETHER = 64
-/** Dampens the first places of a list when lists are fused: the usual value. */
-const DAMPING = 60
 
 /** Keeps the vectors of an index complete. */
 export class Embedder {
@@ -57,18 +55,4 @@ function withId(
   vector: Float32Array | undefined,
 ): { readonly id: number; readonly vector: Float32Array }[] {
   return vector === undefined ? [] : [{ id, vector }]
-}
-
-/** One list of several, by the places that a row has in them (reciprocal rank fusion). */
-export function fused(lists: readonly (readonly FoundRow[])[], limit: number): readonly FoundRow[] {
-  const scores = new Map<number, { readonly row: FoundRow; score: number }>()
-  for (const list of lists) {
-    for (const [place, row] of list.entries()) {
-      const known = scores.get(row.id) ?? { row, score: 0 }
-      known.score += 1 / (DAMPING + place + 1)
-      scores.set(row.id, known)
-    }
-  }
-  const best = [...scores.values()].sort((left, right) => right.score - left.score)
-  return best.slice(0, limit).map(({ row }) => row)
 }

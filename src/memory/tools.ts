@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { defineTool, HarnessError } from '../index.js'
+import { defineTool } from '../index.js'
 import type {
   ContentSource,
   JsonObject,
@@ -10,11 +10,11 @@ import type {
   ToolSpec,
   TranscriptEntry,
 } from '../index.js'
-import { fused } from './embedder.js'
 import type { Embedder } from './embedder.js'
 import type { FoundRow, MemoryIndex, Scope } from './index-port.js'
 import { appendToMemory } from './memory-log.js'
 import { unite } from './rows.js'
+import { search } from './search.js'
 import { resourceIn, threadIn } from './synchroniser.js'
 import type { Synchroniser } from './synchroniser.js'
 import { contains, queryWords } from './words.js'
@@ -35,8 +35,6 @@ interface ToolPorts {
 
 const SCOPES: readonly MemoryScope[] = ['thread', 'resource', 'all']
 const MOST_RESULTS = 20
-/** Rows of each list, if two are fused. */
-const FUSED = 50
 const NOTHING = 'Nothing was found. Try other words.'
 /** Texts that one `forget` by text may name. */
 const MOST_FORGOTTEN = 50
@@ -93,30 +91,11 @@ function recallTool({ index, reading, embedder, scope: furthest }: ToolPorts): T
       await reading.sync(ruled)
       // The conversation of a run without a session is known once it has been read.
       const within = await scopeOf(index, context, scope)
-      const byWords = await index.search(queryWords(query), within, embedder === null ? limit : FUSED)
-      const byVector = embedder === null ? [] : await nearIn({ index, embedder }, { query, within }, context.signal)
-      const found = embedder === null ? byWords : fused([byWords, byVector ?? []], limit)
-      const metadata = { ...sourceOf(found), ...(byVector === null && { full_text_only: true }) }
-      return succeeded(found.length === 0 ? NOTHING : found.map(shown).join('\n\n'), metadata)
+      const { rows, fullTextOnly } = await search({ index, embedder }, { query, within, limit }, context.signal)
+      const metadata = { ...sourceOf(rows), ...(fullTextOnly && { full_text_only: true }) }
+      return succeeded(rows.length === 0 ? NOTHING : rows.map(shown).join('\n\n'), metadata)
     },
   })
-}
-
-/** Rows by their vectors; null if `embed` fails: full text finds the rest. */
-async function nearIn(
-  { index, embedder }: { readonly index: MemoryIndex; readonly embedder: Embedder },
-  { query, within }: { readonly query: string; readonly within: Scope },
-  signal: AbortSignal,
-): Promise<readonly FoundRow[] | null> {
-  try {
-    await embedder.complete(within, signal)
-    const [vector] = await embedder.vectors([query], signal)
-    return vector === undefined ? [] : await index.near(vector, within, FUSED)
-  } catch (error) {
-    signal.throwIfAborted()
-    if (error instanceof HarnessError && error.code === 'store_failure') return null
-    throw error
-  }
 }
 
 function forgetTool({ log, index, reading }: ToolPorts): ToolSpec {

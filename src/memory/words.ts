@@ -10,6 +10,16 @@ const LONGEST_WORD = 64
 const PLAIN = /^[\0-\x7f]*$/
 const ACCENTS = /(?<=[\p{Script=Latin}\p{Script=Greek}]\p{M}*)\p{M}/gu
 
+/** Words of English that say nothing about the subject of a text, and the parts of contractions such as `don't`. */
+const FREQUENT: ReadonlySet<string> = new Set(
+  (
+    'a about after all also am an and any are as at be because been before being but by can could d did didn do does doesn doing ' +
+    'don for from had has have having he her here hers him his how i if in into is isn it its just ll m may me might more most ' +
+    'my no nor not of on or our out over re s shall she should so some such t than that the their them then there these they ' +
+    'this those to too under up us ve very was wasn we were what when where which while who whom whose why will with would you your'
+  ).split(' '),
+)
+
 /** The words of a text, in lower case and without accents. Of a script without spaces: single characters if `single`, and pairs of them. */
 function tokens(text: string, single: boolean): readonly string[] {
   const found = withoutAccents(text.normalize('NFKC').toLowerCase()).match(WORDS) ?? []
@@ -33,6 +43,13 @@ export function indexedWords(text: string): string {
 /** The words that a query looks for, each once. */
 export function queryWords(query: string, most = 32): readonly string[] {
   return [...new Set(tokens(query, false))].slice(0, most)
+}
+
+/** The words that a search looks for: frequent English words only if there are no others. */
+export function searchWords(query: string): readonly string[] {
+  const words = queryWords(query)
+  const rare = words.filter((word) => !FREQUENT.has(word))
+  return rare.length === 0 ? words : rare
 }
 
 /** True if the words of `part` are in `text`, one after the other. */

@@ -10,7 +10,7 @@ const embedded = await embeddedPlace()
 afterAll(async () => {
   await served?.stop()
   await embedded.stop()
-})
+}, 60_000)
 
 const databases = [embedded.place, ...(served === null ? [] : [served.place])]
 

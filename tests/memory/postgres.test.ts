@@ -47,5 +47,5 @@ describe.skipIf(server === null)('a memory over PostgreSQL', () => {
     const after = await rowsIn(url, 'memory')
     expect(planted.filter((secret) => after.includes(secret))).toEqual([])
     expect(after.match(/Bob keeps his words\./g)?.length).toBeGreaterThan(1)
-  }, 60_000)
+  }, 180_000)
 })

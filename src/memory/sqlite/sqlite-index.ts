@@ -7,6 +7,7 @@ import type { FoundRow, Generation, LogState, LogUpdate, MemoryIndex, RowVector,
 import { foundRow, rangeOf, removeRows, SELECT, stateIn, statesIn, store, threadIn } from './sqlite-rows.js'
 import { checkIsIndex, createTables, hasVectors, prepareTables } from './sqlite-schema.js'
 import { loadVectors, nearest, rewriteVectors, storeVectors } from './sqlite-vectors.js'
+import { VectorSample } from './vector-sample.js'
 import { chosenWords } from './word-counts.js'
 
 /** An index in a file of SQLite, or in memory. Any number of processes may share the file. */
@@ -14,6 +15,7 @@ export class SqliteIndex implements MemoryIndex {
   readonly #path: string
   readonly #withVectors: boolean
   readonly #counts = new Map<string, number>()
+  readonly #sample = new VectorSample()
   #database: Promise<Database> | null = null
   #inode: number | null = null
 
@@ -90,7 +92,7 @@ export class SqliteIndex implements MemoryIndex {
       const [condition, values] = threadIn(scope)
       const owner = scope === 'all' ? null : range.owner
       const one = database.prepare(`${SELECT} where e.id = ?`)
-      const ids = nearest(database, vector, { owner, condition, values, limit })
+      const ids = nearest(database, vector, { owner, condition, values, limit, sample: this.#sample })
       return ids.flatMap((id) => one.all(id).map(foundRow))
     })
   }

@@ -47,7 +47,8 @@ export function chosenWords(
   return chosen
 }
 
-function totalRows(database: Database): number {
+/** The number of rows that the index has had. */
+export function totalRows(database: Database): number {
   const row = database.prepare('select coalesce(sum(next - 1), 0) as total from owners').get()
   return (row as { readonly total: number }).total
 }
