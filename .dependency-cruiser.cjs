@@ -51,7 +51,7 @@ const below = {
   durable: ['util', 'contracts', 'run/log', 'index'],
   policy: [...vocabulary, 'index'],
   context: [...vocabulary, 'index', 'providers/index'],
-  memory: [...vocabulary, 'index', 'store/postgres-pool', 'toolbox/workspace/spill'],
+  memory: [...vocabulary, 'index', 'store/postgres-pool', 'toolbox/files/load-document', 'toolbox/workspace/spill'],
   session: [...vocabulary, 'index', 'policy'],
   ui: [...vocabulary, 'output', 'index', 'policy', 'session'],
   acp: ['util', 'contracts', 'index', 'mcp', 'session', 'ui'],

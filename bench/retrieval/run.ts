@@ -1,5 +1,5 @@
 // `npm run bench:retrieval -- <path of LoCoMo>`: how much of the labelled evidence of a question is among the ten best texts, by full text,
-// by vectors and by both, next to plain BM25. `--vectors <folder>` for the packages and the vectors, `--postgres <url>` for an index there, `--conversations 3` for fewer.
+// by vectors and by both, next to plain BM25. `--words` leaves vectors out, `--vectors <folder>` for the packages and the vectors, `--postgres <url>` for an index there, `--conversations 3` for fewer.
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -19,6 +19,7 @@ const { values, positionals } = parseArgs({
     vectors: { type: 'string', default: join(tmpdir(), 'thinharness-vectors') },
     postgres: { type: 'string' },
     conversations: { type: 'string' },
+    words: { type: 'boolean', default: false },
   },
 })
 const [path] = positionals
@@ -31,7 +32,7 @@ const BEST = 10
 type Finder = (question: Question, conversation: Conversation) => Promise<readonly string[]> | readonly string[]
 
 const conversations = readLocomo(path).slice(0, Number(values.conversations ?? Infinity))
-const embed = await embedderIn(values.vectors)
+const embed = values.words ? null : await embedderIn(values.vectors)
 
 async function fill(index: MemoryIndex): Promise<void> {
   for (const { name, turns } of conversations) {
@@ -42,6 +43,7 @@ async function fill(index: MemoryIndex): Promise<void> {
     const state = { seq: 1, began: at, threadId: name, sources: [] }
     const update = { log: `run:${name}`, resourceId: name, after: 0, state, rows, forgotten: [] }
     await index.put(update, await index.prepare())
+    if (embed === null) continue
     const stored = await index.withoutVector(scopeOf(name), turns.length)
     const vectors = await embed(stored.map(({ text }) => text))
     await index.putVectors(stored.map(({ id }, place) => ({ id, vector: vectors[place] ?? new Float32Array() })))
@@ -60,8 +62,13 @@ function finders(index: MemoryIndex, name: string): readonly (readonly [string, 
     const [vector = new Float32Array()] = await vectorsOf(text)
     return index.near(vector, scopeOf(owner), FUSED)
   }
+  const fullText: readonly [string, Finder] = [
+    `${name}: full text`,
+    async (...asked) => handles(await byWords(...asked)),
+  ]
+  if (embed === null) return [fullText]
   return [
-    [`${name}: full text`, async (...asked) => handles(await byWords(...asked))],
+    fullText,
     [`${name}: vectors`, async (...asked) => handles(await byVectors(...asked))],
     [`${name}: both`, async (...asked) => handles(fused([await byWords(...asked), await byVectors(...asked)], BEST))],
   ]
@@ -70,7 +77,7 @@ function finders(index: MemoryIndex, name: string): readonly (readonly [string, 
 const questions = conversations.flatMap((each) => each.questions.map(({ text }) => text))
 const questionVectors = new Map<string, Float32Array>()
 async function vectorsOf(text: string): Promise<readonly Float32Array[]> {
-  if (questionVectors.size === 0)
+  if (questionVectors.size === 0 && embed !== null)
     for (const [place, vector] of (await embed(questions)).entries())
       questionVectors.set(questions[place] ?? '', vector)
   return [questionVectors.get(text) ?? new Float32Array()]
@@ -90,8 +97,9 @@ async function recallOf(find: Finder): Promise<ReadonlyMap<string, number>> {
 }
 
 const plain = new Map(conversations.map(({ name, turns }) => [name, new Bm25(turns)]))
-const sqlite = new SqliteIndex(':memory:', true)
-const postgres = values.postgres === undefined ? null : new PostgresIndex({ connectionString: values.postgres }, true)
+const sqlite = new SqliteIndex(':memory:', embed !== null)
+const postgres =
+  values.postgres === undefined ? null : new PostgresIndex({ connectionString: values.postgres }, embed !== null)
 const all: (readonly [string, Finder])[] = [
   ['plain BM25', ({ text }, { name }) => plain.get(name)?.search(text, BEST) ?? []],
 ]

@@ -32,6 +32,8 @@ export interface MemoryOptions {
    * PostgreSQL the extension `vector` (pgvector). If it fails, full text is searched alone. Default: full text only.
    */
   readonly embed?: Embed | undefined
+  /** `remember` also accepts files of the workspace: text, HTML, PDF and DOCX, with the packages that `read` needs for them. Default false. */
+  readonly documents?: boolean | undefined
   /** Removes secrets from a text before it is indexed or remembered. Default: nothing is removed. */
   readonly redact?: ((text: string) => string) | undefined
 }
@@ -56,6 +58,7 @@ const OPTIONS = object<MemoryOptions>({
   index: optional(either(filledString, partial<PostgresPlace>(POSTGRES_PLACE))),
   scope: optional(oneOf('thread', 'resource', 'all')),
   results: optional(boolean),
+  documents: optional(boolean),
   embed: optional(functionOf<Embed>()),
   redact: optional(functionOf<(text: string) => string>()),
 })
@@ -84,11 +87,12 @@ class IndexedMemory implements Memory {
   readonly #embedder: Embedder | null
 
   constructor(options: MemoryOptions) {
-    const { log, index: place = ':memory:', scope = 'resource', results = false, embed, redact = same } = options
+    const { log, index: place = ':memory:', embed, redact = same } = options
+    const { scope = 'resource', results = false, documents = false } = options
     const index = indexAt(place, embed !== undefined)
     const embedder = embed === undefined ? null : new Embedder(index, embed)
     const reading = new Synchroniser({ log, index, withResults: results, redact })
-    this.tools = memoryTools({ log, index, reading, embedder, scope, redact })
+    this.tools = memoryTools({ log, index, reading, embedder, scope, documents, redact })
     this.#log = log
     this.#index = index
     this.#reading = reading

@@ -30,6 +30,8 @@ interface ToolPorts {
   readonly embedder: Embedder | null
   /** The furthest that a search may have. */
   readonly scope: MemoryScope
+  /** `remember` accepts files. */
+  readonly documents: boolean
   readonly redact: (text: string) => string
 }
 
@@ -38,27 +40,65 @@ const MOST_RESULTS = 20
 const NOTHING = 'Nothing was found. Try other words.'
 /** Texts that one `forget` by text may name. */
 const MOST_FORGOTTEN = 50
+/** In characters. */
+const LONGEST_DOCUMENT = 1_000_000
 
 export function memoryTools(ports: ToolPorts): readonly ToolSpec[] {
   return [rememberTool(ports), recallTool(ports), forgetTool(ports)]
 }
 
-function rememberTool({ log, redact }: ToolPorts): ToolSpec {
+function rememberTool(ports: ToolPorts): ToolSpec {
+  const { documents } = ports
+  const text = { type: 'string', minLength: 1, maxLength: 4000 }
+  const path = { type: 'string', minLength: 1, description: 'A file: text, HTML, PDF or DOCX.' }
   return defineTool({
     name: 'remember',
-    description: 'Remember a fact for later conversations, in one sentence that is clear by itself.',
-    parameters: schema({ text: { type: 'string', minLength: 1, maxLength: 4000 } }, ['text']),
+    description: documents
+      ? 'Remember something for later conversations: a fact, in one sentence that is clear by itself (`text`), or a whole document of the workspace (`path`).'
+      : 'Remember a fact for later conversations, in one sentence that is clear by itself.',
+    parameters: documents ? schema({ text, path }, []) : schema({ text }, ['text']),
     annotations: { readOnly: false, destructive: false, idempotent: true, openWorld: false },
+    ...(documents && { pathFields: ['path'], reach: { reads: ['.'] } }),
     handler: async (args, context) => {
-      const { text } = args as { readonly text: string }
-      const id = `fact_${createHash('sha256').update(`${context.idempotencyKey}\n${text}`).digest('hex').slice(0, 16)}`
-      const conversation = threadIn(context.metadata) ?? context.runId
-      const sources = sourcesRead(context.transcript)
-      const event = { kind: 'memory_remembered', id, text: redact(text), conversation, sources } as const
-      await appendToMemory(log, resourceIn(context.metadata), event)
-      return succeeded(`Remembered as \`${id}\`.`)
+      const given = args as { readonly text?: string; readonly path?: string }
+      if ((given.text === undefined) === (given.path === undefined)) return failed('Give either `text` or `path`.')
+      return given.path === undefined
+        ? remember(ports, { text: given.text ?? '', from: [] }, context)
+        : rememberDocument(ports, given.path, context)
     },
   })
+}
+
+interface Remembered {
+  readonly text: string
+  /** Sources in addition to those of the conversation. */
+  readonly from: readonly ContentSource[]
+}
+
+async function remember(
+  { log, redact }: ToolPorts,
+  { text, from }: Remembered,
+  { idempotencyKey, metadata, runId, transcript }: ToolContext,
+): Promise<ToolOutcome> {
+  const id = `fact_${createHash('sha256').update(`${idempotencyKey}\n${text}`).digest('hex').slice(0, 16)}`
+  const conversation = threadIn(metadata) ?? runId
+  const sources = unite(sourcesRead(transcript), from)
+  const event = { kind: 'memory_remembered', id, text: redact(text), conversation, sources } as const
+  await appendToMemory(log, resourceIn(metadata), event)
+  return succeeded(`Remembered as \`${id}\`.`)
+}
+
+async function rememberDocument(ports: ToolPorts, path: string, context: ToolContext): Promise<ToolOutcome> {
+  const { loadDocument } = await import('../toolbox/files/load-document.js')
+  const loaded = await loadDocument(path, context)
+  if (loaded.kind !== 'loaded') return loaded
+  const { path: name, text } = loaded
+  if (text.trim() === '') return failed(`\`${name}\` has no text: it may be a scan.`)
+  if (text.length > LONGEST_DOCUMENT)
+    return failed(
+      `\`${name}\` has ${text.length} characters, more than the ${LONGEST_DOCUMENT} that can be remembered.`,
+    )
+  return remember(ports, { text: `${name}\n\n${text}`, from: [{ kind: 'workspace', name }] }, context)
 }
 
 function recallTool({ index, reading, embedder, scope: furthest }: ToolPorts): ToolSpec {

@@ -54,6 +54,19 @@ const byWords: readonly IndexLaw[] = [
     },
   },
   {
+    says: 'frequent words such as `what` and `the` count only if there are no others',
+    check: async ({ fresh }) => {
+      const log = memoryLog()
+      await say(log, 'Who are you, and what is the name of the one who was with you?', { reply: '-' })
+      await say(log, 'Rex is a dog.', { reply: '-' })
+      const memory = memoryOf({ log, index: fresh() })
+      expect(await recalled({ log, memory }, 'Who was with him, and what is with Rex?')).not.toContain(
+        'Who are you, and',
+      )
+      expect(await recalled({ log, memory }, 'who are you', { limit: 1 })).toContain('Who are you')
+    },
+  },
+  {
     says: 'nobody finds the texts of another, and a conversation is searched by itself',
     check: async ({ fresh }) => {
       const log = memoryLog()

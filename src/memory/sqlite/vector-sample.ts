@@ -1,7 +1,7 @@
 import type { Database } from '../../util/platform/sqlite.js'
 
 /** Rows of a sample, about. */
-const ROWS = 4096
+const ROWS = 2048
 /** A distance is taken within which so many times as many rows are expected as are wanted, and so many rows of the sample at least. */
 const MARGIN = 4
 const FEWEST = 8
@@ -31,7 +31,7 @@ export class VectorSample {
 
 /** The ids of an owner's rows are consecutive: a prime number takes the same share of each. */
 function sampleIn(database: Database, rows: number): readonly Uint8Array[] {
-  const step = [5, 11, 23, 47, 97, 197, 397, 797, 1597].find((prime) => rows / prime <= ROWS) ?? 3203
+  const step = [5, 11, 23, 47, 97, 197, 397, 797, 1597, 3203].find((prime) => rows / prime <= ROWS) ?? 6421
   const sql =
     'select vec_quantize_binary(vector) as bits from embeddings where id in (select id from entries where id % ? = 0)'
   return database

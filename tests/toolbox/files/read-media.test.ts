@@ -3,6 +3,7 @@ import { readTool } from '#toolbox/files/read.js'
 import { call, folderWith } from '../support.js'
 import { Harness } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
+import { pdfOf } from '../pdf.js'
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -109,28 +110,3 @@ describe('PDF', () => {
     expect((await call(read, { path: 'c.txt', pages: '1' })).content).toContain('`pages` is for PDF files')
   })
 })
-
-/** A PDF with one line on each page. */
-function pdfOf(lines: readonly string[]): string {
-  const kids = lines.map((_, index) => `${4 + index * 2} 0 R`).join(' ')
-  const objects = [
-    '<< /Type /Catalog /Pages 2 0 R >>',
-    `<< /Type /Pages /Kids [${kids}] /Count ${lines.length} >>`,
-    '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>',
-    ...lines.flatMap((line, index) => {
-      const stream = `BT /F1 24 Tf 72 700 Td (${line}) Tj ET`
-      return [
-        `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${5 + index * 2} 0 R /Resources << /Font << /F1 3 0 R >> >> >>`,
-        `<< /Length ${stream.length} >>\nstream\n${stream}\nendstream`,
-      ]
-    }),
-  ]
-  let pdf = '%PDF-1.4\n'
-  const offsets = objects.map((object, index) => {
-    const at = pdf.length
-    pdf += `${index + 1} 0 obj\n${object}\nendobj\n`
-    return String(at).padStart(10, '0')
-  })
-  const table = ['0000000000 65535 f ', ...offsets.map((offset) => `${offset} 00000 n `)].join('\n')
-  return `${pdf}xref\n0 ${objects.length + 1}\n${table}\ntrailer << /Size ${objects.length + 1} /Root 1 0 R >>\nstartxref\n${pdf.length}\n%%EOF\n`
-}

@@ -1,0 +1,85 @@
+import { convert, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
+import { docxToMarkdown } from '../workspace/docx.js'
+import { failedOutcome, FileFailure } from '../workspace/failure.js'
+import { shownPath } from '../workspace/path-text.js'
+import { openFile, withResolved } from '../workspace/safe-open.js'
+import type { OpenedFile } from '../workspace/safe-open.js'
+import { workspaceOf } from '../workspace/workspace.js'
+import type { ToolOutcome } from '../../tools/outcome.js'
+import { contentTypeOf, decodeText, kindOf } from '../web/content.js'
+
+const MAX_BYTES = 32_000_000
+
+interface Loading {
+  /** Absolute path of the workspace. */
+  readonly root: string
+  readonly signal: AbortSignal
+}
+
+/** A file of a workspace, as text. */
+export interface LoadedDocument {
+  readonly kind: 'loaded'
+  /** Its path as the model knows it. */
+  readonly path: string
+  /** Markdown, if it is HTML or DOCX. */
+  readonly text: string
+}
+
+/** The whole text of a file in a workspace: a text file, HTML, PDF or DOCX. Problems are failed outcomes. */
+export async function loadDocument(raw: string, { root, signal }: Loading): Promise<LoadedDocument | ToolOutcome> {
+  const workspace = workspaceOf({}, root)
+  try {
+    return await withResolved(
+      async () => {
+        const path = await workspace.rootPolicy.resolve(raw)
+        workspace.readPolicy.requireCovered(path, raw)
+        return path
+      },
+      async (path) => {
+        const file = await openFile(workspace, path, shownPath(raw))
+        try {
+          const shown = workspace.display(path)
+          return {
+            kind: 'loaded',
+            path: shown,
+            text: await textOf(await bytesOf(file, shown), { path, shown, signal }),
+          }
+        } finally {
+          await file.handle.close()
+        }
+      },
+    )
+  } catch (error) {
+    signal.throwIfAborted()
+    return failedOutcome(error, shownPath(raw))
+  }
+}
+
+async function bytesOf({ handle, stats }: OpenedFile, shown: string): Promise<Buffer> {
+  const size = Number(stats.size)
+  if (size > MAX_BYTES)
+    throw new FileFailure('FileTooLarge', `${shown} has ${size} bytes, more than the ${MAX_BYTES} that can be read`)
+  const bytes = Buffer.alloc(size)
+  const { bytesRead } = await handle.read(bytes, 0, size, 0)
+  return bytes.subarray(0, bytesRead)
+}
+
+async function textOf(
+  bytes: Buffer,
+  { path, shown, signal }: { readonly path: string; readonly shown: string; readonly signal: AbortSignal },
+): Promise<string> {
+  const type = contentTypeOf(/\.x?html?$/i.test(path) ? 'text/html' : '')
+  const name = `document ${shown}`
+  switch (kindOf(type, bytes)) {
+    case 'html':
+      return convert(HTML_TO_MARKDOWN, Buffer.from(decodeText(type, bytes)), { name, signal })
+    case 'pdf':
+      return convert(PDF_TO_TEXT, bytes, { name, signal })
+    case 'docx':
+      return docxToMarkdown(bytes, { name, signal })
+    case 'text':
+      return decodeText(type, bytes)
+    default:
+      throw new FileFailure('UnsupportedContent', `${shown} is not text, HTML, PDF or DOCX`)
+  }
+}
