@@ -51,7 +51,7 @@ test('XM-38 with `documents`, `remember` loads text, HTML, PDF and DOCX files of
     expect(JSON.stringify(found?.source)).toContain('"workspace"')
   }
   expect(await recalled({ log, memory, metadata: { resourceId: 'bob' } }, 'aardvark')).toMatch(/^Nothing/)
-})
+}, 60_000)
 
 test('XM-39 a file that cannot be remembered is explained, and nothing outside the workspace is read', async () => {
   const [root, outside] = [temporaryFolder(), temporaryFolder()]
@@ -69,4 +69,4 @@ test('XM-39 a file that cannot be remembered is explained, and nothing outside t
   expect(both).toMatchObject({ ok: false, content: 'Give either `text` or `path`.' })
   const [none] = await callMemory({ log, memory: memoryOf({ log }) }, ['remember', { path: 'notes.txt' }])
   expect(none?.ok).toBe(false)
-})
+}, 60_000)

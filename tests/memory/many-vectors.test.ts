@@ -3,6 +3,7 @@ import type { Row, Scope } from '#memory/index-port.js'
 import { SqliteIndex } from '#memory/sqlite/sqlite-index.js'
 
 const ROWS = 24_000
+const OF_ONE = 12_000
 const LENGTH = 64
 
 let seed = 1
@@ -19,8 +20,8 @@ function cosine(left: Float32Array, right: Float32Array): number {
 test('XM-37 among many vectors of all owners, the nearest are found, also far from all others', async () => {
   const index = new SqliteIndex(':memory:', true)
   const generation = await index.prepare()
-  for (let log = 0; log < 8; log++) {
-    const rows = Array.from({ length: ROWS / 8 }, (_none, place): Row => {
+  for (let log = 0; log < 2; log++) {
+    const rows = Array.from({ length: OF_ONE }, (_none, place): Row => {
       const handle = `${log}.${place}`
       return { handle, part: 0, kind: 'message', threadId: 'one', at: '2026', text: handle, sources: [] }
     })
@@ -42,6 +43,6 @@ test('XM-37 among many vectors of all owners, the nearest are found, also far fr
   }
   // All of them point the other way.
   expect(await nearest(new Float32Array(LENGTH).fill(-1))).toHaveLength(50)
-  expect(await nearest(new Float32Array(LENGTH).fill(1), { resourceId: 'user_3', threadId: null })).toHaveLength(50)
+  expect(await nearest(new Float32Array(LENGTH).fill(1), { resourceId: 'user_1', threadId: null })).toHaveLength(50)
   await index.close()
 }, 60_000)

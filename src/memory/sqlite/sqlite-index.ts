@@ -90,9 +90,8 @@ export class SqliteIndex implements MemoryIndex {
       const range = rangeOf(database, scope)
       if (range === null) return []
       const [condition, values] = threadIn(scope)
-      const owner = scope === 'all' ? null : range.owner
       const one = database.prepare(`${SELECT} where e.id = ?`)
-      const ids = nearest(database, vector, { owner, condition, values, limit, sample: this.#sample })
+      const ids = nearest(database, vector, { range, condition, values, limit, sample: this.#sample })
       return ids.flatMap((id) => one.all(id).map(foundRow))
     })
   }

@@ -4,17 +4,11 @@ import type { Database, Value } from '../../util/platform/sqlite.js'
 import type { FoundRow, LogState, LogUpdate, Row, Scope } from '../index-port.js'
 import { isSource } from '../rows.js'
 import { hasVectors, ROWS_PER_OWNER } from './sqlite-schema.js'
+import type { IdRange } from './sqlite-schema.js'
 import { removeVectors } from './sqlite-vectors.js'
 import { indexedWords } from '../words.js'
 
 const NO_OWNER = ''
-
-/** The ids that a search may find. */
-export interface IdRange {
-  readonly owner: number
-  readonly from: number
-  readonly to: number
-}
 
 /** Null: there are no rows. */
 export function rangeOf(database: Database, scope: Scope): IdRange | null {

@@ -5,6 +5,13 @@ import type { Database } from '../../util/platform/sqlite.js'
 /** Rows of one owner have ids in a range of their own, so that a search of one owner reads nothing of the others. */
 export const ROWS_PER_OWNER = 2 ** 28
 
+/** The ids that a search may find. Owner 0: all. */
+export interface IdRange {
+  readonly owner: number
+  readonly from: number
+  readonly to: number
+}
+
 /** Marks a file as an index of this package: `thMe`. */
 const APPLICATION_ID = 0x74_68_4d_65
 /** Version of the tables: an index of another version is emptied and made again. */

@@ -3,14 +3,15 @@ import { importInstalled } from '../../util/platform/node.js'
 import type { Database, Value } from '../../util/platform/sqlite.js'
 import type { RowVector } from '../index-port.js'
 import { hasVectors, ROWS_PER_OWNER } from './sqlite-schema.js'
+import type { IdRange } from './sqlite-schema.js'
 import type { VectorSample } from './vector-sample.js'
 import { totalRows } from './word-counts.js'
 
 /** Rows whose quantized vectors are near, for each row that is wanted: their exact vectors decide. */
 const CANDIDATES = 4
 const MOST_CANDIDATES = 400
-/** A search among fewer rows is fast anyway. */
-const FEW_ROWS = 20_000
+/** Rows that are all compared by their exact vectors. */
+const FEW_ROWS = 10_000
 
 interface SqliteVec {
   readonly getLoadablePath: () => string
@@ -71,24 +72,37 @@ export function rewriteVectors(database: Database): void {
 export function nearest(
   database: Database,
   vector: Float32Array,
-  { owner, condition, values, limit, sample }: Nearest,
+  { range, sample, ...among }: Nearest,
 ): readonly number[] {
   if (!hasVectors(database) || lengthIn(database) !== vector.length) return []
-  const count = Math.min(MOST_CANDIDATES, limit * CANDIDATES)
-  const rows = owner === null && condition === '' ? totalRows(database) : 0
-  const within = rows < FEW_ROWS ? null : sample.distanceOf(database, bitsOf(vector), { rank: count, rows })
-  const query = { vector, owner, condition, values, limit, count }
+  const rows = range.owner === 0 ? totalRows(database) : range.to - range.from
+  if (rows <= FEW_ROWS) return nearestOfFew(database, { vector, range, ...among })
+  const count = Math.min(MOST_CANDIDATES, among.limit * CANDIDATES)
+  const within = range.owner === 0 ? sample.distanceOf(database, bitsOf(vector), { rank: count, rows }) : null
+  const query = { vector, range, count, ...among }
   const ids = nearestWithin(database, query, within)
   // The sample was not like the others.
-  return within === null || ids.length >= Math.min(limit, rows) ? ids : nearestWithin(database, query, null)
+  return within === null || ids.length >= among.limit ? ids : nearestWithin(database, query, null)
 }
 
 interface Nearest {
-  readonly owner: number | null
+  /** Owner 0: all. */
+  readonly range: IdRange
   readonly condition: string
   readonly values: readonly Value[]
   readonly limit: number
   readonly sample: VectorSample
+}
+
+type Query = Omit<Nearest, 'sample'> & { readonly vector: Float32Array }
+
+/** Compares every vector. */
+function nearestOfFew(database: Database, { vector, range, condition, values, limit }: Query): readonly number[] {
+  const sql = `
+    select x.id as id from embeddings x ${condition === '' ? '' : 'join entries e on e.id = x.id'}
+    where x.id between cast(? as integer) and cast(? as integer) ${condition}
+    order by vec_distance_cosine(x.vector, ?) limit ?`
+  return idsIn(database, sql, [range.from, range.to, ...values, bytesOf(vector), limit])
 }
 
 /**
@@ -97,9 +111,10 @@ interface Nearest {
  */
 function nearestWithin(
   database: Database,
-  { vector, owner, condition, values, limit, count }: Omit<Nearest, 'sample'> & { vector: Float32Array; count: number },
+  { vector, range, condition, values, limit, count }: Query & { readonly count: number },
   within: number | null,
 ): readonly number[] {
+  const owner = range.owner === 0 ? null : range.owner
   const among = condition === '' ? '' : `and id in (select id from entries e where true ${condition})`
   const sql = `
     select near.id as id from (
@@ -109,10 +124,12 @@ function nearestWithin(
     ) near join embeddings x on x.id = near.id order by vec_distance_cosine(x.vector, ?) limit ?`
   const bounds = [within, owner].filter((bound) => bound !== null)
   const given = [bytesOf(vector), count, ...bounds, ...values, bytesOf(vector), limit]
-  return database
-    .prepare(sql)
-    .all(...given)
-    .map((row) => (row as { readonly id: number }).id)
+  return idsIn(database, sql, given)
+}
+
+function idsIn(database: Database, sql: string, values: readonly Value[]): readonly number[] {
+  const rows = database.prepare(sql).all(...values)
+  return rows.map((row) => (row as { readonly id: number }).id)
 }
 
 function createTables(database: Database, length: number): void {

@@ -79,7 +79,7 @@ async function textOf(
       return docxToMarkdown(bytes, { name, signal })
     case 'text':
       return decodeText(type, bytes)
-    default:
+    case 'binary':
       throw new FileFailure('UnsupportedContent', `${shown} is not text, HTML, PDF or DOCX`)
   }
 }
