@@ -1,6 +1,6 @@
 import { inlinedSchema } from '../schema/clean-schema.js'
 import type { CheckEvidence, Evidence } from '../tools/evidence.js'
-import { isList, isSchema, resolveReference } from '../schema/subschemas.js'
+import { isList, memberSchemas, withAlternatives } from '../schema/subschemas.js'
 import type { ArgumentIssue } from '../schema/validation.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
@@ -52,39 +52,16 @@ function* evidenceIn(root: JsonSchema, value: JsonValue): Generator<Place> {
   ]
   // Items that are added during the iteration are visited too.
   for (const { schemas: stated, path, value: here } of open) {
-    const schemas = alternativesOf(root, stated)
+    const schemas = [...withAlternatives(root, stated)]
     if (isObject(here) && schemas.some((schema) => schema[EVIDENCE_MARK] === true)) yield { path, value: here }
     for (const [step, member] of membersOf(here)) {
-      const inner = schemas.flatMap((schema) => schemasAt(schema, step))
+      const inner = memberSchemas(schemas, step)
       if (inner.length > 0) open.push({ schemas: inner, path: [...path, step], value: member })
     }
   }
 }
 
-/** The schemas, with all that they refer to and choose between for the same value. */
-function alternativesOf(root: JsonSchema, schemas: readonly JsonSchema[]): readonly JsonSchema[] {
-  const found = new Set<JsonSchema>(schemas)
-  for (const { $ref, anyOf, oneOf, allOf } of found) {
-    const target = typeof $ref === 'string' ? resolveReference(root, $ref) : undefined
-    for (const each of [target, ...[anyOf, oneOf, allOf].flatMap((list) => (isList(list) ? list : []))]) {
-      if (isSchema(each)) found.add(each)
-    }
-  }
-  return [...found]
-}
-
 function membersOf(value: JsonValue): Iterable<[string | number, JsonValue]> {
   if (isList(value)) return value.entries()
   return isObject(value) ? Object.entries(value as Readonly<Record<string, JsonValue>>) : []
-}
-
-function schemasAt(schema: JsonSchema, step: string | number): JsonSchema[] {
-  const { properties, additionalProperties, items, prefixItems } = schema
-  if (typeof step === 'string') {
-    const own = isSchema(properties) && Object.hasOwn(properties, step) ? properties[step] : additionalProperties
-    return isSchema(own) ? [own] : []
-  }
-  const inPlace = isList(prefixItems) ? prefixItems[step] : isList(items) ? items[step] : undefined
-  const found = inPlace ?? items
-  return isSchema(found) ? [found] : []
 }

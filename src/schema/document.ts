@@ -3,7 +3,7 @@ import { isList, isSchema, mapSubschemas, withoutKeywords } from './subschemas.j
 import { isObject } from '../util/json.js'
 import type { JsonSchema, JsonValue } from '../util/json.js'
 import { modernSchema } from './modern-schema.js'
-import { toldAsEvidence } from './evidence.js'
+import { describedAsEvidence } from './evidence.js'
 
 /**
  * A schema as an answer of it is asked for: references inlined but for recursive ones, parts that all hold joined, objects
@@ -46,7 +46,7 @@ export function sortedKeys(value: JsonValue | undefined): JsonValue {
 
 /** `allOf` as one schema, if its parts do not concern the same keywords; siblings of alternatives are moved into each of them. */
 function joined(schema: JsonSchema): JsonSchema {
-  const { allOf, ...own } = mapSubschemas(toldAsEvidence(schema), joined)
+  const { allOf, ...own } = mapSubschemas(describedAsEvidence(schema), joined)
   if (!isList(allOf)) return withinBranches(own)
   const parts: readonly JsonValue[] = [own, ...allOf]
   const whole = parts.reduce<JsonSchema | null>((sum, part) => (isSchema(part) ? joinedWith(sum, part) : null), {})

@@ -10,7 +10,7 @@ export const EVIDENCE_MARK = 'x-evidence'
 export const evidence = { [EVIDENCE_MARK]: true } as const
 
 /** `schema` with the mark as a description for a model. */
-export function toldAsEvidence(schema: JsonSchema): JsonSchema {
+export function describedAsEvidence(schema: JsonSchema): JsonSchema {
   const { [EVIDENCE_MARK]: mark, description, ...rest } = schema
   if (mark === undefined) return schema
   if (mark !== true) return { ...rest, ...(description !== undefined && { description }) }

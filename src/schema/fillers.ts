@@ -1,4 +1,4 @@
-import { isList, isSchema, resolveReference } from './subschemas.js'
+import { isList, isSchema, memberSchemas, withAlternatives } from './subschemas.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 
 /**
@@ -11,28 +11,19 @@ export function withoutFillers(root: JsonSchema, value: JsonValue): JsonValue {
   function clean(stated: readonly JsonSchema[], here: JsonValue, depth: number): JsonValue {
     if (typeof here !== 'object' || here === null || depth > DEEPEST) return here
     const schemas = formsOf(root, stated, here)
-    if (isList(here)) return here.map((item, index) => clean(itemsAt(schemas, index), item, depth + 1))
-    const kept = Object.entries(here as Readonly<Record<string, JsonValue>>).flatMap(([name, member]) => {
-      const inner = schemas.map((schema) => ({ schema, own: propertyAt(schema, name) }))
-      if (member === null && inner.length > 0 && inner.every(({ schema, own }) => isFiller(schema, name, own)))
-        return []
-      return [
-        [
-          name,
-          clean(
-            inner.flatMap(({ own }) => (isSchema(own) ? [own] : [])),
-            member,
-            depth + 1,
-          ),
-        ] as const,
-      ]
-    })
+    if (isList(here)) return here.map((item, index) => clean(memberSchemas(schemas, index), item, depth + 1))
+    const kept: [string, JsonValue][] = []
+    for (const [name, member] of Object.entries(here as Readonly<Record<string, JsonValue>>)) {
+      const isFilled = member === null && schemas.length > 0 && schemas.every((schema) => isFiller(schema, name))
+      if (!isFilled) kept.push([name, clean(memberSchemas(schemas, name), member, depth + 1)])
+    }
     return Object.fromEntries(kept)
   }
 
-  function isFiller(schema: JsonSchema, name: string, own: JsonValue | undefined): boolean {
+  function isFiller(schema: JsonSchema, name: string): boolean {
     const { required } = schema
-    return isSchema(own) && !(isList(required) && required.includes(name)) && !takesNull(root, own)
+    const [own] = memberSchemas([schema], name)
+    return own !== undefined && !(isList(required) && required.includes(name)) && !takesNull(root, own)
   }
 }
 
@@ -45,21 +36,9 @@ function formsOf(
   stated: readonly JsonSchema[],
   value: JsonObject | readonly JsonValue[],
 ): JsonSchema[] {
-  const found = new Set(stated)
-  const forms: JsonSchema[] = []
-  // Items that are added during the iteration are visited too.
-  for (const schema of found) {
-    const { $ref, anyOf, oneOf, allOf } = schema
-    const target = typeof $ref === 'string' ? resolveReference(root, $ref) : undefined
-    const others = [target, ...[anyOf, oneOf, allOf].flatMap((list) => (isList(list) ? list : []))].filter(isSchema)
-    for (const each of others) found.add(each)
-    if (
-      isList(value) ? schema['items'] !== undefined || schema['prefixItems'] !== undefined : isFormOf(schema, value)
-    ) {
-      forms.push(schema)
-    }
-  }
-  return forms
+  return [...withAlternatives(root, stated)].filter((schema) =>
+    isList(value) ? schema['items'] !== undefined || schema['prefixItems'] !== undefined : isFormOf(schema, value),
+  )
 }
 
 /** A strict form has all its properties, so that property names and constants identify the alternative. */
@@ -75,30 +54,15 @@ function isPossible(schema: JsonValue | undefined, value: JsonValue | undefined)
   return (constant === undefined || constant === value) && (!isList(options) || options.includes(value))
 }
 
-function propertyAt({ properties, additionalProperties }: JsonSchema, name: string): JsonValue | undefined {
-  return isSchema(properties) && Object.hasOwn(properties, name) ? properties[name] : additionalProperties
-}
-
-function itemsAt(schemas: readonly JsonSchema[], index: number): JsonSchema[] {
-  return schemas.flatMap(({ items, prefixItems, additionalItems }) => {
-    const inPlace = isList(prefixItems) ? prefixItems : isList(items) ? items : []
-    const found = inPlace[index] ?? (isList(items) ? additionalItems : items)
-    return isSchema(found) ? [found] : []
-  })
-}
-
 /** True if a schema lets null through, as far as is known without validation. */
 function takesNull(root: JsonSchema, schema: JsonSchema): boolean {
-  const open = new Set([schema])
-  for (const { $ref, type, enum: options, const: constant, anyOf, oneOf, allOf } of open) {
-    if (type === 'null' || (isList(type) && type.includes('null')) || constant === null) return true
-    if (isList(options) && options.includes(null)) return true
-    const target = typeof $ref === 'string' ? resolveReference(root, $ref) : undefined
-    const others = [target, ...[anyOf, oneOf, allOf].flatMap((list) => (isList(list) ? list : []))]
-    if (others.includes(true)) return true
-    const keywords = [$ref, type, options, constant, anyOf, oneOf, allOf]
-    if (keywords.every((keyword) => keyword === undefined)) return true
-    for (const each of others) if (isSchema(each)) open.add(each)
-  }
-  return false
+  return [...withAlternatives(root, [schema])].some(takesNullItself)
+}
+
+function takesNullItself({ $ref, type, enum: options, const: constant, anyOf, oneOf, allOf }: JsonSchema): boolean {
+  if (type === 'null' || (isList(type) && type.includes('null')) || constant === null) return true
+  if (isList(options) && options.includes(null)) return true
+  const branches = [anyOf, oneOf, allOf]
+  if (branches.some((list) => isList(list) && list.includes(true))) return true
+  return [$ref, type, options, constant, ...branches].every((keyword) => keyword === undefined)
 }

@@ -1,5 +1,5 @@
 import type { JsonSchema, JsonValue } from '../util/json.js'
-import { isList, isSchema, resolveReference } from './subschemas.js'
+import { alternativesOf, isList, isSchema, resolveReference } from './subschemas.js'
 
 /** A place in a value, as described by its schema, for repairs and hints. */
 export interface Place {
@@ -138,10 +138,9 @@ function* forms(root: JsonSchema, schema: JsonSchema, seen = new Set<JsonSchema>
   if (seen.has(schema)) return
   seen.add(schema)
   yield schema
-  const { $ref, anyOf, oneOf, allOf, if: condition, then, else: otherwise } = schema
-  const referred = typeof $ref === 'string' ? resolveReference(root, $ref) : undefined
-  const listed = [anyOf, oneOf, allOf].flatMap((branches) => (isList(branches) ? branches : []))
-  for (const each of schemasOf([referred, ...listed, condition, then, otherwise])) yield* forms(root, each, seen)
+  const { if: condition, then, else: otherwise } = schema
+  const all = [...alternativesOf(root, schema), ...schemasOf([condition, then, otherwise])]
+  for (const each of all) yield* forms(root, each, seen)
 }
 
 function union(all: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet<string> | undefined {

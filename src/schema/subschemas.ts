@@ -86,12 +86,40 @@ export function isEndless(root: JsonSchema, schema: JsonSchema): boolean {
 
 /** The schemas that a value is checked by because it is checked by `schema`. */
 function schemasInPlace(root: JsonSchema, schema: JsonSchema): JsonSchema[] {
-  const { $ref, allOf, anyOf, oneOf, not, if: condition, then, else: otherwise, dependentSchemas: forms } = schema
+  const { not, if: condition, then, else: otherwise, dependentSchemas: forms } = schema
+  const others = [not, condition, then, otherwise, ...Object.values(isSchema(forms) ? forms : {})]
+  return [...alternativesOf(root, schema), ...others.filter(isSchema)]
+}
+
+/** The schemas that `schema` refers to and chooses between for the same value. */
+export function alternativesOf(root: JsonSchema, { $ref, allOf, anyOf, oneOf }: JsonSchema): JsonSchema[] {
   const target = typeof $ref === 'string' ? resolveReference(root, $ref) : undefined
   const branches = [allOf, anyOf, oneOf].flatMap((list) => (isList(list) ? list : []))
-  return [target, ...branches, not, condition, then, otherwise, ...Object.values(isSchema(forms) ? forms : {})].filter(
-    isSchema,
-  )
+  return [target, ...branches].filter(isSchema)
+}
+
+/** `schemas`, and all schemas that these refer to and choose between for the same value, at any depth. */
+export function withAlternatives(root: JsonSchema, schemas: readonly JsonSchema[]): ReadonlySet<JsonSchema> {
+  const found = new Set(schemas)
+  // Schemas that are added during the iteration are visited too.
+  for (const schema of found) for (const each of alternativesOf(root, schema)) found.add(each)
+  return found
+}
+
+/** The schemas that `schemas` have for a member of an object, by its name, or for an item of a list, by its index. */
+export function memberSchemas(schemas: Iterable<JsonSchema>, step: string | number): JsonSchema[] {
+  const find = (schema: JsonSchema): JsonValue | undefined =>
+    typeof step === 'string' ? propertyAt(schema, step) : itemAt(schema, step)
+  return Array.from(schemas, find).filter(isSchema)
+}
+
+function propertyAt({ properties, additionalProperties }: JsonSchema, name: string): JsonValue | undefined {
+  return isSchema(properties) && Object.hasOwn(properties, name) ? properties[name] : additionalProperties
+}
+
+function itemAt({ items, prefixItems, additionalItems }: JsonSchema, index: number): JsonValue | undefined {
+  const inPlace = isList(prefixItems) ? prefixItems : isList(items) ? items : []
+  return inPlace[index] ?? (isList(items) ? additionalItems : items)
 }
 
 /** A copy of `schema` without some of its keywords. */
