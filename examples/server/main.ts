@@ -1,5 +1,5 @@
 // A deploy in the middle of many runs: an HTTP server whose runs survive it.
-//   npm run example -- server        POST /orders/7 begins the run of an order, GET /orders/7 tells its status
+//   npm run example -- server        POST /orders/7 begins the run of an order, GET /orders/7 returns its status
 //   kill -TERM <pid>                  the server stops: tool calls in progress end, and the runs are left
 //   npm run example -- server        the next process continues them; nothing is shipped twice
 import { appendFileSync } from 'node:fs'

@@ -132,7 +132,7 @@ test('AC-04 servers of the editor that cannot be had are a notice, and the sessi
   ])
 })
 
-describe('AC-05 what is wrong is said', () => {
+describe('AC-05 problems are reported', () => {
   test('a relative folder, a refused one, an unknown session, an unknown method', async () => {
     const refused = temporaryFolder()
     const sessions = sessionsOf({ harness: harnessOf({ model: new ScriptedModel() }) })

@@ -118,7 +118,7 @@ describe('AC-20 endings', () => {
     expect(editor.texts('agent_message_chunk').join('')).toContain('cost_usd')
   })
 
-  test('a hook that stops the run is told by a message', async () => {
+  test('a hook that stops the run is reported by a message', async () => {
     const { end, editor } = await endOf(new ScriptedModel(), {
       hooks: [{ event: 'user_prompt_submit', handler: () => ({ cancel: 'Not now.' }) }],
     })
@@ -176,7 +176,7 @@ test('AC-23 an editor that goes away stops what nobody else follows', async () =
   expect([chat.phase, chat.snapshot.runs[0]?.status]).toEqual(['idle', 'cancelled'])
 })
 
-test('AC-23 a run that somebody else follows goes on without the editor', async () => {
+test('AC-23 a run that somebody else follows continues without the editor', async () => {
   const { opened: asked, open } = gate()
   const { opened: going, open: go } = gate()
   const model = new ScriptedModel().replies(async () => {

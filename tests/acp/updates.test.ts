@@ -17,7 +17,7 @@ function stored(updates: readonly Told[]): readonly unknown[] {
   )
 }
 
-test('AC-06 a loaded session tells the whole conversation before the answer, in order, with the ids that it had live', async () => {
+test('AC-06 a loaded session sends the whole conversation before the answer, in order, with the ids that it had live', async () => {
   const model = new ScriptedModel()
     .replies({ reasoning: 'Hm.', text: 'I look.', calls: [{ name: 'look', arguments: { id: 'a' } }] })
     .says('Found it.')
@@ -167,7 +167,7 @@ describe('AC-13 text that does not count', () => {
     expect(texts).toEqual(['Wro', 'The reply begins anew.\nRight.'])
   })
 
-  test('is not told with `deltas: settled`', async () => {
+  test('is not reported with `deltas: settled`', async () => {
     const sessions = sessionsOf({ harness: harnessOf({ model: failing() }) })
     const editor = await editorOf({ sessions, deltas: 'settled' })
     await editor.prompt(await editor.begin(), 'Hi.')
@@ -175,7 +175,7 @@ describe('AC-13 text that does not count', () => {
   })
 })
 
-test('tasks are the plan of a session, warnings are notices, and messages of others are told', async () => {
+test('tasks are the plan of a session, warnings are notices, and messages of others are reported', async () => {
   const model = new ScriptedModel()
     .calls('task_write', { tasks: [{ content: 'Build', status: 'in_progress', activeForm: 'Building' }] })
     .says('Built.')
@@ -201,7 +201,7 @@ test('tasks are the plan of a session, warnings are notices, and messages of oth
   await editor.until((update) => update.sessionUpdate === 'session_info_update' && update.title === 'Greetings')
 })
 
-test('modes and models can be chosen, and changes of others are told', async () => {
+test('modes and models can be chosen, and changes of others are reported', async () => {
   const plan = new ScriptedModel().says('Planned.')
   const build = new ScriptedModel().says('Built.')
   const modes = { plan: harnessOf({ model: plan, tools: [askUser()] }), build: harnessOf({ model: build }) }

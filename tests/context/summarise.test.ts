@@ -103,7 +103,7 @@ describe('summaries', () => {
     expect(result.usage.modelRequests).toBe(41)
   })
 
-  test('XC-24 it stays within the cost limit of the run: what it may cost is reserved', async () => {
+  test('XC-24 it stays within the cost limit of the run: its maximum cost is reserved', async () => {
     const writer = writing('A summary.')
     const cheap = { ...limits, costUsd: 1 }
     const dear = { models: { 'scripted:windowed': { inputPerMillion: 0.01, outputPerMillion: 0.01 } } }

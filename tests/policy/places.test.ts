@@ -71,7 +71,7 @@ describe('paths', () => {
     expect(decide(deny('.env'), { tool: 'bash', args: { command }, root: '/w' })).toBe('deny')
   })
 
-  test('what a command may name asks; what it cannot name does not', () => {
+  test('a path that a command may name asks; one that it cannot name does not', () => {
     const rules = deny('**/.env')
     expect(decide(rules, { tool: 'bash', args: { command: 'cat .e*' } })).toBe('ask')
     expect(decide(rules, { tool: 'bash', args: { command: 'cat $FILE' } })).toBe('ask')

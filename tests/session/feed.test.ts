@@ -42,7 +42,7 @@ async function read(events: AsyncIterable<ChatEvent>): Promise<readonly ChatEven
   return seen
 }
 
-test('SS-10 all readers of a conversation get the same objects: what is made of an event is made once', async () => {
+test('SS-10 all readers of a conversation get the same objects: an object made of an event is made once', async () => {
   const { chat, release } = await longChat()
   const readers = [read(chat.events()), read(chat.events()), read(chat.events({ after: '1' }))]
   await new Promise((resolve) => setImmediate(resolve))

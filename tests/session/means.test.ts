@@ -71,7 +71,7 @@ describe('a run with servers of its own', () => {
     expect([server.roots[0], server.closed]).toEqual([root, 0])
   })
 
-  test('servers of the harness are told the workspace of the harness alone', async () => {
+  test('servers of the harness receive the workspace of the harness alone', async () => {
     const model = new ScriptedModel().says('One.').says('Two.')
     const [server, root, other] = [serverOf('look'), temporaryFolder(), temporaryFolder()]
     const harness = harnessOf({ model, root, builtinTools: [], mcpServers: [server] })

@@ -40,7 +40,7 @@ async function collect(items: AsyncIterable<ThreadItem>): Promise<readonly Threa
 }
 
 describe.each(await allStores())('threads in the %s log', (_name, open: () => LogStore) => {
-  test('SB-15 a thread begins with the defaults of its settings; what a reader gets cannot be changed', async () => {
+  test('SB-15 a thread begins with the defaults of its settings; the objects that a reader gets cannot be changed', async () => {
     const chat = await sessionsOf({ log: open(), harness: always(), settings: SETTINGS }).open()
     const { settings } = chat.snapshot.thread
     expect(settings).toEqual({ theme: 'light' })
@@ -97,7 +97,7 @@ describe.each(await allStores())('threads in the %s log', (_name, open: () => Lo
     expect((await collect(sessions.list())).map(({ threadId }) => threadId)).toEqual(['a1', 'b1', 'a2'])
   })
 
-  test('SB-23 SB-24 a thread that does not exist, or is of another owner, is not found; a run in progress goes on', async () => {
+  test('SB-23 SB-24 a thread that does not exist, or is of another owner, is not found; a run in progress continues', async () => {
     const { opened, open: release } = gate()
     const model = new ScriptedModel().replies(async () => {
       await opened

@@ -31,7 +31,7 @@ const kinds = (events: readonly AnyRunEvent[]): string[] => events.map(({ kind }
 const textOf = (events: readonly AnyRunEvent[]): string =>
   events.map((event) => (event.kind === 'text_delta' ? event.text : '')).join('')
 
-test('SS-01 SS-02 SS-03 a hub reads a run to its end without a reader; who follows later gets what is stored', async () => {
+test('SS-01 SS-02 SS-03 a hub reads a run to its end without a reader; a later follower gets the stored events', async () => {
   const { hub, begin, release, harness } = halfReply()
   await begin()
   release()
@@ -61,7 +61,7 @@ test('SS-05 SS-06 SS-10 a reader in the middle of a reply gets each character on
   expect(all.at(-1)).toBe(rest.at(-1))
 })
 
-test('SS-04 following ends at a pause, and goes on with the cursor', async () => {
+test('SS-04 following ends at a pause, and continues with the cursor', async () => {
   const log = memoryLog()
   const model = new ScriptedModel().calls('pay').says('Paid.')
   const harness = harnessOf({ model, tools: [tool('pay', () => 'paid', { requiresApproval: true })], log })
@@ -76,7 +76,7 @@ test('SS-04 following ends at a pause, and goes on with the cursor', async () =>
   expect(rest.at(-1)).toMatchObject({ kind: 'run_completed', pending: [] })
 })
 
-test('RQ-13 a stretch that is refused rejects, and its readers are told nothing of it', async () => {
+test('RQ-13 a stretch that is refused rejects, and its readers receive nothing of it', async () => {
   const log = memoryLog()
   const model = new ScriptedModel().calls('pay').says('Paid.')
   const harness = harnessOf({ model, tools: [tool('pay', () => 'paid', { requiresApproval: true })], log })

@@ -106,7 +106,7 @@ test.each(NAMES.filter((name) => !['AI SDK 5', 'AI SDK 6', 'Open Responses'].inc
   },
 )
 
-test('XL-13 an event is told when it is stored, in the order of its number, and no delta overtakes its request', async () => {
+test('XL-13 an event is sent when it is stored, in the order of its number, and no delta overtakes its request', async () => {
   const log = memoryLog()
   const stored: number[] = []
   const append = log.append.bind(log)
@@ -132,7 +132,7 @@ test('XL-13 an event is told when it is stored, in the order of its number, and 
   expect(seq).toBe(stored.at(-1))
 })
 
-test('XL-03 CO-03 a served run stores what a run alone stores, and its pause is told from the log alone', async () => {
+test('XL-03 CO-03 a served run stores what a run alone stores, and its pause is reported from the log alone', async () => {
   const model = (): ScriptedModel => new ScriptedModel().calls('pay', { n: 1 }).says('Done.')
   const tools = [tool('pay', () => 'paid', { requiresApproval: true })]
   const [alone, served] = [memoryLog(), memoryLog()]

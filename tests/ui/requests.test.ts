@@ -211,7 +211,7 @@ describe.each(['sessions', 'harness'] as const)('requests over %s', (kind) => {
     expect(await titled({}, '?dialect=8')).toBe(400)
   })
 
-  test('RQ-03 RQ-04 who may not see a conversation is told what a stranger is told', async () => {
+  test('RQ-03 RQ-04 a caller without access to a conversation gets the answer that a stranger gets', async () => {
     const authorize = (request: Request): unknown => {
       const user = request.headers.get('x-user')
       if (user === 'thrown') throw new Error('secret')

@@ -1,7 +1,7 @@
 import { HarnessError } from 'thinharness'
 import type { Harness, HarnessResult, LogStore } from 'thinharness'
 
-/** Ends the process when it is told to: running tool calls may end, and the next process continues the runs. */
+/** Ends the process at `SIGTERM`: running tool calls may end, and the next process continues the runs. */
 export function closeOnSignal(harness: Harness, stopAccepting: () => Promise<void>): void {
   process.once('SIGTERM', () => {
     void stopAccepting()

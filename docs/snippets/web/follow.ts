@@ -1,7 +1,7 @@
 import { followRun, reduceChat } from 'thinharness/ui/client'
 import type { ChatSnapshot, FollowOptions } from 'thinharness/ui/client'
 
-/** Prints a conversation as it goes on. */
+/** Prints a conversation while it continues. */
 export async function watch(address: string, options: FollowOptions): Promise<ChatSnapshot | undefined> {
   let snapshot: ChatSnapshot | undefined
   for await (const event of followRun(`${address}/threads/t1/events`, options)) {

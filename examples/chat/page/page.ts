@@ -17,7 +17,7 @@ const conversation = new ConversationView(byId('messages'))
 const waiting = new KeyedList<Waiting>(
   byId('waiting'),
   ({ callId }) => callId,
-  (item, before) => before ?? waitingView(item, (answer) => void tell(server.answer(answer))),
+  (item, before) => before ?? waitingView(item, (answer) => void report(server.answer(answer))),
 )
 const listIn = (id: string): HTMLElement => byId(id).querySelector('ul') ?? byId(id)
 const tasks = new KeyedList<ChatSnapshot['tasks'][number]>(
@@ -30,7 +30,7 @@ const queue = new KeyedList<ChatSnapshot['queue'][number]>(
   ({ messageId }) => messageId,
   ({ messageId, content }) => {
     const said = content.map((part) => (part.type === 'text' ? part.text : part.type)).join(' ')
-    const remove = (): void => void tell(server.change({ remove: [messageId] }))
+    const remove = (): void => void report(server.change({ remove: [messageId] }))
     return h('li', {}, said, ' ', h('button', { type: 'button', onclick: remove }, 'Remove'))
   },
 )
@@ -81,7 +81,7 @@ async function follow(): Promise<void> {
 }
 
 /** Shows what went wrong with a request. */
-async function tell(request: Promise<void>): Promise<boolean> {
+async function report(request: Promise<void>): Promise<boolean> {
   try {
     problem.textContent = ''
     await request
@@ -96,8 +96,8 @@ async function send(whenBusy: 'queue' | 'steer'): Promise<void> {
   const said = text.value.trim()
   if (said === '') return
   text.value = ''
-  // What could not be sent is given back.
-  if (await tell(server.send(said, whenBusy))) document.dispatchEvent(new Event('sent'))
+  // A message that could not be sent is given back.
+  if (await report(server.send(said, whenBusy))) document.dispatchEvent(new Event('sent'))
   else if (text.value === '') text.value = said
 }
 
@@ -111,7 +111,7 @@ text.addEventListener('keydown', (event) => {
   void send('queue')
 })
 byId('steer').addEventListener('click', () => void send('steer'))
-byId('stop').addEventListener('click', () => void tell(server.stop()))
-byId('release').addEventListener('click', () => void tell(server.change({ release: true })))
+byId('stop').addEventListener('click', () => void report(server.stop()))
+byId('release').addEventListener('click', () => void report(server.change({ release: true })))
 byId('new').addEventListener('click', () => location.assign(`#${crypto.randomUUID()}`))
 void follow()

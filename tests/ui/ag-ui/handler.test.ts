@@ -121,7 +121,7 @@ describe.each(['sessions', 'harness'] as const)('AG-UI over %s', (kind) => {
     expect(ended.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } })
   })
 
-  test('AG-05 AG-23 XL-10 a second message continues the thread; what the client says of the past is not believed', async () => {
+  test('AG-05 AG-23 XL-10 a second message continues the thread; earlier messages of the client are ignored', async () => {
     const model = new ScriptedModel().says('One.').says('Two.')
     const handlers = served(kind, model)
     const client = agentOf(handlers)

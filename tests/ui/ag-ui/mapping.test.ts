@@ -170,7 +170,7 @@ test('AG-20 an interrupt of a child run names the run that asks', async () => {
   expect(finished).toMatchObject({ subagentRunId: child?.subagentRunId, outcome: { type: 'suspended' } })
 })
 
-test('AG-26 a source that breaks off ends with an error, and what is open is closed', async () => {
+test('AG-26 a source that breaks off ends with an error, and open items are closed', async () => {
   const { events: live } = await told(
     harnessOf({ model: new ScriptedModel().says('One two three.') }).stream('Hi.', { runId: 'run_1' }),
   )

@@ -183,7 +183,7 @@ describe('approvals', () => {
     expect(dataOf(five, 'data-approval')).toMatchObject([{ id: 'call_1', data: { toolCallId: 'call_1' } }])
   })
 
-  test('UI-10 UI-24 after an answer the stream goes on in the same message, with the arguments that ran', async () => {
+  test('UI-10 UI-24 after an answer the stream continues in the same message, with the arguments that ran', async () => {
     const log = memoryLog()
     const model = new ScriptedModel().calls('pay', { n: 1 }).says('Paid.')
     const harness = harnessOf({ model, tools: [pay], log })
@@ -314,7 +314,7 @@ describe('child runs', () => {
   })
 })
 
-test('UI-16 XL-07 a withdrawn attempt is taken back, data parts of child runs are told again', () => {
+test('UI-16 XL-07 a withdrawn attempt is taken back, data parts of child runs are sent again', () => {
   const base = {
     runId: 'run_1',
     at: '2026-01-01T00:00:00.000Z',

@@ -29,7 +29,7 @@ function handedOnTo(dialect: Dialect, connections: readonly (readonly UiChunk[])
   })
 }
 
-test('UI-33 a reply that is taken back twice is told in the order of its last attempt', async () => {
+test('UI-33 a reply that is taken back twice is sent in the order of its last attempt', async () => {
   const [text, reasoning] = [part('text', '2.t0', 'Well.'), part('reasoning', '2.r0', 'Hm.')]
   const chunks: readonly UiChunk[] = [
     ...START,
@@ -43,13 +43,13 @@ test('UI-33 a reply that is taken back twice is told in the order of its last at
   expect(await messageAfter(7, handedOn(chunks))).toEqual(await messageAfter(7, [...START, ...text, ...reasoning]))
 })
 
-test('UI-33 a part that belongs before those that were told takes the step back', async () => {
+test('UI-33 a part that belongs before those that were sent takes the step back', async () => {
   const [text, reasoning] = [part('text', '2.t0', 'Well.'), part('reasoning', '2.r0', 'Hm.')]
   const whole = [...START, ...text, ...reasoning]
   expect(await messageAfter(7, handedOn([...START, ...reasoning], whole))).toEqual(await messageAfter(7, whole))
 })
 
-test('UI-33 a step that was told as a whole is not told again, whatever was taken back in it', () => {
+test('UI-33 a step that was sent completely is not sent again, even if parts of it were taken back', () => {
   const wrong: readonly UiChunk[] = [...START, ...part('text', '2.t0', 'Wrong.'), { type: 'reset-step' }]
   const next: readonly UiChunk[] = [{ type: 'start-step' }, ...part('text', '4.t0', 'Right.')]
   const again = handedOn([...wrong, ...next], [...wrong, ...next]).slice(wrong.length + next.length)

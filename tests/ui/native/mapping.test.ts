@@ -27,7 +27,7 @@ async function itemsOf(events: readonly AnyRunEvent[]): Promise<readonly Item[]>
   }))
 }
 
-test('SS-13 what is not stored has no id, so that the last id of a browser stays its cursor', async () => {
+test('SS-13 events that are not stored have no id, so that the last id of a browser stays its cursor', async () => {
   const model = new ScriptedModel().calls('look', {}, { text: 'Well.' }).says('Done.')
   const { events } = await told(harnessOf({ model, tools: [tool('look')] }).stream('Hi.'))
   const items = await itemsOf(events)
@@ -36,7 +36,7 @@ test('SS-13 what is not stored has no id, so that the last id of a browser stays
   for (const { id, event, data } of items) expect(id).toBe(stored.has(event) ? String(data['seq']) : undefined)
 })
 
-test('SS-15 a stream that begins in the middle of a reply says so before it tells the reply again', async () => {
+test('SS-15 a stream that begins in the middle of a reply says so before it sends the reply again', async () => {
   const { opened, open: release } = gate()
   const { opened: reached, open: reach } = gate()
   const log = memoryLog()
@@ -60,7 +60,7 @@ test('SS-15 a stream that begins in the middle of a reply says so before it tell
   )
 })
 
-test('SS-23 what waits for a reader is joined, and bounded', async () => {
+test('SS-23 events that wait for a reader are joined, and bounded', async () => {
   const mailbox = new Mailbox<{ readonly text: string }>({
     maxSize: 100,
     sizeOf: ({ text }) => text.length,
@@ -91,7 +91,7 @@ async function longRun(turns: number): Promise<readonly FollowedEvent[]> {
   return all.map((event, index) => ({ ...event, seq: index + 1 })) as unknown as readonly FollowedEvent[]
 }
 
-test('SS-26 the view of a run has its entries, calls with state and result, what waits, usage and status', async () => {
+test('SS-26 the view of a run has its entries, calls with state and result, pending items, usage and status', async () => {
   const log = memoryLog()
   const pay = tool('pay', () => 'paid', { requiresApproval: true })
   const model = new ScriptedModel().callsAll([{ name: 'look' }, { name: 'pay' }]).says('Done.')

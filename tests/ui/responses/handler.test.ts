@@ -89,7 +89,7 @@ describe.each(['sessions', 'harness'] as const)('Open Responses over %s', (kind)
     expect(response.output_text).toBe('Looking.Done.')
   })
 
-  test('OR-02 XL-10 `previous_response_id` continues the conversation; what the input says of the past is not read', async () => {
+  test('OR-02 XL-10 `previous_response_id` continues the conversation; earlier messages in the input are not read', async () => {
     const model = new ScriptedModel().says('One.').says('Two.')
     const client = openAiOf(served(kind, model).responses)
     const first = await client.responses.create({ model: 'agent', input: 'First.' })
@@ -178,7 +178,7 @@ describe.each(['sessions', 'harness'] as const)('Open Responses over %s', (kind)
     expect(model.requests).toHaveLength(2)
   })
 
-  test('OR-04 RQ-10 answers to questions come as `answers`; what does not fit is 422, and the item waits', async () => {
+  test('OR-04 RQ-10 answers to questions come as `answers`; an invalid answer is 422, and the item waits', async () => {
     const { responses } = served(kind, new ScriptedModel().calls('ask').says('Red.'))
     const waiting = await openAiOf(responses).responses.create({ model: 'a', input: 'Ask.' })
     const send = async (answer: unknown): Promise<Response> =>
