@@ -94,3 +94,16 @@ export async function until(condition: () => boolean): Promise<void> {
 export async function ticks(count = 20): Promise<void> {
   for (let index = 0; index < count; index++) await new Promise((resolve) => setImmediate(resolve))
 }
+
+/** Rejects with `thrown`, which need not be an error. */
+export async function rejects(thrown: unknown): Promise<never> {
+  throw thrown
+}
+
+/** The notices of limits as the model reads them. */
+export function limitNotices(...contents: readonly string[]): string {
+  return contents.map((content) => `<harness_notice kind="limit_warning">\n${content}\n</harness_notice>`).join('\n\n')
+}
+
+export const LAST_REQUEST = 'This is the final model request of this run: answer now, and request no tools.'
+export const NO_CALLS_LEFT = 'No tool calls remain: answer now without tools.'

@@ -3,7 +3,7 @@ import type { HeardCall, ScriptMessage } from '../conversation.js'
 import { isObject } from '../../util/json.js'
 import { WireRefusal } from './api.js'
 import type { WireBody, WireConversation, WireRequest } from './api.js'
-import { callIdOf, checkToolNames, listOf, objectOf, textOf, toolNameOf } from './checks.js'
+import { callIdOf, checkToolNames, isInstruction, listOf, objectOf, textOf, toolNameOf } from './checks.js'
 import { isSealed, signatureOf } from './seals.js'
 
 const LONGEST_CALL_ID = 40
@@ -40,10 +40,6 @@ function toolNames(body: WireBody): readonly string[] {
   })
   checkToolNames(names, isObject(choice) && isObject(choice['function']) ? choice['function']['name'] : undefined)
   return names
-}
-
-function isInstruction({ role }: WireBody): boolean {
-  return role === 'system' || role === 'developer'
 }
 
 /** Each call has one answer, directly after its message. */

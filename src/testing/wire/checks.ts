@@ -54,3 +54,8 @@ export function checkToolNames(names: readonly string[], chosen: unknown): void 
 export function withoutMarks(value: unknown): string {
   return JSON.stringify(value, (key, member: unknown) => (key === 'cache_control' ? undefined : member))
 }
+
+/** True for a message of the system, under either of its names. */
+export function isInstruction({ role }: WireBody): boolean {
+  return role === 'system' || role === 'developer'
+}

@@ -3,7 +3,7 @@ import type { HeardCall, ScriptMessage } from '../conversation.js'
 import { isObject } from '../../util/json.js'
 import { WireRefusal } from './api.js'
 import type { WireBody, WireConversation, WireRequest } from './api.js'
-import { callIdOf, checkToolNames, listOf, textOf, toolNameOf } from './checks.js'
+import { callIdOf, checkToolNames, isInstruction, listOf, textOf, toolNameOf } from './checks.js'
 import { isSealed } from './seals.js'
 
 /** The conversation up to and with the reply of this id, as far as it is kept. */
@@ -64,10 +64,6 @@ function inputItems(body: WireBody): readonly WireBody[] {
   const { input } = body
   if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }]
   return listOf(body, 'input')
-}
-
-function isInstruction({ role }: WireBody): boolean {
-  return role === 'system' || role === 'developer'
 }
 
 /** A reasoning item comes back sealed as it was sent, and never without the item that it led to. */

@@ -1,14 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { AssistantPart } from '#contracts/entry.js'
-import type { JsonObject } from '#util/json.js'
-import { assistant, constants, DIALECTS, formatOf, result } from './wire.js'
-
-function encode(
-  entries: Parameters<ReturnType<typeof formatOf>['encode']>[0],
-  format = formatOf(),
-): readonly JsonObject[] {
-  return format.encode(entries, constants())
-}
+import { assistant, DIALECTS, encode, formatOf, result } from './wire.js'
 
 describe('assistant messages of another provider', () => {
   const foreign = (data: object) => ({ provider: 'anthropic', data: data as never })

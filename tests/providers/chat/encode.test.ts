@@ -1,17 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { AssistantPart, ContentPart } from '#contracts/entry.js'
-import type { JsonObject } from '#util/json.js'
-import { assistant, constants, decode, DIALECTS, formatOf, hear, chunksOf, replyOf, result, user } from './wire.js'
+import { assistant, chunksOf, decode, DIALECTS, encode, formatOf, hear, replyOf, result, user } from './wire.js'
 
 const IMAGE = { type: 'image', data: 'aW1n', mediaType: 'image/png' } as const
 const PDF = { type: 'file', data: 'cGRm', mediaType: 'application/pdf', name: 'a.pdf' } as const
-
-function encode(
-  entries: Parameters<ReturnType<typeof formatOf>['encode']>[0],
-  format = formatOf(),
-): readonly JsonObject[] {
-  return format.encode(entries, constants())
-}
 
 describe('user messages', () => {
   test.each<[string, readonly (ContentPart | string)[], unknown]>([

@@ -105,3 +105,11 @@ export function bodyOf(
   const tail = format.tail({ streamed, toolChoice: undefined, previousResponseId: null })
   return { ...format.head(given), messages, ...tail }
 }
+
+/** The messages of entries. */
+export function encode(
+  entries: Parameters<ReturnType<typeof formatOf>['encode']>[0],
+  format = formatOf(),
+): readonly JsonObject[] {
+  return format.encode(entries, constants())
+}

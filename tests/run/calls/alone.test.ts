@@ -3,7 +3,7 @@ import { Harness } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { tool } from '../../harness/support.js'
 
-test('a call that has to be alone is refused beside others, which run; the model can call it again', async () => {
+test('a call that has to be alone is refused together with others, which run; the model can call it again', async () => {
   const ran: string[] = []
   const plan = tool('plan', () => void ran.push('plan'), { sequential: 'alone' })
   const look = tool('look', () => void ran.push('look'))

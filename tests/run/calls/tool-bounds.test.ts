@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ToolContext } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import type { HeardOutput } from 'thinharness/testing'
-import { eventsOf, harnessOf, ofKind, tool, until } from '../../harness/support.js'
+import { eventsOf, harnessOf, ofKind, rejects, tool, until } from '../../harness/support.js'
 
 /** What the model hears of a tool that does this, and that the run goes on. */
 async function heardOf(
@@ -26,10 +26,6 @@ function circular(): object {
 }
 
 /** Rejects with something that is no error, as a host may. */
-async function rejects(thrown: unknown): Promise<never> {
-  throw thrown
-}
-
 describe('a misbehaving tool yields a bounded, clear result, and the run continues', () => {
   test.each<[string, () => unknown, Partial<HeardOutput>]>([
     [

@@ -2,13 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { ModelRetry } from 'thinharness'
 import type { Hook, JsonObject } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
-import { eventsOf, harnessOf, ofKind, output, tool } from '../../harness/support.js'
+import { eventsOf, harnessOf, ofKind, output, rejects, tool } from '../../harness/support.js'
 
 /** Rejects with something that is no error, as a host may. */
-async function rejects(thrown: unknown): Promise<never> {
-  throw thrown
-}
-
 describe('registration', () => {
   const handler = (): undefined => undefined
 

@@ -2,18 +2,22 @@ import { describe, expect, test } from 'vitest'
 import { Harness } from 'thinharness'
 import type { Hook, Limits } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
-import { eventsOf, failureOf, harnessOf, ofKind, output, tool } from '../../harness/support.js'
+import {
+  eventsOf,
+  failureOf,
+  harnessOf,
+  LAST_REQUEST,
+  limitNotices,
+  NO_CALLS_LEFT,
+  ofKind,
+  output,
+  tool,
+} from '../../harness/support.js'
 
-const LAST_REQUEST = 'This is the final model request of this run: answer now, and request no tools.'
 const NO_TOOLS = 'Tools are not available on this run: answer without them.'
-const NO_CALLS_LEFT = 'No tool calls remain: answer now without tools.'
 const ONE_CALL_LEFT = 'One tool call remains: do not request several tools at once.'
 
-function notices(...contents: readonly string[]): string {
-  return contents.map((content) => `<harness_notice kind="limit_warning">\n${content}\n</harness_notice>`).join('\n\n')
-}
-
-/** A hook that writes down each breach that it is told. */
+/** A hook that records each breach. */
 function listening(breaches: unknown[]): Hook {
   return {
     event: 'limit_reached',
@@ -152,7 +156,7 @@ describe('notices', () => {
     using model = new ScriptedModel().says('Done.')
     const harness = harnessOf({ model, limits: { modelRequests: 1 }, hooks: [listening(breaches)] })
     const events = await eventsOf(harness.stream('Go.'))
-    expect(model.heard).toEqual([{ kind: 'start', prompt: `Go.\n\n${notices(LAST_REQUEST)}` }])
+    expect(model.heard).toEqual([{ kind: 'start', prompt: `Go.\n\n${limitNotices(LAST_REQUEST)}` }])
     expect(ofKind(events, 'limit_warning')).toMatchObject([
       { limitKind: 'model_requests', remaining: 1, content: LAST_REQUEST },
     ])
@@ -167,11 +171,11 @@ describe('notices', () => {
     using model = new ScriptedModel().calls('a').says('Done.')
     await harnessOf({ model, tools: [tool('a')], limits: { modelRequests: 2, toolCalls: 1 } }).run('Go.')
     expect(model.heard).toEqual([
-      { kind: 'start', prompt: `Go.\n\n${notices(ONE_CALL_LEFT)}` },
+      { kind: 'start', prompt: `Go.\n\n${limitNotices(ONE_CALL_LEFT)}` },
       {
         kind: 'tool_outputs',
         outputs: [output('call_1', 'ok')],
-        prompt: notices(LAST_REQUEST, NO_CALLS_LEFT),
+        prompt: limitNotices(LAST_REQUEST, NO_CALLS_LEFT),
       },
     ])
   })
@@ -179,7 +183,7 @@ describe('notices', () => {
   test('HC-10 a limit of 0 tool calls sends the tools-unavailable notice with the first request', async () => {
     using model = new ScriptedModel().says('Done.')
     await harnessOf({ model, tools: [tool('a')], limits: { toolCalls: 0 } }).run('Go.')
-    expect(model.heard).toEqual([{ kind: 'start', prompt: `Go.\n\n${notices(NO_TOOLS)}` }])
+    expect(model.heard).toEqual([{ kind: 'start', prompt: `Go.\n\n${limitNotices(NO_TOOLS)}` }])
   })
 
   test.each<[Limits, string[]]>([
@@ -191,7 +195,7 @@ describe('notices', () => {
     using model = new ScriptedModel().says('Done.')
     await harnessOf({ model, tools: [tool('a')], limits }).run('Go.')
     expect(model.heard).toEqual([
-      { kind: 'start', prompt: ['Go.', ...(expected.length > 0 ? [notices(...expected)] : [])].join('\n\n') },
+      { kind: 'start', prompt: ['Go.', ...(expected.length > 0 ? [limitNotices(...expected)] : [])].join('\n\n') },
     ])
   })
 
@@ -200,7 +204,7 @@ describe('notices', () => {
     using model = new ScriptedModel().says('Done.').says('Done.')
     const harness = harnessOf({ model, limits: { modelRequests: 1 }, hooks: [hook] })
     const result = await harness.run('Go.')
-    const text = `Go.\n\n<hook_context>\nToday is Monday.\n</hook_context>\n\n${notices(LAST_REQUEST)}`
+    const text = `Go.\n\n<hook_context>\nToday is Monday.\n</hook_context>\n\n${limitNotices(LAST_REQUEST)}`
     expect(result.transcript[0]).toMatchObject({ role: 'user', content: [{ type: 'text', text }] })
     const image = { type: 'image', data: 'AAAA', mediaType: 'image/png' } as const
     const seen = await harness.run([{ type: 'text', text: 'What is this?' }, image])
@@ -208,7 +212,7 @@ describe('notices', () => {
       content: [
         { type: 'text', text: 'What is this?' },
         image,
-        { type: 'text', text: `<hook_context>\nToday is Monday.\n</hook_context>\n\n${notices(LAST_REQUEST)}` },
+        { type: 'text', text: `<hook_context>\nToday is Monday.\n</hook_context>\n\n${limitNotices(LAST_REQUEST)}` },
       ],
     })
   })

@@ -2,14 +2,17 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { HarnessOptions, Limits } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
-import { eventsOf, failureOf, harnessOf, ofKind, output, tool } from '../../harness/support.js'
-
-const NO_CALLS_LEFT = 'No tool calls remain: answer now without tools.'
-const LAST_REQUEST = 'This is the final model request of this run: answer now, and request no tools.'
-
-function notices(...contents: readonly string[]): string {
-  return contents.map((content) => `<harness_notice kind="limit_warning">\n${content}\n</harness_notice>`).join('\n\n')
-}
+import {
+  eventsOf,
+  failureOf,
+  harnessOf,
+  LAST_REQUEST,
+  limitNotices,
+  NO_CALLS_LEFT,
+  ofKind,
+  output,
+  tool,
+} from '../../harness/support.js'
 
 function answering(limits: Limits, options: HarnessOptions): ReturnType<typeof harnessOf> {
   return harnessOf({ onLimit: 'answer', limits, ...options })
@@ -57,7 +60,7 @@ describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
     expect(model.heard[2]).toMatchObject({
       kind: 'tool_outputs',
       outputs: [output('call_2', REFUSED(1), refusal), output('call_3', REFUSED(1), refusal)],
-      prompt: notices(NO_CALLS_LEFT),
+      prompt: limitNotices(NO_CALLS_LEFT),
     })
     expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual([undefined, undefined, 'none'])
     expect(ofKind(events, 'model_request_started').map(({ closing }) => closing)).toEqual([
@@ -72,7 +75,7 @@ describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
     using model = new ScriptedModel().calls('a').says('Done.')
     await answering({ modelRequests: 2 }, { model, tools: [tool('a')] }).run('Go.')
     expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual([undefined, 'none'])
-    expect(model.heard[1]).toMatchObject({ prompt: notices(LAST_REQUEST) })
+    expect(model.heard[1]).toMatchObject({ prompt: limitNotices(LAST_REQUEST) })
   })
 
   test('calls that arrive anyway end the run, and do not run', async () => {
@@ -94,7 +97,7 @@ describe("limits that ask for an answer (`onLimit: 'answer'`)", () => {
     expect([result.text, result.usage.inputTokens]).toEqual(['What I have.', 20_000])
     expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual([undefined, undefined, 'none'])
     const text = 'This run is at the end of its input tokens. Answer now with what you have, without tools.'
-    expect(model.heard[2]).toMatchObject({ prompt: notices(text) })
+    expect(model.heard[2]).toMatchObject({ prompt: limitNotices(text) })
   })
 
   test('a token limit is exceeded by no second request', async () => {

@@ -1,26 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseFieldPath } from '#toolbox/jsonl/field-path.js'
-import type { FieldPath } from '#toolbox/jsonl/field-path.js'
 import { compileFilter } from '#toolbox/jsonl/filter.js'
 import type { WhereFilter } from '#toolbox/jsonl/filter.js'
 import { needleOf } from '#toolbox/jsonl/needle.js'
-import { parseRow, textAt } from '#toolbox/jsonl/row.js'
-import type { Row } from '#toolbox/jsonl/row.js'
+import { textAt } from '#toolbox/jsonl/row.js'
+import { pathOf, rowOf } from './support.js'
 
 const noPause = (): void => undefined
-
-function pathOf(text: string): FieldPath {
-  const parsed = parseFieldPath(text)
-  if (!parsed.ok) throw new Error(parsed.problem)
-  return parsed.path
-}
-
-function rowOf(text: string): Row {
-  const row = parseRow(text)
-  if (row === undefined) throw new Error(`no JSON: ${text}`)
-  return row
-}
 
 describe('filters', () => {
   const row = rowOf(

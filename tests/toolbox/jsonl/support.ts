@@ -2,7 +2,11 @@ import { chmod } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import type { Envelope } from '#tools/boundary/envelope.js'
+import { parseFieldPath } from '#toolbox/jsonl/field-path.js'
+import type { FieldPath } from '#toolbox/jsonl/field-path.js'
 import { jsonlSearch } from '#toolbox/jsonl/index.js'
+import { parseRow } from '#toolbox/jsonl/row.js'
+import type { Row } from '#toolbox/jsonl/row.js'
 import type { FileToolOptions } from '#toolbox/workspace/options.js'
 import type { JsonObject } from '#util/json.js'
 import { call, folderWith } from '../support.js'
@@ -46,4 +50,18 @@ export async function withoutRights<T>(root: string, work: () => Promise<T>): Pr
   } finally {
     process.seteuid?.(0)
   }
+}
+
+/** A field path; throws for text that is none. */
+export function pathOf(text: string): FieldPath {
+  const parsed = parseFieldPath(text)
+  if (!parsed.ok) throw new Error(parsed.problem)
+  return parsed.path
+}
+
+/** A line as a row; throws for text that is no JSON. */
+export function rowOf(text: string): Row {
+  const row = parseRow(text)
+  if (row === undefined) throw new Error(`no JSON: ${text}`)
+  return row
 }

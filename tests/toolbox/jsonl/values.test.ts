@@ -3,22 +3,9 @@ import { describe, expect, test } from 'vitest'
 import { compareDates, orderDates, parseDate } from '#toolbox/jsonl/date-value.js'
 import { compareDecimals, parseDecimal } from '#toolbox/jsonl/decimal.js'
 import { parseFieldPath, valueAt } from '#toolbox/jsonl/field-path.js'
-import type { FieldPath } from '#toolbox/jsonl/field-path.js'
 import { normalizedJson, sourceAt, withoutNonFinite } from '#toolbox/jsonl/json-source.js'
 import { parseRow } from '#toolbox/jsonl/row.js'
-import type { Row } from '#toolbox/jsonl/row.js'
-
-function pathOf(text: string): FieldPath {
-  const parsed = parseFieldPath(text)
-  if (!parsed.ok) throw new Error(parsed.problem)
-  return parsed.path
-}
-
-function rowOf(text: string): Row {
-  const row = parseRow(text)
-  if (row === undefined) throw new Error(`no JSON: ${text}`)
-  return row
-}
+import { pathOf, rowOf } from './support.js'
 
 describe('field paths', () => {
   test.each<[string, (string | number)[]]>([
