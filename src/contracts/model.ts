@@ -138,7 +138,7 @@ export interface TurnOptions {
   readonly onDelta?: (delta: ModelDelta) => void
   /** Called before the turn rejects because of `signal`, with the usage that the provider has reported of the reply so far. */
   readonly onUsage?: (usage: TokenUsage) => void
-  /** Told before each repetition of a request. */
+  /** Called before each repetition of a request. */
   readonly onRetry?: (retry: TransportRetry) => void
   /** For this turn only, in place of `settings.toolChoice`. */
   readonly toolChoice?: ToolChoice

@@ -139,7 +139,7 @@ export function checkOutput(
   else outputSchemaOf(outputType)
 }
 
-/** What a model can do. Throws `invalid_options` if it does not say so, or fails to. */
+/** The capabilities of a model. Throws `invalid_options` if it does not say so, or fails to. */
 export function capabilitiesOf(model: Model): ModelCapabilities {
   let found: unknown
   try {

@@ -68,7 +68,7 @@ export interface ServerDescription {
   readonly tools: number
 }
 
-/** What was loaded for a description. */
+/** The parts that were loaded for a description. */
 interface Found {
   readonly offer: Offer
   readonly sources: readonly ToolSource[]

@@ -67,7 +67,7 @@ export class Parts {
   /** The sandbox for the programs of these tools; null if none of them wants one. */
   async sandbox(tools: readonly ToolSpec[]): Promise<SandboxState | null> {
     if (tools.every((tool) => modeOf(tool, this.#config.sandbox) === null)) return null
-    this.#sandbox ??= import('../toolbox/sandbox/here.js').then(({ sandboxHere }) => sandboxHere())
+    this.#sandbox ??= import('../toolbox/sandbox/sandbox.js').then(({ sandboxHere }) => sandboxHere())
     return this.#sandbox
   }
 
@@ -171,7 +171,7 @@ interface Asking {
   readonly signal: AbortSignal
   /** The lists that it has; null at first. */
   readonly before: Offer['servers'] | null
-  /** The host that a server is told, by its place in the list. */
+  /** The host that a server receives, by its place in the list. */
   readonly hostOf: (index: number) => ToolSourceHost
   readonly warn: (message: string) => void
 }

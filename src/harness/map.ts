@@ -97,7 +97,7 @@ class Batch<Item, Output, Deps> {
   #isFilling = false
   #isExhausted = false
   #stopped: BatchProgress['stopped'] = null
-  /** What the iteration throws once the runs in progress have ended and were read. */
+  /** The error of the iteration, thrown once the runs in progress have ended and were read. */
   #failure: { readonly thrown: unknown } | null = null
   #wake = (): void => undefined
 
@@ -239,7 +239,7 @@ class Batch<Item, Output, Deps> {
   }
 }
 
-/** What the caller's rows throw, or give instead of rows, is an error of the batch. */
+/** Anything that the caller's rows throw, or give instead of rows, is an error of the batch. */
 function rowsOf<Item>(rows: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item, void, undefined> {
   const failed = (cause: unknown): Error =>
     cause instanceof HarnessError

@@ -32,11 +32,11 @@ import {
   record,
   secret,
   string,
+  dollars,
 } from '../util/shape.js'
 import { LONGEST_TIMER_MS } from '../util/timeout.js'
-import type { PartialFields, Shape } from '../util/shape.js'
+import type { PartialFields, Shape, Fields } from '../util/shape.js'
 import { budget } from '../money/budget.js'
-import { prices } from './price-shape.js'
 import type { MapOptions } from './map.js'
 import type { FollowOptions } from '../run/log/log.js'
 import type {
@@ -51,6 +51,8 @@ import type {
 import { FLOW_FIELDS } from '../run/provenance/options.js'
 import { BUDGETS, OPTIONAL_BUDGETS } from '../contracts/limits.js'
 import { byteLength } from '../util/bytes.js'
+import type { Price, PriceTier, Rates } from '../money/price.js'
+import type { Prices } from '../money/prices.js'
 
 const model = leaf<ModelRef | Model>(
   'a reference such as `openai:gpt-5.5`, or an object with `openSession()`',
@@ -110,6 +112,22 @@ const signingKey = secret(
 
 const use = list(anything<Extension<never>>(), 'a list of extensions')
 const outputMode = oneOf('auto', 'native', 'tool', 'prompted', 'text')
+
+const RATES: Fields<Rates> = {
+  inputPerMillion: dollars,
+  outputPerMillion: dollars,
+  cacheReadPerMillion: optional(dollars),
+  cacheWritePerMillion: optional(dollars),
+  longCacheWritePerMillion: optional(dollars),
+  reasoningPerMillion: optional(dollars),
+}
+
+const price = object<Price>({
+  ...RATES,
+  tiers: optional(list(object<PriceTier>({ ...RATES, aboveInputTokens: integer(0) }))),
+})
+
+const prices = either(oneOf(false), partial<Prices>({ models: record(price), unknown: price }))
 
 const HARNESS = partial<HarnessOptions<unknown>>(
   {

@@ -185,7 +185,7 @@ export interface ResumeOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'h
 /** How a harness is closed. */
 export interface CloseOptions {
   /**
-   * What happens to runs in progress:
+   * How runs in progress end:
    * - `leave`: they stop and are not ended, so that `recover` continues them, also in another process. Their tool calls get
    *   `timeoutMs` to end; nothing else begins. Their results reject with `interrupted`.
    * - `cancel`: they end as `cancelled`.

@@ -23,7 +23,7 @@ export interface OffersSetup {
   readonly effects: ForkEffects | null
   /** A recorded run asks no servers. */
   readonly asksServers: boolean
-  /** Tells the run's listeners. */
+  /** Emits a warning of the run. */
   readonly warn: (message: string) => void
 }
 

@@ -32,7 +32,7 @@ export interface SpendingOptions {
   readonly price: Price
   /** The model may cache prompts for an hour without a setting. */
   readonly cachesLong: boolean
-  /** Tokens of a reply where settings name none. */
+  /** Tokens of a reply if settings name none. */
   readonly modelCap: number | undefined
   /** The error of a request that could exceed a limit. */
   readonly stop: (shortage: Shortage) => Error

@@ -1,7 +1,7 @@
 import type { JsonObject, ToolAnnotations, ToolReach } from '../index.js'
 import type { Category } from './rule.js'
 
-/** What a category is decided from; a `ToolSpec` has these members. */
+/** The members of a `ToolSpec` that decide its category. */
 export interface Categorised {
   readonly name: string
   readonly annotations?: ToolAnnotations | undefined
@@ -11,7 +11,7 @@ export interface Categorised {
 
 /**
  * The category of a tool: `mcp` if it comes from an MCP server; else by its declared reach and annotations; else by the words of
- * its name. A tool of which nothing is known is `other`.
+ * its name. A tool about which nothing is known is `other`.
  */
 export function categoryOf(tool: Categorised): Category {
   return isFromServer(tool) ? 'mcp' : effectOf(tool)

@@ -15,7 +15,7 @@ export type Match = 'yes' | 'maybe' | 'no'
 /** A condition about a call and, if the call runs a shell command, one of its parts. */
 export type Condition = (subject: Subject, part: ShellPart | null) => Match
 
-/** The conditions of a rule. What a rule allows must be certain; a rule that asks or denies sees more. */
+/** The conditions of a rule. A rule allows only calls that match with certainty; a rule that asks or denies matches more. */
 export function conditionsOf(rule: Rule): readonly Condition[] {
   const allows = rule.decision === 'allow'
   const { tool, category, agent, command, path, host, source, args = {} } = rule
@@ -115,7 +115,7 @@ function otherPath(path: string): Condition {
   }
 }
 
-/** A glob may stand for a path: what is known of its end agrees. */
+/** True if a glob may stand for a path: the known part of its end agrees. */
 function canBePath({ suffix }: { readonly suffix: string }, pattern: { readonly suffix: string }): boolean {
   return canBe(
     { text: '', isFixed: false, hasVariable: false, prefix: '', suffix: casing(suffix, true) },

@@ -8,7 +8,7 @@ import { isObject } from '../util/json.js'
 /** A file or folder that a call names: the strings that stand for it, relative to the workspace and absolute. */
 export type Place = readonly string[]
 
-/** What is known of the file system when a call is decided. */
+/** The state of the file system when a call is decided. */
 export interface Surroundings {
   /** Absolute path of the workspace; undefined: not known. */
   readonly root?: string | undefined

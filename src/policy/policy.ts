@@ -40,7 +40,7 @@ export interface PolicyOptions {
   /** Name of the extension, for events; two policies of a run need two names. Default `policy`. */
   readonly name?: string | undefined
   /**
-   * The decision about a call of which no policy has an opinion. Of several policies with a default, the strictest counts.
+   * The decision about a call if no policy has an opinion. Of several policies with a default, the strictest counts.
    * Default: none, so the tool's `requiresApproval` decides.
    */
   readonly default?: 'allow' | 'ask' | 'deny' | undefined

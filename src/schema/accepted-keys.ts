@@ -87,7 +87,7 @@ function renamedKey(key: JsonValue): JsonValue {
   return typeof key === 'string' ? sentKey(key) : key
 }
 
-/** What a property needs: by its key, and of properties by theirs. */
+/** Requirements of properties: the keys of the properties, and the keys that they require. */
 function renamedMembers(needs: JsonSchema): JsonSchema {
   const members = Object.entries(needs).map(([key, need]) => [sentKey(key), isList(need) ? need.map(renamedKey) : need])
   return Object.fromEntries(members) as JsonSchema

@@ -80,7 +80,7 @@ export function both(siblings: JsonSchema, branch: JsonSchema): JsonSchema {
   }
 }
 
-/** Null where two parts say different things of the same, or a closed one forbids what another has. */
+/** Null if two parts contradict each other, or if a closed one forbids properties of another. */
 function joinedWith(sum: JsonSchema | null, part: JsonSchema): JsonSchema | null {
   if (sum === null) return null
   const forbids = (one: JsonSchema, other: JsonSchema): boolean =>

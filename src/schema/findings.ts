@@ -38,7 +38,7 @@ export function issuesOf(findings: readonly Finding[], value: unknown, schema: J
 
 /**
  * The problem of a value that fits none of several alternatives: the kinds of value that they take, if it is none
- * of these; the values of the field that distinguishes them, if it has none of these; else what the nearest finds wrong.
+ * of these; the values of the field that distinguishes them, if it has none of these; else the findings of the nearest.
  */
 export function nearestAlternative(path: Path, alternatives: readonly (readonly Finding[])[]): readonly Finding[] {
   const rightKind = alternatives.filter((findings) => typesAt(findings, path).length === 0)

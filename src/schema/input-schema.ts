@@ -2,15 +2,22 @@ import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
 import { withAcceptedKeys } from './accepted-keys.js'
 import { modernSchema } from './modern-schema.js'
-import { repairedSchema } from './repair.js'
 import { soundSchema } from './sound.js'
-import { resolveReference, withGatheredTargets } from './subschemas.js'
+import {
+  resolveReference,
+  withGatheredTargets,
+  isEndless,
+  isList,
+  mapSubschemas,
+  pointerOf,
+  pointerSteps,
+} from './subschemas.js'
 import { warn } from '../util/platform/node.js'
 
 /**
  * The schema of the tool `name` as APIs take it: an object at its root, with no `oneOf`, `anyOf`, `allOf`, `not` or `enum` there, which
  * OpenAI's and Anthropic's refuse. Alternatives at
- * the root become one object with the properties of all of them, required where all require them: more is let through
+ * the root become one object with the properties of all of them, required if all require them: more is let through
  * than the schema says, and the tool boundary checks the arguments by the schema itself. Other parts that APIs refuse are
  * repaired. A reference that leads nowhere, and keywords that are left out, are warnings of the process, once for each schema.
  */
@@ -117,4 +124,35 @@ function stringsOf(value: unknown): string[] {
 
 function entriesOf(value: unknown): [string, JsonValue][] {
   return isObject(value) ? Object.entries(value as Readonly<Record<string, JsonValue>>) : []
+}
+
+/**
+ * A tool's schema without the parts for which providers reject the whole request: a list without `items` gets `items: {}`, and
+ * a reference that leads nowhere, or only to itself, is left out, so that anything is accepted there. `onDangling` receives
+ * each such reference.
+ * Arguments are checked by the original schema.
+ */
+function repairedSchema<T extends JsonSchema>(root: T, onDangling: (reference: string) => void): T {
+  const repair = (schema: JsonSchema): JsonSchema => {
+    const { $ref, ...rest } = mapSubschemas(schema, repair)
+    const isDangling =
+      typeof $ref === 'string' && (resolveReference(root, $ref) === undefined || isEndless(root, schema))
+    if (isDangling) onDangling($ref)
+    return {
+      ...(typeof $ref === 'string' && !isDangling && { $ref: validPointer($ref) }),
+      ...rest,
+      ...(isListSchema(rest) && rest['items'] === undefined && { items: {} }),
+    }
+  }
+  return repair(root) as T
+}
+
+function isListSchema({ type }: JsonSchema): boolean {
+  const types: readonly JsonValue[] = isList(type) ? type : [type ?? null]
+  return types.includes('array')
+}
+
+/** Some APIs reject a reference that is no valid URI. */
+function validPointer(pointer: string): string {
+  return /^#[\w$/.~-]*$/.test(pointer) ? pointer : pointerOf(pointerSteps(pointer))
 }

@@ -37,7 +37,7 @@ export function isStandardSchema(schema: unknown): schema is StandardSchema {
 /**
  * The JSON Schema of `schema` for a model. Of a typed schema: its input, cleaned, closed at an
  * object root, frozen; created once per schema. A JSON Schema document is returned as it is. Throws a `HarnessError`
- * of code `invalid_options` for what cannot be one; `where` begins its message, such as `` `parameters` of tool `x` ``.
+ * of code `invalid_options` for anything else; `where` begins its message, such as `` `parameters` of tool `x` ``.
  */
 export function jsonSchemaOf(schema: Schema, where: string): JsonSchema {
   if (!isStandardSchema(schema)) return checkedDocument(schema, where)

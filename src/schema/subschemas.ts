@@ -2,7 +2,7 @@ import { isObject } from '../util/json.js'
 import type { JsonSchema, JsonValue } from '../util/json.js'
 
 /**
- * `schema` with each of its direct subschemas replaced by what `change` makes of it; data such as `enum`, `const` and
+ * `schema` with each of its direct subschemas replaced by the result of `change`; data such as `enum`, `const` and
  * `default` stays as it is. `true` and `false` in the place of a schema are left alone.
  */
 export function mapSubschemas(schema: JsonSchema, change: (subschema: JsonSchema) => JsonValue): JsonSchema {

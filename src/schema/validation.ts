@@ -3,7 +3,7 @@ import type { JsonObject } from '../util/json.js'
 /** Checks arguments that fit a JSON Schema, and returns the parsed value. */
 export type Validate = (args: JsonObject) => Validation | Promise<Validation>
 
-/** True if arguments fit, and what they became. */
+/** The parsed arguments, or their problems. */
 export type Validation =
   { readonly ok: true; readonly value: JsonObject } | { readonly ok: false; readonly issues: readonly ArgumentIssue[] }
 

@@ -1,7 +1,7 @@
 import type { RequestConstants, RunUsage, TokenUsage, TracedRun } from '../index.js'
 import { parseJson, isObject } from '../util/json.js'
 import type { Content, Identity } from './options.js'
-import { ATTRIBUTE, CONTENT, OPERATION, OWN, STATED } from './names.js'
+import { ATTRIBUTE, CONTENT, OPERATION, OWN, ADDED } from './names.js'
 import type { Attributes, EventOf, SpanError } from './spans.js'
 
 export function agentNameOf({ agentName }: TracedRun, identity: Identity): string {
@@ -46,7 +46,7 @@ export function requestAttributes(constants: RequestConstants | null): Attribute
   }
 }
 
-/** Instructions and tools, where content is asked for. */
+/** Instructions and tools, if content is captured. */
 export function constantContent({ instructions, tools }: RequestConstants, content: Content): Attributes {
   if (!content.kinds.messages) return {}
   const text = content.redact(instructions, CONTENT.instructions)
@@ -67,7 +67,7 @@ export function replyAttributes(event: EventOf<'model_message'>): Attributes {
     ...usageAttributes(entry.usage),
     [OWN.turnCost]: event.cost === undefined ? undefined : inDollars(event.cost),
     [OWN.outputMode]: finalizedOutputMode ?? undefined,
-    [STATED.finalized]: finalized,
+    [ADDED.finalized]: finalized,
   }
 }
 
@@ -81,7 +81,7 @@ function usageAttributes(usage: TokenUsage): Attributes {
   return {
     [ATTRIBUTE.inputTokens]: inputTokens ?? undefined,
     [ATTRIBUTE.outputTokens]: outputTokens ?? undefined,
-    [STATED.totalTokens]: inputTokens === null || outputTokens === null ? undefined : inputTokens + outputTokens,
+    [ADDED.totalTokens]: inputTokens === null || outputTokens === null ? undefined : inputTokens + outputTokens,
     [ATTRIBUTE.cacheReadTokens]: cacheReadTokens ?? undefined,
     [ATTRIBUTE.cacheWriteTokens]: cacheWriteTokens ?? undefined,
     [ATTRIBUTE.reasoningTokens]: reasoningTokens ?? undefined,
@@ -109,8 +109,8 @@ export function outcomeAttributes(event: EventOf<'tool_call_completed'>, content
     ...(toolName === 'subagent' && subagentAttributes(output)),
     [OWN.toolCancelled]: cancelled ? true : undefined,
     [OWN.toolErrorType]: errorType ?? undefined,
-    [STATED.mcpServer]: source?.kind === 'server' ? source.name : undefined,
-    [STATED.mcpTool]: source?.kind === 'server' ? source.tool : undefined,
+    [ADDED.mcpServer]: source?.kind === 'server' ? source.name : undefined,
+    [ADDED.mcpTool]: source?.kind === 'server' ? source.tool : undefined,
     [CONTENT.toolResult]: content.kinds.toolResults ? content.redactJson(output, CONTENT.toolResult) : undefined,
   }
 }
@@ -122,9 +122,9 @@ function subagentAttributes(output: string): Attributes {
   const metadata = isObject(envelope['metadata']) ? envelope['metadata'] : {}
   const { agent, tool_mode: toolMode, tools } = metadata
   return {
-    [STATED.subagentName]: typeof agent === 'string' ? agent : undefined,
-    [STATED.subagentToolMode]: typeof toolMode === 'string' ? toolMode : undefined,
-    [STATED.subagentTools]: Array.isArray(tools) ? tools.filter((name) => typeof name === 'string') : undefined,
+    [ADDED.subagentName]: typeof agent === 'string' ? agent : undefined,
+    [ADDED.subagentToolMode]: typeof toolMode === 'string' ? toolMode : undefined,
+    [ADDED.subagentTools]: Array.isArray(tools) ? tools.filter((name) => typeof name === 'string') : undefined,
   }
 }
 

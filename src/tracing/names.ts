@@ -1,8 +1,8 @@
 /**
  * Every name in a trace. They follow the semantic conventions of OpenTelemetry for generative AI of version 1.41, the
  * last one that was released: since then the conventions live in a repository of their own, without a release so far,
- * where several metrics and `cache_creation` have other names. Names that the conventions do not have begin with
- * `thinharness.`, but for the names that the behaviour specification states (`STATED`).
+ * in which several metrics and `cache_creation` have other names. Names that the conventions do not have begin with
+ * `thinharness.`, except for those in `ADDED`.
  */
 export const CONVENTIONS_VERSION = '1.41'
 
@@ -44,8 +44,8 @@ export const CONTENT = {
   toolResult: 'gen_ai.tool.call.result',
 } as const
 
-/** Names of the behaviour specification that the conventions do not have. */
-export const STATED = {
+/** Names in the style of the conventions, for data that these have no name for. */
+export const ADDED = {
   totalTokens: 'gen_ai.usage.total_tokens',
   finalized: 'gen_ai.output.finalized',
   subagentName: 'subagent.name',

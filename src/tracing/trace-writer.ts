@@ -80,7 +80,7 @@ export class TraceWriter {
       const { folder, record } = first
       const lines = [lineOf(record, longest)]
       let length = lines[0]?.length ?? 0
-      // What follows for the same trace goes with it, in pieces that do not hold up the process for long.
+      // Later records of the same trace are written with it, in pieces that do not hold up the process for long.
       for (let next = this.#waiting[0]; next?.record.traceId === record.traceId; next = this.#waiting[0]) {
         if (length > longest) break
         this.#waiting.shift()

@@ -17,7 +17,7 @@ export interface Leave {
 /** Called when a run is to be left. The run waits for the work that it returns, as long as `graceMs` allows. */
 type OnLeave = (leave: Leave) => Promise<unknown> | undefined
 
-/** The abort of one run: one listener on the caller's signal, however many calls and runs are under way. */
+/** The abort of one run: one listener on the caller's signal, however many calls and runs are in progress. */
 export class RunAbort {
   readonly #controller = new AbortController()
   readonly signal: AbortSignal = this.#controller.signal
@@ -146,7 +146,7 @@ interface Timeout {
   readonly own: AbortController
 }
 
-/** Waits for work that is under way, as `settle` does. Work that is aborted with the run has its signal. */
+/** Waits for work that is in progress, as `settle` does. Work that is aborted with the run has its signal. */
 export function untilStopped<T>(
   working: Promise<T>,
   abort: RunAbort,

@@ -28,7 +28,7 @@ export function builtinDoubt(name: string, args: readonly ShellWord[]): string |
   return null
 }
 
-/** `declare -i` makes a variable evaluate what is assigned to it. */
+/** `declare -i` makes a variable evaluate the assigned text. */
 function isPlainName(builtin: string, { isFixed, text, prefix }: ShellWord): boolean {
   const declares = builtin === 'declare' || builtin === 'typeset' || builtin === 'local'
   if (declares && /^[-+].*[inA-Z]/.test(text)) return false

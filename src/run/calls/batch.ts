@@ -12,7 +12,7 @@ import type { Calls } from './call.js'
 import { completeUnrun } from './complete.js'
 import { settleUnknown } from './unknown-outcome.js'
 
-/** How many calls of a batch are under way at once. */
+/** The most calls of a batch that are in progress at once. */
 const AT_ONCE = 16
 
 /** Performs batches of tool calls: what may run together does, in the bounds that the tools set. */
@@ -67,7 +67,7 @@ export class ToolBatchExecutor {
     for (const call of calls) await settleUnknown(this.#calls, call, this.#batch.indexOf(call))
   }
 
-  /** The calls in groups that may be under way at once, in model order: a sequential call stands alone. */
+  /** The calls in groups that may be in progress at once, in model order: a sequential call stands alone. */
   #groups(admissions: readonly Admission[]): readonly (readonly Admission[])[] {
     const groups: Admission[][] = []
     let open: Admission[] | null = null

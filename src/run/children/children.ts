@@ -196,7 +196,7 @@ export class CallChildren {
     return documents.map((document) => this.#context.children.refer(document))
   }
 
-  /** What they have read and said. */
+  /** Their conversations. */
   get transcripts(): readonly (readonly TranscriptEntry[])[] {
     return [...this.#children.values()].flatMap(({ end }) => (end === null ? [] : [end.transcript]))
   }

@@ -84,7 +84,7 @@ export class RunTracer {
         // Nothing: this run is not traced.
         return isObject(trace) ? [new SafeTrace(tracing, trace as unknown as RunTrace)] : []
       } catch (thrown) {
-        tellOnce(tracing, thrown)
+        reportOnce(tracing, thrown)
         return []
       }
     })
@@ -113,7 +113,7 @@ export async function flushTracing(tracings: readonly Tracing[]): Promise<void> 
     try {
       await tracing.flush?.()
     } catch (thrown) {
-      tellOnce(tracing, thrown)
+      reportOnce(tracing, thrown)
     }
   }
   await Promise.all(tracings.map(flush))
@@ -159,15 +159,15 @@ class SafeTrace {
   }
 
   #safely(traced: () => unknown, isExpected: () => boolean = () => false): void {
-    const tell = (thrown: unknown): void => {
-      if (!isExpected()) tellOnce(this.#tracing, thrown)
+    const report = (thrown: unknown): void => {
+      if (!isExpected()) reportOnce(this.#tracing, thrown)
     }
     try {
       const later = traced()
       // Nobody awaits what a trace does later.
-      if (later instanceof Promise) later.catch(tell)
+      if (later instanceof Promise) later.catch(report)
     } catch (thrown) {
-      tell(thrown)
+      report(thrown)
     }
   }
 }
@@ -190,7 +190,7 @@ function valueOf<T>(outcome: Outcome<T>): T {
 const reported = new WeakSet<Tracing>()
 
 /** Tracing is no part of the run, so its log hears nothing of this. */
-function tellOnce(tracing: Tracing, thrown: unknown): void {
+function reportOnce(tracing: Tracing, thrown: unknown): void {
   if (reported.has(tracing)) return
   reported.add(tracing)
   warn(`Tracing failed, and the run continues without it: ${messageOf(thrown)}`, 'TracingWarning')

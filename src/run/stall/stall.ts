@@ -88,7 +88,7 @@ function canonical(text: string): string {
   )
 }
 
-/** Page 2 is not page 1: where numbers differ, something else is asked. */
+/** Page 2 is not page 1: calls with different numbers are different calls. */
 function asksTheSame(one: JudgedCall, other: JudgedCall): boolean {
   const [before, now] = [wordsIn(one.arguments), wordsIn(other.arguments)]
   return numbersIn(before) === numbersIn(now) && areAlike(before, now)

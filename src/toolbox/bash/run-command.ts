@@ -14,7 +14,8 @@ import type { Workspace } from '../workspace/workspace.js'
 import { cancelledOutcome, endedOutcome, unstartedOutcome } from './command-outcome.js'
 import type { Launch } from './command-outcome.js'
 import type { BashSettings } from './options.js'
-import { commandPrefix, findShell, startingEnvironment } from './shell.js'
+import { findProgram } from '../process/find-program.js'
+import { quoted } from '../process/quoted.js'
 
 export interface BashArguments {
   readonly command: string
@@ -151,4 +152,34 @@ function withoutSandbox(problem = 'it does not work here'): ToolOutcome {
     content: `The command was not executed: it requires a sandbox, which is not available: ${problem}.`,
     retry: false,
   }
+}
+
+interface Shell {
+  readonly path: string
+  /** In results. */
+  readonly shown: string
+}
+
+/** The first shell that exists; the last one if none does, so that the error names it. */
+async function findShell(candidates: readonly string[] = ['/bin/bash', '/bin/sh']): Promise<Shell> {
+  for (const path of candidates) if ((await findProgram(path)) !== undefined) return shellAt(path)
+  return shellAt(candidates.at(-1) ?? '/bin/sh')
+}
+
+function shellAt(path: string): Shell {
+  return { path, shown: `${path} -lc` }
+}
+
+/** A folder without login scripts of a user. */
+const NO_HOME = '/nonexistent'
+
+/** The environment in which a shell starts, without the home folder, whose login scripts may contain secrets. */
+function startingEnvironment(environment: Environment): Environment {
+  return { ...environment, HOME: NO_HOME }
+}
+
+/** Code before a command that restores the home folder, and the search path that the system's login script changes. */
+function commandPrefix({ HOME, PATH }: Environment): string {
+  const home = HOME === undefined ? 'unset HOME; ' : `export HOME=${quoted(HOME)}; `
+  return PATH === undefined ? home : `${home}export PATH=${quoted(PATH)}; `
 }

@@ -22,7 +22,7 @@ const MAX_COMMAND_CHARS = 100
 
 /**
  * `bash` with commands in the background, as an extension: `bash` takes `background: true` and returns an id at once,
- * `bash_output` reads what a command has written since the last time, `bash_kill` ends it. A notice tells the model when one has
+ * `bash_output` reads the output of a command since the last read, `bash_kill` ends it. A notice tells the model when one has
  * ended. Commands in the background end with the run (not at a pause), with `close()` of the harness, with the process, and
  * after an hour. After a crash they are reported as ended.
  * @throws HarnessError `invalid_options`, as `bash`.

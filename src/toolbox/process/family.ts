@@ -23,7 +23,7 @@ export class Family {
 
   /**
    * Has the processes ended if this process is killed. Called before the command starts, for this process can be killed while
-   * it starts it, and again with its process group, where there is no `/proc`.
+   * it starts it, and again with its process group, if there is no `/proc`.
    */
   guard(pid?: number): void {
     const each = `${pid ?? ''}:${this.#id}`

@@ -9,7 +9,7 @@ const PORT = 31_280
 export interface Entrance {
   /** Absolute path of the shell. */
   readonly sh: string
-  /** What must be at a path, as device and number: a path that another command has replaced is noticed. */
+  /** The file that must be at a path, as device and number: a path that another command has replaced is noticed. */
   readonly identities: ReadonlyMap<string, string>
   readonly relay: Relay | null
 }

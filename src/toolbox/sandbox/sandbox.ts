@@ -20,6 +20,8 @@ import type { SandboxSettings } from './options.js'
 import { SandboxProxy } from './proxy.js'
 import { toolChains } from './tool-chains.js'
 import type { ToolChains } from './tool-chains.js'
+import { tmpdir } from 'node:os'
+import { sandboxSettings } from './options.js'
 
 /** How a command is confined. */
 export type SandboxForm = 'bubblewrap' | 'namespaces' | 'none'
@@ -260,4 +262,9 @@ async function tried<Form extends Exclude<Found, { form: 'none' }>>(found: Form,
   if (end.exitCode === 0) return found
   const problem = end.stopped === null ? end.stderr.text().trim().slice(0, 300) : `it did not end within ${PROBE_MS} ms`
   return `\`${name}\` does not work here: ${problem || 'it failed'}`
+}
+
+/** The sandbox that tools without rules of their own have on this machine. Runs an empty command in it. */
+export async function sandboxHere(): Promise<SandboxState> {
+  return new Sandbox(sandboxSettings({}, 'bash')).state({ root: await realpath(tmpdir()), ownFolder: null, given: [] })
 }

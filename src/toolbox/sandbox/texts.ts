@@ -1,6 +1,6 @@
 import { escapeControls } from '../workspace/path-text.js'
 
-/** What a program in the sandbox can do with the network, for a model. */
+/** The network access of a program in the sandbox, in words for a model. */
 export function networkText(network: boolean | readonly string[]): string {
   if (network === true) return 'can use the network'
   if (network === false || network.length === 0) return 'has no network'

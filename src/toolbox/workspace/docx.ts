@@ -44,7 +44,7 @@ function isCompoundFile(bytes: Uint8Array): boolean {
   return Buffer.from(bytes.subarray(0, 8)).toString('hex') === 'd0cf11e0a1b11ae1'
 }
 
-/** The library gets an archive whose size is known, made of what was unpacked here. */
+/** The library gets an archive whose size is known, made of the parts that were unpacked here. */
 async function withoutMedia(bytes: Buffer, { name = 'document', signal }: Conversion): Promise<Buffer> {
   const entries = zipEntries(bytes).filter((entry) => /\.(?:xml|rels)$/i.test(entry.name))
   const size = entries.reduce((sum, entry) => sum + entry.size, 0)

@@ -70,7 +70,7 @@ export class KnownFiles {
     return hashesOf(this.#written)
   }
 
-  /** The newest result comes first. What was read in the same reply was not known when the model made this call. */
+  /** The newest result comes first. Content that was read in the same reply was not known when the model made this call. */
   #take({ toolName, isSeen, metadata }: EarlierResult): void {
     const { [HASHES]: hashes } = metadata
     if (!isObject(hashes) || (toolName === 'read' && !isSeen)) return

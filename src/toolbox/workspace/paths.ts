@@ -14,7 +14,7 @@ interface AllowedEntry {
   readonly isFile: boolean
 }
 
-/** What a policy adds to its allow-list. */
+/** Additions of a policy to its allow-list. */
 export interface PathRules {
   /** Name of the allow-list in messages, such as `read paths`. */
   readonly label: string

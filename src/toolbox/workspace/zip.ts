@@ -4,7 +4,7 @@ import { inflateRaw } from 'node:zlib'
 /** A file of an archive, as the directory at the end of the archive declares it. */
 export interface ZipEntry {
   readonly name: string
-  /** Bytes after unpacking. What an archive really contains may differ: `unpack` checks it. */
+  /** Bytes after unpacking. The actual content may differ: `unpack` checks it. */
   readonly size: number
   readonly packedSize: number
   readonly method: number

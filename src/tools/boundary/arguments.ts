@@ -127,7 +127,7 @@ function readArguments(spec: CallableTool, rawText: string): ReadArguments {
   if (object === parsed.value)
     return { kind: 'readable', original: object, repaired: repairArguments(spec, object), ...sent }
   const inner = repairArguments(spec, object)
-  const repairs = ['a JSON object sent as a text was read as the object', ...inner.repairs]
+  const repairs = ['a JSON object sent as a string was read as the object', ...inner.repairs]
   return { kind: 'readable', original: undefined, repaired: { ...inner, repairs }, ...sent }
 }
 

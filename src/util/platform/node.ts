@@ -1,4 +1,4 @@
-// What code uses of Node if it also runs in browsers and in workers. The build replaces every `import … from 'node:…'` by a
+// Features of Node for code that also runs in browsers and in workers. The build replaces every `import … from 'node:…'` by a
 // call of `moduleOrStub`: no bundler follows it, and a program without Node can load everything that it does not call.
 
 import type * as Crypto from 'node:crypto'

@@ -2,7 +2,7 @@
 const FEW = 32
 
 export interface MailboxOptions<Event> {
-  /** What may wait, in the unit of `sizeOf`. */
+  /** The most that may wait, in the unit of `sizeOf`. */
   readonly maxSize: number
   readonly sizeOf: (event: Event) => number
   /** Two neighbouring events as one; null if they cannot be joined. */
@@ -11,7 +11,7 @@ export interface MailboxOptions<Event> {
 
 /**
  * The events that wait for one reader, who takes all of them at once. Neighbours are joined while they wait. A reader who is too
- * far behind is let go of: the next `take` is null, and the reader goes back to the log.
+ * far behind is dropped: the next `take` is null, and the reader returns to the log.
  */
 export class Mailbox<Event extends object> {
   readonly #options: MailboxOptions<Event>
@@ -53,7 +53,7 @@ export class Mailbox<Event extends object> {
     return this.#isBehind ? null : this.takeNow()
   }
 
-  /** What waits at this moment. */
+  /** The size of everything that waits. */
   takeNow(): readonly Event[] {
     const taken = this.#events
     this.#events = []

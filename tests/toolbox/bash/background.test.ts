@@ -91,7 +91,7 @@ describe('commands in the background', () => {
     await expectStopped(root)
   })
 
-  test('BA-39 go on during a pause, and the model is told about them', async () => {
+  test('BA-39 continue during a pause, and the model is told about them', async () => {
     const ask = defineTool({
       name: 'ask',
       description: 'Asks.',

@@ -117,7 +117,7 @@ describe('a file has to be read before it is changed', () => {
     expect(contents[2]).toBe('wrote 5 bytes to a.txt')
   })
 
-  test('what was read is known after a crash, in a further run of the conversation, and in no other', async () => {
+  test('files that were read are known after a crash, in a further run of the conversation, and in no other', async () => {
     const root = await folderWith({ 'a.txt': 'one' })
     const log = memoryLog()
     const { transcript } = await runOf(root, [READ], { log })

@@ -107,7 +107,7 @@ describe.each(tools)('repairs by %s', (_name, spec) => {
       'double encoding',
       JSON.stringify('{"limit":"1"}'),
       { limit: 1 },
-      ['a JSON object sent as a text was read as the object', 'the text in `limit` was read as a whole number'],
+      ['a JSON object sent as a string was read as the object', 'the text in `limit` was read as a whole number'],
     ],
     ['nothing sent', '', {}, ['nothing was sent, which was read as no fields']],
     ['nothing but space sent', ' \n', {}, ['nothing was sent, which was read as no fields']],
