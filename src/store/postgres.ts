@@ -12,6 +12,7 @@ import { checkPlace, createTables, openPool, POSTGRES_PLACE } from './postgres-p
 import type { OwnPool, PostgresPool } from './postgres-pool.js'
 import { PostgresTables } from './postgres-tables.js'
 import type { VersionedAppend, VersionedRow } from './postgres-tables.js'
+import { storedText } from './short/short-form.js'
 import { columnsOf, SqlLog } from './sql-log.js'
 
 export type { PostgresPool } from './postgres-pool.js'
@@ -67,13 +68,13 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
       checkRef(ref)
       const { owner, references = [], posts } = options
       const leaving = this.taken.of(ref, owner, posts)
-      const texts = events.map((event) => ({ seq: event.seq, event: JSON.stringify(event) }))
+      const texts = events.map((event) => ({ seq: event.seq, event: storedText(ref, event) }))
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const row = await this.#rowFor(tables, ref, { events, owner })
         const [first, ...rest] = events
         if (first === undefined) return
         const { version } = row
-        const columns = columnsOf([first, ...rest], options, row.lastSeq === 0)
+        const columns = columnsOf(ref, [first, ...rest], { digest: options.digest, isNew: row.lastSeq === 0 })
         const next = await versionAfter(tables, {
           ...{ ref, version, owner: owner ?? null, columns },
           ...{ texts, references, leaving },

@@ -16,10 +16,11 @@ import type {
 import { checkRef, nameOf } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 import type { DurableEvent } from '../run/machine/events.js'
-import { isObject, parseJson } from '../util/json.js'
+import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
 import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
 import { Followers } from './followers.js'
+import { digestOf, digestText, eventOf } from './short/short-form.js'
 import { TakenPosts } from './taken-posts.js'
 
 /** Rows that are fetched together. */
@@ -46,9 +47,9 @@ interface Beginning {
 
 /** `isNew`: the log has no events yet. */
 export function columnsOf(
+  ref: LogRef,
   events: readonly [LogEvent, ...LogEvent[]],
-  { digest }: AppendOptions,
-  isNew: boolean,
+  { digest, isNew }: Pick<AppendOptions, 'digest'> & { readonly isNew: boolean },
 ): DigestColumns {
   const [first] = events
   const last = events.at(-1) ?? first
@@ -56,6 +57,7 @@ export function columnsOf(
   const run = isRunDigest(digest) ? digest : null
   const metadata = run?.metadata ?? beginning.metadata
   const parentRunId = run?.parent?.runId ?? beginning.parentRunId
+  const times = { startedAt: run?.startedAt ?? first.at, updatedAt: last.at }
   return {
     lastSeq: last.seq,
     phase: run?.phase ?? null,
@@ -63,7 +65,7 @@ export function columnsOf(
     updatedAt: last.at,
     parentRunId: textOr(parentRunId),
     resourceId: textOr((digest as JsonObject | undefined)?.['resourceId'] ?? resourceIn(metadata)),
-    digest: digest === undefined ? null : JSON.stringify(digest),
+    digest: digest === undefined ? null : digestText(digest, run && { runId: ref.id, ...times, lastSeq: last.seq }),
   }
 }
 
@@ -252,8 +254,8 @@ function phasesOf({ statuses }: ListQuery): readonly RunDigest['phase'][] | null
 /** The summary of a log; of a run without a digest by folding its events. */
 async function summaryOfRow(kind: LogKind, row: LogRow, log: LogStore): Promise<RunSummary | ThreadSummary | null> {
   const { id, lastSeq, startedAt, updatedAt, owner } = row
-  const digest = row.digest === null ? null : (JSON.parse(row.digest) as JsonObject)
-  if (kind === 'thread') return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest }
+  const digest = row.digest === null ? null : digestOf(row.digest, { runId: id, startedAt, updatedAt, lastSeq })
+  if (kind === 'thread') return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest: digest as JsonObject | null }
   const known = (digest as RunDigest | null) ?? (await foldRun(log, id))
   return known === null ? null : summaryOf(known, owner !== null)
 }
@@ -268,13 +270,11 @@ async function* readPages<Event extends LogEvent>(
   for (;;) {
     const rows = await fetchPage(last ?? after)
     for (const { seq, event } of rows) {
-      const parsed = parseJson(event)
       if (last !== null && seq !== last + 1) throw damaged(ref, last + 1, 'is missing')
-      if (!parsed.ok || !isObject(parsed.value) || parsed.value['seq'] !== seq) {
-        throw damaged(ref, seq, 'cannot be read')
-      }
+      const stored = eventOf(ref, event)
+      if (stored?.seq !== seq) throw damaged(ref, seq, 'cannot be read')
       last = seq
-      yield parsed.value as unknown as Event
+      yield stored as Event
     }
     if (rows.length < PAGE_ROWS) return
   }
