@@ -4,7 +4,7 @@ import { HarnessError } from '../contracts/errors.js'
 import { openSqlite, SQLITE_NEEDED, transaction } from '../util/platform/sqlite.js'
 import type { Database } from '../util/platform/sqlite.js'
 
-const SCHEMA_VERSION = 2
+const SCHEMA_VERSION = 3
 
 const SCHEMA_1 = `
 create table runs (
@@ -70,6 +70,15 @@ create table posts (
   unique (kind, log_id, post_id)
 );`
 
+/** Content that events have in common, and how many do. The SHA-256 of its JSON finds it. */
+const FROM_2_TO_3 = `
+create table contents (
+  number integer primary key,
+  sha256 blob not null unique,
+  body text not null,
+  uses integer not null
+);`
+
 /** Opens the file, which it creates with its folder and tables. Throws `missing_dependency` if Node has no SQLite. */
 export async function openDatabase(path: string, synchronous: 'normal' | 'full'): Promise<Database> {
   if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
@@ -92,11 +101,12 @@ function missing(cause: unknown): HarnessError {
 function createTables(database: Database, path: string): void {
   const { user_version: version } = database.prepare('pragma user_version').get() as { user_version: number }
   if (version === SCHEMA_VERSION) return
-  if (version !== 0 && version !== 1) {
+  if (![0, 1, 2].includes(version)) {
     const message = `The tables in \`${path}\` are of version ${version}: this version of thinharness reads up to ${SCHEMA_VERSION}.`
     throw new HarnessError('store_failure', message)
   }
   if (version === 0) database.exec(SCHEMA_1)
-  database.exec(FROM_1_TO_2)
+  if (version < 2) database.exec(FROM_1_TO_2)
+  database.exec(FROM_2_TO_3)
   database.exec(`pragma user_version = ${SCHEMA_VERSION}`)
 }

@@ -50,10 +50,44 @@ describe('a log in SQLite', () => {
     await expect(eventsOfRun(log, 'run_b')).rejects.toEqual(message('run_b', 'cannot be read'))
   })
 
+  test('SB-42 a message is stored once, and removed with the last log that has it', async () => {
+    const path = join(folder, 'runs.db')
+    await using log = sqliteLog(path)
+    const database = await openDatabase(path, 'normal')
+    onTestFinished(() => database.close())
+    const counts = (): unknown => database.prepare('select count(*) as rows, sum(uses) as uses from contents').get()
+    const content = [{ type: 'image', mediaType: 'image/png', data: 'x'.repeat(1_000_000) }] as const
+    const message = { threadId: 't', durable: true, kind: 'message_queued', messageId: 'm', content, after: null }
+    const queued = { ...message, by: null, mode: null, model: null, metadata: {}, at: '2026-01-01T00:00:00.000Z' }
+    const thread = { kind: 'thread', id: 't' } as const
+    await log.append(thread, [{ ...queued, seq: 1 }, { ...queued, seq: 2 }]) // Twice: a message that is answered again.
+    const metadata = { conversation_id: 't' }
+    const started = { ...event('run_started', 1, { prompt: content, metadata, history: [] }), runId: 'run_a' }
+    const [run, other] = [{ kind: 'run', id: 'run_a' } as const, { kind: 'run', id: 'run_b' } as const]
+    await log.append(run, [started])
+    await log.append(other, [{ ...started, runId: 'run_b' }])
+    expect(counts()).toMatchObject({ rows: 1, uses: 4 })
+    expect(database.prepare('select sum(length(event)) as bytes from thread_events').get()).toMatchObject({
+      bytes: expect.closeTo(300, -3) as number,
+    })
+    expect(await eventsOfRun(log, 'run_a')).toEqual([started])
+    const read: unknown[] = []
+    for await (const each of log.read(thread)) read.push(each)
+    expect(read).toEqual([
+      { ...queued, seq: 1 },
+      { ...queued, seq: 2 },
+    ])
+    expect(await log.prune({ only: [thread, run], also: ['interrupted'] })).toBe(2)
+    expect(counts()).toMatchObject({ rows: 1, uses: 1 })
+    expect(await eventsOfRun(log, 'run_b')).toHaveLength(1)
+    expect(await log.prune({ only: [other], also: ['interrupted'] })).toBe(1)
+    expect(counts()).toMatchObject({ rows: 0 })
+  })
+
   test('161 opens the file of an earlier version, with its runs', async () => {
     const path = join(folder, 'earlier.db')
     const database = await openDatabase(path, 'normal')
-    for (const table of ['runs', 'events', 'threads', 'thread_events', 'log_references', 'posts']) {
+    for (const table of ['runs', 'events', 'threads', 'thread_events', 'log_references', 'posts', 'contents']) {
       database.exec(`drop table ${table}`)
     }
     database.exec(EARLIER_TABLES)

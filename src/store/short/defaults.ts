@@ -1,5 +1,5 @@
 import { isObject } from '../../util/json.js'
-import { Derived, Each, Members } from './members.js'
+import { Derived, Each, KEPT, Members } from './members.js'
 import type { Default } from './members.js'
 
 // The members that the short form leaves out if they have these values. Stored logs depend on each of them: another value or
@@ -20,15 +20,18 @@ const MODEL_USAGE = {
   costUsd: null,
 }
 
+const { modelRequests, ...TOKENS } = MODEL_USAGE
+
 const USAGE = new Members({
-  ...MODEL_USAGE,
+  modelRequests,
   toolCalls: 0,
   cancelledToolCalls: 0,
   outputRetries: 0,
   toolRetries: {},
   hookFailures: 0,
   children: new Members({ modelRequests: 0, toolCalls: 0 }),
-  byModel: new Each(new Members(MODEL_USAGE)),
+  ...TOKENS,
+  byModel: new Each(new Members(MODEL_USAGE), Object.keys(MODEL_USAGE)),
 })
 
 const RULES = new Members({
@@ -46,11 +49,29 @@ const RULES = new Members({
   answersByTool: false,
 })
 
+/** The digests are those of an answer without a schema, and of the limits above. */
+const CONFIG = new Members({
+  instructions: KEPT,
+  tools: {},
+  output: '97294f05c3603881a6466e78',
+  limits: 'a67de7a4b43698cfbee33574',
+})
+
 const REPLY = new Members({
-  at: known('at'),
   role: 'assistant',
+  parts: KEPT,
+  provider: KEPT,
+  model: KEPT,
   finishReason: 'stop',
-  usage: new Members({ cacheReadTokens: null, cacheWriteTokens: null, reasoningTokens: null }),
+  usage: new Members({
+    inputTokens: KEPT,
+    outputTokens: KEPT,
+    cacheReadTokens: null,
+    cacheWriteTokens: null,
+    reasoningTokens: null,
+  }),
+  id: KEPT,
+  at: known('at'),
 })
 
 function limitOf(name: string): Derived {
@@ -60,19 +81,30 @@ function limitOf(name: string): Derived {
   })
 }
 
-type Kinds = Readonly<Record<string, Readonly<Record<string, Default>>>>
+type Defaults = Readonly<Record<string, Default>>
 
-const OF_RUNS: Kinds = {
+const OF_RUNS: Readonly<Record<string, Defaults>> = {
   run_started: {
     begun: 'fresh',
+    prompt: KEPT,
     version: 2,
+    root: KEPT,
+    provider: KEPT,
+    model: KEPT,
+    maxModelRequests: limitOf('modelRequests'),
+    maxToolCalls: limitOf('toolCalls'),
     metadata: {},
     rules: RULES,
     history: [],
-    maxModelRequests: limitOf('modelRequests'),
-    maxToolCalls: limitOf('toolCalls'),
   },
-  model_request_started: { requestKind: 'tool_outputs', entries: [], notices: [] },
+  model_request_started: {
+    requestKind: 'tool_outputs',
+    provider: KEPT,
+    model: KEPT,
+    entries: [],
+    notices: [],
+    config: CONFIG,
+  },
   model_message: {
     finalizedOutputMode: null,
     entry: REPLY,
@@ -81,22 +113,48 @@ const OF_RUNS: Kinds = {
     responseId: null,
     responseModel: null,
   },
-  tool_call_completed: { ok: true, cancelled: false, retryKind: null, errorType: null, message: null },
+  tool_call_completed: {
+    callId: KEPT,
+    toolName: KEPT,
+    toolIndex: KEPT,
+    ok: true,
+    cancelled: false,
+    retryKind: null,
+    errorType: null,
+    message: null,
+  },
   run_completed: { stopReason: 'end_turn', usage: USAGE, pending: [] },
-  run_failed: { usage: USAGE },
+  run_failed: { stopReason: KEPT, code: KEPT, errorType: KEPT, message: KEPT, usage: USAGE },
 }
 
-const OF_THREADS: Kinds = {
-  thread_opened: { version: 1, resourceId: null, title: '', tags: [], metadata: {} },
-  message_queued: { by: null, mode: null, model: null, metadata: {} },
-  run_begun: { mode: 'default', model: null },
+const OF_THREADS: Readonly<Record<string, Defaults>> = {
+  thread_opened: { version: 1, resourceId: null, title: '', tags: [], metadata: {}, mode: KEPT },
+  message_queued: { messageId: KEPT, content: KEPT, by: null, mode: null, model: null, metadata: {} },
+  run_begun: { runId: KEPT, messageIds: KEPT, mode: 'default', model: null },
 }
 
-/** Members of every event, in addition to its kind, number and time. */
-export const EVENTS = {
-  run: membersOf({ runId: known('runId'), durable: true, parentRunId: null, parentToolCallId: null, agentName: null }, OF_RUNS),
-  thread: membersOf({ threadId: known('threadId'), durable: true, after: null }, OF_THREADS),
-} as const
+const OF_ANY_RUN: Defaults = {
+  kind: KEPT,
+  runId: known('runId'),
+  seq: KEPT,
+  at: KEPT,
+  durable: true,
+  parentRunId: null,
+  parentToolCallId: null,
+  agentName: null,
+}
+
+const OF_ANY_THREAD: Defaults = {
+  threadId: known('threadId'),
+  seq: KEPT,
+  at: KEPT,
+  durable: true,
+  after: null,
+  kind: KEPT,
+}
+
+/** Members of every event. */
+export const EVENTS = { run: membersOf(OF_ANY_RUN, OF_RUNS), thread: membersOf(OF_ANY_THREAD, OF_THREADS) } as const
 
 interface EventMembers {
   readonly byKind: ReadonlyMap<unknown, Members>
@@ -104,24 +162,27 @@ interface EventMembers {
   readonly other: Members
 }
 
-function membersOf(base: Readonly<Record<string, Default>>, kinds: Kinds): EventMembers {
-  const other = new Members(base)
-  const byKind = new Map(Object.entries(kinds).map(([kind, members]) => [kind as unknown, other.and(members)]))
-  return { byKind, other }
+function membersOf(base: Defaults, kinds: Readonly<Record<string, Defaults>>): EventMembers {
+  const byKind = new Map<unknown, Members>()
+  for (const [kind, own] of Object.entries(kinds))
+    byKind.set(kind, new Members({ ...base, ...own }, 'config' in own ? ['config'] : []))
+  return { byKind, other: new Members(base) }
 }
 
-/** Members of a run's digest. The first ones are in its row. */
+/** Members of a run's digest. The row of the run has those that its reader knows. */
 export const DIGEST = new Members({
   runId: known('runId'),
-  startedAt: known('startedAt'),
-  updatedAt: known('updatedAt'),
-  lastSeq: known('lastSeq'),
   phase: 'completed',
   stopReason: 'end_turn',
+  startedAt: known('startedAt'),
+  updatedAt: known('updatedAt'),
   endedAt: known('updatedAt'),
+  provider: KEPT,
+  model: KEPT,
   metadata: {},
   usage: USAGE,
   pending: [],
   parent: null,
   error: null,
+  lastSeq: known('lastSeq'),
 })

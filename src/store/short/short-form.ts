@@ -15,28 +15,66 @@ const WRAPPED = 0
 /** An id that the file of a log has whole in its name. */
 const PLAIN_ID = /^[\w:.@-]{1,80}$/
 
-/** The JSON that is stored of an event. */
-export function storedText(ref: LogRef, event: LogEvent | DurableEvent): string {
+/** The beginning of the JSON of an event whose content is elsewhere; its number follows. */
+export const SHARED_PREFIX = `{"form":${FORM},"shared":`
+
+/** Content of at least so many characters, as JSON, is shared. */
+const LEAST_SHARED = 256
+
+/** The member that a message and the run that it begins have in common, by kind of event. */
+const SHARED_MEMBER: Readonly<Record<string, string>> = { message_queued: 'content', run_started: 'prompt' }
+
+/**
+ * The JSON that is stored of an event. `share` stores the JSON of content once, and gives its number: of messages, and of the
+ * prompts of the runs that they begin.
+ */
+export function storedText(
+  ref: LogRef,
+  event: LogEvent | DurableEvent,
+  share?: (body: string) => number,
+): string {
   const whole = event as LogEvent & Fields
   if ('form' in whole) return JSON.stringify({ form: WRAPPED, seq: event.seq, event })
   if (whole[idIn(ref)] !== ref.id || !PLAIN_ID.test(ref.id)) return JSON.stringify(event)
   const short = membersFor(ref, event.kind).shorten(whole, whole)
-  return short === NOT_SHORT ? JSON.stringify(event) : inForm(short)
+  if (short === NOT_SHORT) return JSON.stringify(event)
+  const member = share === undefined ? undefined : sharedMember(whole)
+  const body = member === undefined ? '' : JSON.stringify(whole[member])
+  if (share === undefined || member === undefined || body.length < LEAST_SHARED) return inForm(short)
+  const { [member]: _, ...rest } = short
+  return `${SHARED_PREFIX}${share(body)},${JSON.stringify(rest).slice(1)}`
 }
 
-/** The event of a stored JSON text; undefined if it has none. */
-export function eventOf(ref: LogRef, text: string): LogEvent | undefined {
+/** Prompts of runs that belong to no conversation are stored once anyway. */
+function sharedMember({ kind, metadata }: Fields): string | undefined {
+  if (kind === 'run_started' && !(isObject(metadata) && typeof metadata['conversation_id'] === 'string'))
+    return undefined
+  return Object.hasOwn(SHARED_MEMBER, String(kind)) ? SHARED_MEMBER[String(kind)] : undefined
+}
+
+/** The event of a stored JSON text; undefined if it has none. `body`: of the content that it shares, if any. */
+export function eventOf(ref: LogRef, text: string, body?: string | null): LogEvent | undefined {
   const parsed = parseJson(text)
   if (!parsed.ok || !isObject(parsed.value)) return undefined
   const stored: Fields = parsed.value
   if (typeof stored['seq'] !== 'number') return undefined
-  const { form, kind, seq, at } = stored
+  const { form, kind } = stored
   if (form === undefined) return stored as unknown as LogEvent
   if (form === WRAPPED) return stored['event'] as LogEvent | undefined
   if (form !== FORM) return undefined
-  const { form: _, ...short } = stored
-  const event = { kind, [idIn(ref)]: ref.id, seq, at }
-  return membersFor(ref, kind).complete(short, event) as unknown as LogEvent
+  const { form: _, shared, ...own } = stored
+  const short = shared === undefined ? own : withShared(own, body)
+  if (short === null) return undefined
+  const { id } = ref
+  const named = ref.kind === 'run' ? { kind, runId: id } : { threadId: id }
+  return membersFor(ref, kind).complete(short, named) as unknown as LogEvent
+}
+
+/** Null if the content is missing. */
+function withShared(short: Fields, body: string | null | undefined): Fields | null {
+  const member = SHARED_MEMBER[String(short['kind'])]
+  const content = body === undefined || body === null ? null : parseJson(body)
+  return member === undefined || content?.ok !== true ? null : { ...short, [member]: content.value }
 }
 
 /** What a row knows of the digest in it. */
