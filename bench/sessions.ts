@@ -48,12 +48,20 @@ function medianOf(all: readonly LateFigures[], value: (figures: LateFigures) => 
   return median(all.map(value))
 }
 
+/** Bytes per turn of the content, of what is stored for it and of the bound for that, and whether the bound holds. */
+function bytesOf({ turns, contentBytes, storedBytes }: PlayFigures): readonly string[] {
+  const perTurn = (bytes: number): string => Math.round(bytes / turns).toLocaleString('en')
+  const bound = 1.2 * contentBytes + 2500 * turns
+  if (storedBytes === null) return [perTurn(contentBytes), '–', perTurn(bound), '–', '–']
+  const verdict = storedBytes <= bound ? 'holds' : `${perTurn(storedBytes - bound)} short`
+  return [perTurn(contentBytes), perTurn(storedBytes), perTurn(bound), (storedBytes / contentBytes).toFixed(2), verdict]
+}
+
 async function bench(): Promise<void> {
   const rows: string[][] = []
   for (const store of stores) {
     const played = await perform<PlayFigures>('play', store, String(threads))
     console.error(`${store}: ${JSON.stringify(played)}`)
-    const most = (1.2 * played.contentBytes + 2500 * played.turns) / played.contentBytes
     const late = await rounds('late', store)
     const at = (name: 'early' | 'late'): number =>
       medianOf(late, (figures) => figures[name].sessionMs - figures[name].postMs)
@@ -61,8 +69,7 @@ async function bench(): Promise<void> {
     console.error(`${store}: ${JSON.stringify(late)}`)
     rows.push([
       store,
-      played.storedBytes === null ? '–' : (played.storedBytes / played.contentBytes).toFixed(2),
-      played.storedBytes === null ? '–' : most.toFixed(2),
+      ...bytesOf(played),
       (played.cpuMs / played.turns).toFixed(2),
       bare.toFixed(2),
       at('early').toFixed(2),
@@ -72,8 +79,11 @@ async function bench(): Promise<void> {
   }
   const head = [
     'store',
-    'bytes stored / content',
-    'at most',
+    'content per turn',
+    'bytes stored per turn',
+    'bound',
+    'stored / content',
+    '',
     'CPU per message of all threads',
     'message above its bare run (≤ 0.1)',
     'message 10 above a bare POST',

@@ -257,7 +257,8 @@ function phasesOf({ statuses }: ListQuery): readonly RunDigest['phase'][] | null
 async function summaryOfRow(kind: LogKind, row: LogRow, log: LogStore): Promise<RunSummary | ThreadSummary | null> {
   const { id, lastSeq, startedAt, updatedAt, owner } = row
   const digest = row.digest === null ? null : digestOf(row.digest, { runId: id, startedAt, updatedAt, lastSeq })
-  if (kind === 'thread') return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest: digest as JsonObject | null }
+  if (kind === 'thread')
+    return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest: digest as JsonObject | null }
   const known = (digest as RunDigest | null) ?? (await foldRun(log, id))
   return known === null ? null : summaryOf(known, owner !== null)
 }

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { memoryLog } from 'thinharness'
-import type { DurableEvent, LogStore } from 'thinharness'
+import type { DurableEvent, LogRef, LogStore } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { Sessions } from 'thinharness/session'
 import { digestOf, digestText, eventOf, storedText } from '#store/short/short-form.js'
@@ -13,7 +13,11 @@ const CORPUS = new URL('../corpus/', import.meta.url).pathname
 
 function linesIn(folder: string): readonly string[] {
   const names = readdirSync(join(CORPUS, folder)).filter((name) => name.endsWith('.jsonl'))
-  return names.flatMap((name) => readFileSync(join(CORPUS, folder, name), 'utf8').trimEnd().split('\n'))
+  return names.flatMap((name) =>
+    readFileSync(join(CORPUS, folder, name), 'utf8')
+      .trimEnd()
+      .split('\n'),
+  )
 }
 
 function logOf(event: DurableEvent | { readonly threadId: string }): { readonly kind: 'run' | 'thread'; id: string } {
@@ -35,6 +39,16 @@ describe('the short form of events', () => {
       const text = storedText(logOf(event), event)
       expect(text.length).toBeLessThanOrEqual(line.length)
       expect(eventOf(logOf(event), text)).toEqual(event)
+    }
+  })
+
+  test('is read as an earlier version has written it (tests/corpus/short), and still written so', () => {
+    const lines = readFileSync(join(CORPUS, 'short', 'form-1.jsonl'), 'utf8').trimEnd().split('\n')
+    expect(lines.length).toBeGreaterThan(30)
+    for (const line of lines) {
+      const { log, stored, event } = JSON.parse(line) as { log: LogRef; stored: string; event: DurableEvent }
+      expect(eventOf(log, stored)).toEqual(event)
+      expect(JSON.parse(storedText(log, event))).toEqual(JSON.parse(stored))
     }
   })
 
@@ -60,7 +74,10 @@ describe('the short form of events', () => {
     ['that lacks members', { kind: 'run_completed', runId: 'a', durable: true }],
     ['of another run', { kind: 'run_completed', runId: 'b' }],
     ['with a member `form`', { kind: 'own', form: 1, runId: 'a' }],
-    ['with a member `__proto__`', JSON.parse('{"kind":"own","runId":"a","durable":true,"__proto__":{"x":1}}') as object],
+    [
+      'with a member `__proto__`',
+      JSON.parse('{"kind":"own","runId":"a","durable":true,"__proto__":{"x":1}}') as object,
+    ],
     ['without anything else', { kind: 'own' }],
   ])('keeps an event %s', (_, members) => {
     const event = { seq: 3, at: '2026-01-01T00:00:00.000Z', ...members } as unknown as DurableEvent

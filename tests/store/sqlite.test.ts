@@ -50,7 +50,7 @@ describe('a log in SQLite', () => {
     await expect(eventsOfRun(log, 'run_b')).rejects.toEqual(message('run_b', 'cannot be read'))
   })
 
-  test('SB-42 a message is stored once, and removed with the last log that has it', async () => {
+  test('160 a message is stored once, and removed with the last log that has it', async () => {
     const path = join(folder, 'runs.db')
     await using log = sqliteLog(path)
     const database = await openDatabase(path, 'normal')
@@ -60,7 +60,10 @@ describe('a log in SQLite', () => {
     const message = { threadId: 't', durable: true, kind: 'message_queued', messageId: 'm', content, after: null }
     const queued = { ...message, by: null, mode: null, model: null, metadata: {}, at: '2026-01-01T00:00:00.000Z' }
     const thread = { kind: 'thread', id: 't' } as const
-    await log.append(thread, [{ ...queued, seq: 1 }, { ...queued, seq: 2 }]) // Twice: a message that is answered again.
+    await log.append(thread, [
+      { ...queued, seq: 1 },
+      { ...queued, seq: 2 },
+    ]) // Twice: a message that is answered again.
     const metadata = { conversation_id: 't' }
     const started = { ...event('run_started', 1, { prompt: content, metadata, history: [] }), runId: 'run_a' }
     const [run, other] = [{ kind: 'run', id: 'run_a' } as const, { kind: 'run', id: 'run_b' } as const]

@@ -28,11 +28,7 @@ const SHARED_MEMBER: Readonly<Record<string, string>> = { message_queued: 'conte
  * The JSON that is stored of an event. `share` stores the JSON of content once, and gives its number: of messages, and of the
  * prompts of the runs that they begin.
  */
-export function storedText(
-  ref: LogRef,
-  event: LogEvent | DurableEvent,
-  share?: (body: string) => number,
-): string {
+export function storedText(ref: LogRef, event: LogEvent | DurableEvent, share?: (body: string) => number): string {
   const whole = event as LogEvent & Fields
   if ('form' in whole) return JSON.stringify({ form: WRAPPED, seq: event.seq, event })
   if (whole[idIn(ref)] !== ref.id || !PLAIN_ID.test(ref.id)) return JSON.stringify(event)
