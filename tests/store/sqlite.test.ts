@@ -65,7 +65,7 @@ describe('a log in SQLite', () => {
       { ...queued, seq: 2 },
     ]) // Twice: a message that is answered again.
     const metadata = { conversation_id: 't' }
-    const started = { ...event('run_started', 1, { prompt: content, metadata, history: [] }), runId: 'run_a' }
+    const started = { ...event('run_started', 1, { begun: 'fresh', prompt: content, metadata }), runId: 'run_a' }
     const [run, other] = [{ kind: 'run', id: 'run_a' } as const, { kind: 'run', id: 'run_b' } as const]
     await log.append(run, [started])
     await log.append(other, [{ ...started, runId: 'run_b' }])
@@ -155,7 +155,7 @@ describe('a log in SQLite', () => {
     await using newer = sqliteLog(path)
     await expect(newer.inspect({ kind: 'run', id: 'run_a' })).rejects.toMatchObject({
       code: 'store_failure',
-      message: `The tables in \`${path}\` are of version 9: this version of thinharness reads up to 2.`,
+      message: `The tables in \`${path}\` are of version 9: this version of thinharness reads up to 3.`,
     })
   })
 
