@@ -25,16 +25,19 @@ export function perform(job: Job, profiles?: string): Promise<Report> {
   return new Promise((resolve, reject) => {
     const flags = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`]
     const child = spawn(process.execPath, ['--expose-gc', ...flags, CONTENDER, JSON.stringify(job)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     })
     const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS)
     let text = ''
+    let errors = ''
     child.stdout.on('data', (bytes) => (text += String(bytes)))
+    child.stderr.on('data', (bytes) => (errors += String(bytes)))
     child.once('error', reject)
     child.once('close', (code, signal) => {
       clearTimeout(timer)
-      if (code === 0) resolve(JSON.parse(text) as Report)
-      else reject(new Error(`\`${job.contender}\` ended with ${signal ?? `code ${code}`}.`))
+      // Some libraries write lines of their own.
+      if (code === 0) resolve(JSON.parse(text.trimEnd().split('\n').at(-1) ?? '') as Report)
+      else reject(new Error(`\`${job.contender}\` ended with ${signal ?? `code ${code}`}.\n${errors.trim()}`))
     })
   })
 }

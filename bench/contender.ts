@@ -1,7 +1,7 @@
 // One contender in a process of its own: does the work of its argument, and writes its measurements as a line of JSON.
 import { writeSync } from 'node:fs'
 import { answerOf, cpuMs, heapBytes, makeTool, promptOf } from './work.js'
-import type { Contender, Report, Work } from './work.js'
+import type { Contender, Open, Report, Work } from './work.js'
 
 export interface Job {
   readonly contender: string
@@ -9,8 +9,11 @@ export interface Job {
   readonly work: Work
 }
 
+/** Resolves to nothing if only the imports are measured. */
+export type Opening = () => Promise<Open | undefined>
+
 /** Each is loaded when it is chosen: modules of the others are not measured. */
-const CONTENDERS = {
+const CONTENDERS: Readonly<Record<string, Opening | undefined>> = {
   fetch: async () => (await import('./contenders/fetch.js')).open,
   careful: async () => (await import('./contenders/careful.js')).open,
   client: async () => (await import('./contenders/client.js')).open,
@@ -28,7 +31,7 @@ const CONTENDERS = {
   'fetch, Responses': async () => (await import('./contenders/responses.js')).openFetch,
   'careful, Responses': async () => (await import('./contenders/responses.js')).openCareful,
   'thinharness, Responses': async () => (await import('./contenders/thinharness.js')).openResponses(),
-  nothing: undefined,
+  nothing: async () => undefined,
   "import 'thinharness'": () => load('thinharness'),
   "import 'thinharness/providers'": () => load('thinharness/providers'),
   "import 'openai'": () => load('openai'),
@@ -39,7 +42,9 @@ async function load(name: string): Promise<undefined> {
 }
 
 async function perform({ contender, baseUrl, work }: Job): Promise<Report> {
-  const open = await CONTENDERS[contender as keyof typeof CONTENDERS]?.()
+  const opening = CONTENDERS[contender] ?? (await import('./compare/contenders.js')).PEER_CONTENDERS[contender]
+  if (opening === undefined) throw new RangeError(`Unknown contender \`${contender}\`.`)
+  const open = await opening()
   if (open === undefined) return report(NOTHING, NOTHING, { deltas: 0, heldKb: 0, payloadKb: 0, marks: [] })
   const tool = makeTool(work)
   const opened = open({ baseUrl, tool })

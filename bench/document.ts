@@ -34,8 +34,21 @@ const READERS = '## 100 readers of one run'
 /** Writes the figures of \`npm run bench:readers\`. */
 export async function writeReaders(table: string): Promise<void> {
   const { before } = await written(READERS)
-  const { rest } = await written(SESSIONS)
+  const { rest } = await written(GROWTH, SESSIONS)
   await write([before, READERS, READERS_INTRODUCTION, table, rest].join('\n\n'))
+}
+
+const GROWTH = '## Growth'
+
+/** Writes the figures of \`npm run bench:growth\`. */
+export async function writeGrowth(
+  sections: readonly string[],
+  { machine, rounds }: { readonly machine: string; readonly rounds: number },
+): Promise<void> {
+  const { before } = await written(GROWTH, SESSIONS)
+  const { rest } = await written(SESSIONS)
+  const measured = `Measured on ${machine}. Medians of ${rounds} rounds.`
+  await write([before, GROWTH, GROWTH_INTRODUCTION, measured, ...sections, GROWTH_EXPLANATION, rest].join('\n\n'))
 }
 
 const SESSIONS = '## Conversations'
@@ -46,10 +59,10 @@ export async function writeSessions(table: string, threads: number): Promise<voi
   await write([before, SESSIONS, sessionsIntroduction(threads), table].join('\n\n'))
 }
 
-/** The page as it is: up to a heading, and from there on. */
-async function written(heading: string): Promise<{ readonly before: string; readonly rest: string }> {
+/** The page as it is: up to the first of the headings that is there, and from there on. */
+async function written(...headings: readonly string[]): Promise<{ readonly before: string; readonly rest: string }> {
   const page = await readFile(FILE, 'utf8')
-  const start = page.indexOf(heading)
+  const start = headings.map((heading) => page.indexOf(heading)).find((index) => index >= 0) ?? -1
   return start < 0
     ? { before: page.trimEnd(), rest: '' }
     : { before: page.slice(0, start).trimEnd(), rest: page.slice(start) }
@@ -62,6 +75,11 @@ async function write(text: string): Promise<void> {
 const READERS_INTRODUCTION = `By \`npm run bench:readers -- --write\`: a reply of 10,000 deltas at 200 a second, through the hub and the handlers to 100 bodies of
 server-sent events, which are read in the same process. Medians of 3 rounds, each with and without readers in turn. Memory is that
 after a collection of garbage, above that of a run without readers. Deltas that wait for a reader are joined.`
+
+const GROWTH_INTRODUCTION = `By \`npm run bench:growth -- --write\`. CPU in user and system time of all threads of the process, a mean of 100 turns or of 20
+messages before the place, or the median of 11 runs of 40 turns. Without HTTP, the model is in the same process and replies immediately.`
+
+const GROWTH_EXPLANATION = `EXPLAIN`
 
 function sessionsIntroduction(threads: number): string {
   return `By \`npm run bench:sessions -- --write\`: ${threads.toLocaleString('en')} threads with the shape of discussions of issues (20 to 500 messages with a median of 50,

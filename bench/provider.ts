@@ -15,15 +15,16 @@ interface Body {
   /** Of the Responses API. */
   readonly input?: readonly { readonly type?: string; readonly output?: string }[]
   readonly tools?: readonly unknown[]
-  readonly stream?: boolean
 }
 
 type Api = 'chat' | 'responses'
 const PATHS = { chat: '/chat/completions', responses: '/responses' } as const
 
 const ID = 'call_00000000'
+/** Of calls and responses; those of a run differ, since some libraries tell messages apart by them. */
+const IDS = /\b(call|resp)_00000000/g
 const EVENTS_A_TICK = 250
-const turnsByRun = new Map<string, number>()
+const runs = new Map<string, { turns: number; readonly isStreamed: boolean }>()
 const replies = new Map<string, Promise<string>>()
 
 const server = createServer((incoming, response) => {
@@ -45,15 +46,18 @@ process.stdin.resume().on('end', () => process.exit())
 async function answer(pieces: readonly Buffer[], api: Api, response: ServerResponse): Promise<void> {
   const start = Buffer.concat(pieces.slice(0, 3)).subarray(0, 4096).toString()
   const asked = readPrompt(start)
-  const turn = (turnsByRun.get(asked.run) ?? 0) + 1
-  turnsByRun.set(asked.run, turn)
+  const run = runs.get(asked.run) ?? { turns: 0, isStreamed: Buffer.concat(pieces).includes('"stream":true') }
+  runs.set(asked.run, run)
+  const turn = (run.turns += 1)
   const isLast = turn === asked.turns
-  if (isLast) turnsByRun.delete(asked.run)
-  const body = isLast ? checkedBody(Buffer.concat(pieces), asked) : undefined
-  const isStreamed = body === undefined ? isStreamedBody(pieces) : body.stream === true
+  if (isLast) {
+    runs.delete(asked.run)
+    checkBody(Buffer.concat(pieces), asked)
+  }
+  const { isStreamed } = run
   const text = await replyFor(asked, api, { isLast, isStreamed })
   if (asked.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, asked.latencyMs))
-  const reply = isLast ? text : text.replaceAll(ID, `call_${String(turn).padStart(8, '0')}`)
+  const reply = isLast ? text : text.replaceAll(IDS, (_, kind: string) => `${kind}_${String(turn).padStart(8, '0')}`)
   if (isStreamed) return stream(reply, response)
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(reply) })
   response.end(reply)
@@ -70,15 +74,8 @@ async function stream(text: string, response: ServerResponse): Promise<void> {
   response.end()
 }
 
-/** The flag is at one of the two ends of a body. */
-function isStreamedBody(pieces: readonly Buffer[]): boolean {
-  const [first, last] = [pieces[0], pieces.at(-1)]
-  const mark = '"stream":true'
-  return [first?.subarray(0, 4096), last?.subarray(-200), first?.subarray(-200)].some((piece) => piece?.includes(mark))
-}
-
 /** The whole conversation is checked once a run: all of it was sent, with the results of the tool. */
-function checkedBody(bytes: Buffer, { turns, calls, resultChars }: PromptFields): Body {
+function checkBody(bytes: Buffer, { turns, calls, resultChars }: PromptFields): void {
   const body = JSON.parse(bytes.toString()) as Body
   const { messages = [], input = [] } = body
   const outputs = [
@@ -92,7 +89,6 @@ function checkedBody(bytes: Buffer, { turns, calls, resultChars }: PromptFields)
   if (results !== expected || replies + asked / calls !== turns - 1 || body.tools?.length !== 1) {
     throw new Error(`Expected ${turns - 1} replies, ${expected} results, got ${replies} + ${asked}, ${results}.`)
   }
-  return body
 }
 
 interface ReplyForm {
@@ -120,7 +116,7 @@ async function rendered(reply: Reply, api: Api, stream: boolean): Promise<string
   const body = { model: 'bench', stream, ...(api === 'chat' ? { messages: prompt } : { input: prompt }) }
   const text = await post(`${provider.url[api]}${PATHS[api]}`, JSON.stringify(body))
   await provider.close()
-  return text
+  return text.replaceAll(/\bresp_\w+/g, reply.text === undefined ? 'resp_00000000' : 'resp_answer')
 }
 
 function post(url: string, body: string): Promise<string> {

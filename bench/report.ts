@@ -33,7 +33,7 @@ export function tableOf(measured: Measured): { readonly table: string; readonly 
   return { table: aligned(rows), missed: missedGoals(measured) }
 }
 
-function resultOf(measure: Measure, contender: string, { scenario, rounds }: Measured): Result {
+export function resultOf(measure: Measure, contender: string, { scenario, rounds }: Measured): Result {
   const { contenders, work } = scenario
   const values = rounds.map((reports) => {
     const round = (name: string): Report => {
@@ -60,7 +60,7 @@ function cell({ hasRatio }: Measure, { value, ratio }: Result) {
 }
 
 /** Three digits; more only before the point. */
-function short(value: number): string {
+export function short(value: number): string {
   if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString('en-US')
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2
   return value.toFixed(digits)
@@ -91,7 +91,7 @@ function isMet(goal: Goal, { value, ratio }: Result) {
   return 'most' in goal ? value <= goal.most : value >= goal.least
 }
 
-function aligned(rows: readonly (readonly string[])[]): string {
+export function aligned(rows: readonly (readonly string[])[]): string {
   const [head = []] = rows
   const widths = head.map((_, column) => Math.max(3, ...rows.map((row) => row[column]?.length ?? 0)))
   const line = (row: readonly string[]) => {

@@ -14,7 +14,7 @@ interface Item {
   readonly arguments?: string
 }
 
-interface Reply {
+export interface Reply {
   readonly status: string
   readonly output: readonly Item[]
 }
@@ -82,7 +82,7 @@ export function openCareful({ baseUrl, tool }: Setting): Contender {
 const heads = new Map<boolean, object>()
 
 /** Everything but the conversation. */
-function headOf({ name, description }: Tool, isStreamed: boolean): object {
+export function headOf({ name, description }: Tool, isStreamed: boolean): object {
   let head = heads.get(isStreamed)
   if (head === undefined) {
     const { $schema: _, ...parameters } = z.toJSONSchema(LookupArguments)
@@ -94,7 +94,10 @@ function headOf({ name, description }: Tool, isStreamed: boolean): object {
 }
 
 /** The text of a reply, and the items that it adds to the conversation if it has calls. */
-async function answered({ status, output }: Reply, tool: Tool): Promise<{ text: string; added: readonly object[] }> {
+export async function answered(
+  { status, output }: Reply,
+  tool: Tool,
+): Promise<{ text: string; added: readonly object[] }> {
   if (status !== 'completed') throw new Error(`The reply is ${status}.`)
   const calls = output.filter(({ type }) => type === 'function_call')
   if (calls.length === 0) {
