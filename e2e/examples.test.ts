@@ -119,7 +119,7 @@ test('an unknown example prints the known ones; a missing API key prints one lin
 
   expect(unknown).toMatchObject({ code: 1, stdout: '' })
   expect(unknown.stderr).toContain(
-    'with NAME one of approvals, chat, durable, editors, mcp, research, server, structured, subagents.',
+    'with NAME one of approvals, chat, durable, editors, mcp, research, server, structured, subagents, support-desk.',
   )
   await expect(keyless).rejects.toMatchObject({
     code: 1,
