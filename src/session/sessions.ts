@@ -1,13 +1,11 @@
 import { MEMORY_THREADS } from '../index.js'
 import type {
-  AssistantEntry,
   HarnessDescription,
   JsonObject,
   LogStore,
   LogSummaries,
   ModelCapabilities,
   ModelRef,
-  ToolEntry,
   TranscriptEntry,
 } from '../index.js'
 import { isObject } from '../util/json.js'
@@ -15,7 +13,7 @@ import { jsonOf } from './actions.js'
 import { Chat } from './chat.js'
 import { Conversation } from './conversation.js'
 import { SessionError } from './errors.js'
-import { forkPoint, PROMPT } from './fork-point.js'
+import { forkPoint } from './fork-point.js'
 import { expireItems } from './people/expiry.js'
 import type { ExpiredItem, ExpireOptions } from './people/expiry.js'
 import { inboxItems } from './people/inbox.js'
@@ -24,11 +22,10 @@ import { Responding } from './people/responder.js'
 import { giveTitle } from './people/titles.js'
 import type { ModeHarness, Modes } from './options.js'
 import { newId } from './play-run.js'
-import { callOf } from './thread/reduce-chat.js'
-import type { ChatRun } from './thread/reduce-chat.js'
 import { resolveOptions } from './options.js'
 import type { SessionsConfig, SessionsOptions } from './options.js'
 import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
+import { transcriptOf } from './thread/transcript.js'
 import type { NewThreadEvent } from './thread/thread-events.js'
 
 /** How long `open` waits for a thread that another process is creating, and how often it looks, in ms. */
@@ -135,27 +132,13 @@ export class Threads<M extends Modes = Modes> {
     }
   }
 
-  /** The transcript of a thread, tool results included; `last`: only so many of its entries. */
+  /** The transcript of a thread, tool results and what a fork continues included; `last`: only so many of its entries. */
   async messages(
     threadId: string,
     { last = Infinity }: { readonly last?: number } = {},
   ): Promise<readonly TranscriptEntry[]> {
     const chat = await this.#existing(threadId)
-    const entries: TranscriptEntry[] = []
-    for (const run of chat.snapshot.runs) {
-      const [messageId] = run.messageIds
-      entries.push({
-        id: `${run.runId}.${run.promptId ?? PROMPT}`,
-        at: run.at,
-        role: 'user',
-        content: run.prompt,
-        ...(messageId !== undefined && { messageId }),
-      })
-      for (const entry of run.entries) {
-        entries.push({ ...entry, id: `${run.runId}.${entry.id}` })
-        if (entry.role === 'assistant') entries.push(...resultsOf(entry, run))
-      }
-    }
+    const entries = await transcriptOf(this.#config.log, chat.snapshot)
     return last === Infinity ? entries : entries.slice(Math.max(0, entries.length - last))
   }
 
@@ -350,16 +333,6 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
-}
-
-/** The results of a reply's calls, as far as they have ended. */
-function resultsOf({ parts, at }: AssistantEntry, run: ChatRun): readonly ToolEntry[] {
-  return parts.flatMap((part): ToolEntry[] => {
-    const call = part.type === 'tool_call' ? callOf(run, part.callId) : undefined
-    if (call?.output === undefined) return []
-    const { callId, toolName: name, output: content, status } = call
-    return [{ id: `${run.runId}.${callId}`, at, role: 'tool', callId, name, content, isError: status === 'failed' }]
-  })
 }
 
 function placeOf(before: ThreadItem | string): { readonly updatedAt: string; readonly threadId: string } {

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { memoryLog } from 'thinharness'
-import type { LogStore } from 'thinharness'
+import type { LogStore, TranscriptEntry } from 'thinharness'
 import type { Chat, ChatEvent, ThreadItem } from 'thinharness/session'
 import { tasks } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
@@ -31,6 +31,12 @@ async function stored(chat: Chat): Promise<readonly ChatEvent[]> {
   }
   over.abort()
   return events
+}
+
+/** The text of an entry. */
+function textIn(entry: TranscriptEntry): string {
+  const parts = entry.role === 'user' ? entry.content : entry.role === 'assistant' ? entry.parts : []
+  return parts.map((part) => (typeof part !== 'string' && 'text' in part ? part.text : '')).join('')
 }
 
 async function collect(items: AsyncIterable<ThreadItem>): Promise<readonly ThreadItem[]> {
@@ -131,7 +137,15 @@ describe.each(await allStores())('threads in the %s log', (_name, open: () => Lo
     await done(chat, 'Two?')
     const before = JSON.stringify(await sessions.messages('t1'))
     const fork = await sessions.fork('t1', { threadId: 't2' })
+    const idsOf = async (threadId: string): Promise<string[]> => (await sessions.messages(threadId)).map(({ id }) => id)
+    expect(await idsOf('t2')).toEqual(await idsOf('t1'))
     await done(fork, 'Three?')
+    const words = async (threadId: string): Promise<string[]> => (await sessions.messages(threadId)).map(textIn)
+    expect(await words('t2')).toEqual(['One?', 'Yes.', 'Two?', 'Yes.', 'Three?', 'Yes.'])
+    const { id } = (await sessions.messages('t2'))[4]!
+    await sessions.fork('t2', { threadId: 't3', after: id })
+    expect(await words('t3')).toEqual(['One?', 'Yes.', 'Two?', 'Yes.', 'Three?'])
+    expect(await sessions.messages('t3', { last: 1 })).toHaveLength(1)
     expect(fork.snapshot.thread).toMatchObject({ title: 'Bills', tags: ['money'], metadata: { project: 'p' } })
     expect(fork.snapshot.thread.forkOf).toBe('t1')
     expect(fork.snapshot.runs).toHaveLength(1)
