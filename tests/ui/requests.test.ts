@@ -161,19 +161,20 @@ describe.each(['sessions', 'harness'] as const)('requests over %s', (kind) => {
     const server = served(kind, { model, options: { stopOnDisconnect: true } })
     const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Go.' }] }
     const begun = await server.aiSdk(post('/chat', { id: 't1', messages: [message] }))
-    const reader = begun.body?.getReader()
-    const first = new TextDecoder().decode((await reader?.read())?.value)
-    const more = first.includes('messageId') ? '' : new TextDecoder().decode((await reader?.read())?.value)
-    const runId = /"messageId":"([^"]+)"/.exec(first + more)?.[1]
+    const reader = (begun.body as ReadableStream<Uint8Array>).getReader()
+    const next = async (): Promise<string> => new TextDecoder().decode((await reader.read()).value)
+    const first = await next()
+    const told = first.includes('messageId') ? first : first + (await next())
+    const [, runId = ''] = /"messageId":"([^"]+)"/.exec(told) ?? []
     // The same message again attaches to the run, and so does a reader.
     const attached = await server.aiSdk(post('/chat', { id: 't1', messages: [message] }))
     await attached.body?.cancel()
-    const reading = await server.events(new Request(`${BASE}/runs/${runId ?? ''}/events`))
+    const reading = await server.events(new Request(`${BASE}/runs/${runId}/events`))
     await reading.body?.cancel()
     await vi.waitFor(() => expect(model.requests).toHaveLength(1))
     expect(await asked(server, new Request(`${BASE}/threads/t1/messages`))).toMatchObject({ status: 200 })
     const ends = followed(server, runId)
-    await reader?.cancel()
+    await reader.cancel()
     expect(await ends).toBe('cancelled')
     release()
   })
