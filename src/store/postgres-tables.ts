@@ -1,7 +1,7 @@
+import type { PostgresPool } from '../contracts/postgres-place.js'
 import type { Post } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
 import type { Reference, Removal } from '../run/log/pruning.js'
-import type { PostgresPool } from './postgres-pool.js'
 import { PAGE_ROWS } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'

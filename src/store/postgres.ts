@@ -1,5 +1,7 @@
 import { HarnessError } from '../contracts/errors.js'
 import { parse } from '../contracts/parse.js'
+import { checkPlace, POSTGRES_PLACE } from '../contracts/postgres-place.js'
+import type { PostgresPool } from '../contracts/postgres-place.js'
 import type { PruneOptions } from '../run/log/listing.js'
 import { checkClaim, ownedByAnother } from '../run/log/log.js'
 import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
@@ -8,14 +10,14 @@ import { prunables, removable } from '../run/log/pruning.js'
 import { checkRef, keyOf, lastSeqOf, nameOf } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 import { partial } from '../util/shape.js'
-import { checkPlace, createTables, openPool, POSTGRES_PLACE } from './postgres-pool.js'
-import type { OwnPool, PostgresPool } from './postgres-pool.js'
+import { createTables, openPool } from './postgres-pool.js'
+import type { OwnPool } from './postgres-pool.js'
 import { PostgresTables } from './postgres-tables.js'
 import type { VersionedAppend, VersionedRow } from './postgres-tables.js'
 import { storedText } from './short/short-form.js'
 import { columnsOf, SqlLog } from './sql-log.js'
 
-export type { PostgresPool } from './postgres-pool.js'
+export type { PostgresPool } from '../contracts/postgres-place.js'
 
 /** One of `connectionString` and `pool`. */
 export interface PostgresLogOptions {

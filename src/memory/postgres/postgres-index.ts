@@ -1,31 +1,21 @@
 import { HarnessError } from '../../index.js'
-import { openPool } from '../../store/postgres-pool.js'
-import type { OwnPool, PostgresPlace, PostgresPool } from '../../store/postgres-pool.js'
+import type { PostgresPlace } from '../../contracts/postgres-place.js'
 import { isObject } from '../../util/json.js'
 import type { FoundRow, Generation, LogState, LogUpdate, MemoryIndex, RowVector, Scope } from '../index-port.js'
 import { indexedWords } from '../words.js'
-import { createIndex } from './postgres-schema.js'
-import { PostgresSearch } from './postgres-search.js'
-import { PostgresVectors } from './postgres-vectors.js'
+import type { OpenIndex } from './open-postgres.js'
 
 const SCHEMA = 'thinharness_memory'
 const NO_OWNER = ''
 /** Codes of errors about a schema, a table or a function that is gone. */
 const GONE: ReadonlySet<string> = new Set(['3F000', '42P01', '42883', '42704'])
 
-interface Open {
-  readonly pool: PostgresPool
-  readonly search: PostgresSearch
-  readonly vectors: PostgresVectors | null
-}
-
 /** An index in a schema of PostgreSQL, for any number of processes on any number of machines. */
 export class PostgresIndex implements MemoryIndex {
   readonly #place: PostgresPlace
   readonly #schema: string
   readonly #withVectors: boolean
-  #ownPool: Promise<OwnPool> | null = null
-  #opening: Promise<Open> | null = null
+  #opening: Promise<OpenIndex> | null = null
 
   constructor(place: PostgresPlace, withVectors = false) {
     this.#place = place
@@ -118,11 +108,10 @@ export class PostgresIndex implements MemoryIndex {
   }
 
   async close(): Promise<void> {
-    const pool = this.#ownPool
-    this.#ownPool = null
+    const opening = this.#opening
     this.#opening = null
-    await pool?.then(
-      (open) => open.end(),
+    await opening?.then(
+      ({ ownPool }) => ownPool?.end(),
       () => undefined,
     )
   }
@@ -132,7 +121,7 @@ export class PostgresIndex implements MemoryIndex {
   }
 
   /** The schema may be removed at any time: it is made again, empty. */
-  async #use<T>(work: (open: Open) => Promise<T> | T, attempts = 2): Promise<T> {
+  async #use<T>(work: (open: OpenIndex) => Promise<T> | T, attempts = 2): Promise<T> {
     this.#opening ??= this.#open()
     const opening = this.#opening
     try {
@@ -140,19 +129,16 @@ export class PostgresIndex implements MemoryIndex {
     } catch (thrown) {
       const isGone = GONE.has(codeOf(thrown))
       // A server that could not be reached is tried again at the next use.
-      if (isGone || !(await hasOpened(opening))) this.#opening = null
+      if (this.#opening === opening && (isGone || !(await hasOpened(opening)))) await this.close()
       if (isGone && attempts > 1) return this.#use(work, attempts - 1)
       if (thrown instanceof HarnessError) throw thrown
       throw new HarnessError('store_failure', `The index of the memory failed: ${String(thrown)}`, { cause: thrown })
     }
   }
 
-  async #open(): Promise<Open> {
-    const { pool: given, connectionString = '' } = this.#place
-    const pool = given ?? (await (this.#ownPool ??= openPool(connectionString, '`createMemory`')))
-    await createIndex(pool, this.#schema)
-    const vectors = this.#withVectors ? await PostgresVectors.open(pool, this.#schema) : null
-    return { pool, search: new PostgresSearch(pool, this.#schema), vectors }
+  async #open(): Promise<OpenIndex> {
+    const { openPostgres } = await import('./open-postgres.js')
+    return openPostgres({ place: this.#place, schema: this.#schema, withVectors: this.#withVectors })
   }
 }
 

@@ -1,5 +1,5 @@
 import { HarnessError } from '../../index.js'
-import type { PostgresPool } from '../../store/postgres-pool.js'
+import type { PostgresPool } from '../../contracts/postgres-place.js'
 
 /** Marks the tables of this version: an index of another version is emptied and made again. */
 const MARK = 'thinharness memory 1'

@@ -1,4 +1,4 @@
-import type { PostgresPool } from '../../store/postgres-pool.js'
+import type { PostgresPool } from '../../contracts/postgres-place.js'
 import { chosenWords, WordCounts } from '../chosen-words.js'
 import type { FoundRow, Row, Scope } from '../index-port.js'
 import { indexedWords } from '../words.js'

@@ -1,5 +1,5 @@
 import { HarnessError } from '../../index.js'
-import type { PostgresPool } from '../../store/postgres-pool.js'
+import type { PostgresPool } from '../../contracts/postgres-place.js'
 import type { RowVector } from '../index-port.js'
 
 /** Rows whose quantized vectors are near, for each row that is wanted: their exact vectors decide. */
