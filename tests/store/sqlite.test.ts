@@ -68,7 +68,8 @@ describe('a log in SQLite', () => {
     const started = { ...event('run_started', 1, { begun: 'fresh', prompt: content, metadata }), runId: 'run_a' }
     const [run, other] = [{ kind: 'run', id: 'run_a' } as const, { kind: 'run', id: 'run_b' } as const]
     await log.append(run, [started])
-    await log.append(other, [{ ...started, runId: 'run_b' }])
+    const again = { ...started, runId: 'run_b' }
+    await log.append(other, [again])
     expect(counts()).toMatchObject({ rows: 1, uses: 4 })
     expect(database.prepare('select sum(length(event)) as bytes from thread_events').get()).toMatchObject({
       bytes: expect.closeTo(300, -3) as number,
