@@ -79,7 +79,12 @@ after a collection of garbage, above that of a run without readers. Deltas that 
 const GROWTH_INTRODUCTION = `By \`npm run bench:growth -- --write\`. CPU in user and system time of all threads of the process, a mean of 100 turns or of 20
 messages before the place, or the median of 11 runs of 40 turns. Without HTTP, the model is in the same process and replies immediately.`
 
-const GROWTH_EXPLANATION = `EXPLAIN`
+const GROWTH_EXPLANATION = `Nothing in a turn walks the conversation: a test holds the characters that a turn encodes to those of its new entries, for each API.
+The first places of a curve include the compiler's work, which is why most fall. What is not flat:
+
+- **Over HTTP** each request sends the whole conversation, by its API. The bytes are there already; to write them takes longer.
+- **Tools**: each run freezes the list of its tools and compares their digests with those of its log, some µs per tool and run.
+- **A waiting run** is its state, its plan and the promises of the functions that wait; the first runs also hold what all share.`
 
 function sessionsIntroduction(threads: number): string {
   return `By \`npm run bench:sessions -- --write\`: ${threads.toLocaleString('en')} threads with the shape of discussions of issues (20 to 500 messages with a median of 50,

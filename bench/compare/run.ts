@@ -74,8 +74,9 @@ async function run({ only, rounds, write }: { only: string[]; rounds: number; wr
   const compared: Compared[] = []
   try {
     for (const scenario of chosen) {
-      console.error(`${scenario.title} …`)
-      compared.push(await compare(scenario, missing, { baseUrl: provider.baseUrl, rounds }))
+      const one = await compare(scenario, missing, { baseUrl: provider.baseUrl, rounds })
+      compared.push(one)
+      console.log(`${scenario.title} (${scenario.name})\n\n${comparisonOf([one]).table}\n`)
     }
   } finally {
     provider.stop()

@@ -120,7 +120,8 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
 
 /** Throws `invalid_options` for a repeated name, and for that of the tool for structured answers if there is one. */
 export function checkToolNames(names: readonly string[], outputType: OutputType | null): void {
-  const twice = names.find((name, index) => names.indexOf(name) !== index)
+  const seen = new Set<string>()
+  const twice = names.find((name) => seen.size === seen.add(name).size)
   if (twice !== undefined) throw invalidOptions(`Two tools have the name \`${twice}\`; each needs a name of its own.`)
   if (outputType === null || !names.includes(FINAL_RESULT)) return
   throw invalidOptions(

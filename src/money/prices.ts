@@ -37,14 +37,22 @@ async function knownPrice(provider: string, id: string, timestamp: Date): Promis
   const name = `${provider}:${id}`
   const known = lookedUp.get(name)
   if (known?.minute === minute) return known.price
-  const price = await tablePrice(provider, id, timestamp)
+  const price = tablePrice(provider, id, timestamp)
   if (lookedUp.size >= MOST_LOOKED_UP) lookedUp.clear()
   lookedUp.set(name, { minute, price })
-  return price
+  try {
+    return await price
+  } catch (error) {
+    if (lookedUp.get(name)?.price === price) lookedUp.delete(name)
+    throw error
+  }
 }
 
-/** The latest lookups, by model: each run asks. Prices that depend on the time of day change at whole minutes. */
-const lookedUp = new Map<string, { readonly minute: number; readonly price: Price | null }>()
+/**
+ * The latest lookups, by model: each run asks, and runs that begin together share one lookup. Prices that depend on the time of day change
+ * at whole minutes.
+ */
+const lookedUp = new Map<string, { readonly minute: number; readonly price: Promise<Price | null> }>()
 const MOST_LOOKED_UP = 100
 
 async function tablePrice(provider: string, id: string, timestamp: Date): Promise<Price | null> {

@@ -12,6 +12,16 @@ vi.mock(import('#util/platform/sha256.js'), async (load) => {
   return { ...others, sha256: counting }
 })
 
+const priced: string[] = []
+vi.mock(import('@pydantic/genai-prices'), async (load) => {
+  const table = await load()
+  const calcPrice: typeof table.calcPrice = (usage, model, options) => {
+    priced.push(model)
+    return table.calcPrice(usage, model, options)
+  }
+  return { ...table, calcPrice }
+})
+
 const look = defineTool({
   name: 'look',
   description: 'Looks something up.',
@@ -27,4 +37,35 @@ test('the configuration of a harness is hashed by its first run only', async () 
   hashed.length = 0
   await harness.run('Second.')
   expect(hashed).toEqual([])
+})
+
+test('runs that begin together look up the price of their model once', async () => {
+  using model = new ScriptedModel({ provider: 'openai', id: 'gpt-5.5' }).always('Done.')
+  const harness = new Harness({ model })
+  await Promise.all(Array.from({ length: 50 }, () => harness.run('Go.')))
+  const lookups = priced.filter((name) => name === 'gpt-5.5')
+  expect(lookups.length).toBeGreaterThan(0)
+  // Two, if a minute begins in between.
+  expect(lookups.length).toBeLessThanOrEqual(2)
+})
+
+test('a run with many tools does not search its list of them for each', async () => {
+  using model = new ScriptedModel().says('Done.')
+  const tools = Array.from({ length: 300 }, (_, index) => ({ ...look, name: `look_${index}` }))
+  const harness = new Harness({ model, tools })
+  let searches = 0
+  const { indexOf, includes, find } = Array.prototype
+  const spies = (['indexOf', 'includes', 'find'] as const).map((name) => {
+    const original = { indexOf, includes, find }[name] as (...given: unknown[]) => unknown
+    return vi.spyOn(Array.prototype, name).mockImplementation(function (this: unknown[], ...given: unknown[]) {
+      if (this.length >= 300) searches += 1
+      return original.apply(this, given)
+    } as never)
+  })
+  try {
+    await harness.run('Go.')
+  } finally {
+    for (const spy of spies) spy.mockRestore()
+  }
+  expect(searches).toBeLessThan(30)
 })
