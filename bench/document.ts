@@ -47,7 +47,7 @@ export async function writeGrowth(
 ): Promise<void> {
   const { before } = await written(GROWTH, SESSIONS)
   const { rest } = await written(SESSIONS)
-  const measured = `Measured on ${machine}. Medians of ${rounds} rounds.`
+  const measured = `Measured on ${machine}. ${rounds === 1 ? 'One round.' : `Medians of ${rounds} rounds.`}`
   await write([before, GROWTH, GROWTH_INTRODUCTION, measured, ...sections, GROWTH_EXPLANATION, rest].join('\n\n'))
 }
 
@@ -80,10 +80,10 @@ const GROWTH_INTRODUCTION = `By \`npm run bench:growth -- --write\`. CPU in user
 messages before the place, or the median of 11 runs of 40 turns. Without HTTP, the model is in the same process and replies immediately.`
 
 const GROWTH_EXPLANATION = `Nothing in a turn walks the conversation: a test holds the characters that a turn encodes to those of its new entries, for each API.
-The first places of a curve include the compiler's work, which is why most fall. What is not flat:
+The first places of a curve include work of the compiler. On a busy machine a point can be off by a factor of two. What is not flat:
 
-- **Over HTTP** each request sends the whole conversation, by its API. The bytes are there already; to write them takes longer.
-- **Tools**: each run freezes the list of its tools and compares their digests with those of its log, some µs per tool and run.
+- **Over HTTP** each request sends the whole conversation, as the APIs want it; only what a turn adds is encoded.
+- **Tools**: each run makes a table of the digests of its tools (\`configDigest\`), about 10 µs per tool and run.
 - **A waiting run** is its state, its plan and the promises of the functions that wait; the first runs also hold what all share.`
 
 function sessionsIntroduction(threads: number): string {
