@@ -94,7 +94,8 @@ class Desk {
 
   /** What was said in a conversation, by lines, once it is idle and the last line has this text. */
   async said(threadId: string, last: string): Promise<readonly string[]> {
-    for (; ; await delay(20)) {
+    for (;;) {
+      await delay(20)
       const { threads } = (await this.ask(ADA, '/api/threads')).body as { threads: ThreadItem[] }
       if (threads.find((thread) => thread.threadId === threadId)?.phase !== 'idle') continue
       const messages = await (await this.open(ADA, `/api/threads/${threadId}/messages?format=ui`)).json()

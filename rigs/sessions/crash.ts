@@ -112,7 +112,8 @@ async function playRound({ name, kills, random, processes }: Round): Promise<Fou
     return { ...base, number, seed: between(random, 1, 2 ** 31), sessions, dieAt }
   }
   try {
-    for (let number = 0; number < kills; number++) await processes.kill(jobOf(number), between(random, 0, LONGEST_MS * sessions))
+    for (let number = 0; number < kills; number++)
+      await processes.kill(jobOf(number), between(random, 0, LONGEST_MS * sessions))
     return await check({ ...jobOf(kills), dieAt: null })
   } finally {
     await rm(folder, { recursive: true, force: true })

@@ -83,5 +83,11 @@ async function problemWith(wire: Wire, view: readonly TranscriptEntry[]): Promis
       () => 'It answered.',
       (thrown: unknown) => thrown,
     )
-  return wire.refusal === undefined ? String(error) : wire.refusal
+  const refusal = refusalOf(wire)
+  return refusal === undefined ? String(error) : refusal
+}
+
+/** Written by the answer of the API in the meantime. */
+function refusalOf({ refusal }: Wire): Wire['refusal'] {
+  return refusal
 }

@@ -23,6 +23,14 @@ export interface PriceTier extends Rates {
   readonly aboveInputTokens: number
 }
 
+/** A model in the table of prices. */
+export interface Listed {
+  /** Null if the table has no price for text. */
+  readonly price: Price | null
+  /** In tokens; undefined if the table has none. */
+  readonly window?: number
+}
+
 /** Micro-dollars in a dollar: amounts are whole micro-dollars, so that sums are exact. */
 const MICRO = 1_000_000
 

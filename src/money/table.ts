@@ -1,15 +1,7 @@
 import { createRequire } from 'node:module'
 import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
 import { KNOWN, VERSION } from './known-prices.js'
-import type { Price, PriceTier, Rates } from './price.js'
-
-/** A model in the table of prices. */
-export interface Listed {
-  /** Null if the table has no price for text. */
-  readonly price: Price | null
-  /** In tokens; undefined if the table has none. */
-  readonly window?: number
-}
+import type { Listed, Price, PriceTier, Rates } from './price.js'
 
 const NOT_LISTED: Listed = { price: null }
 

@@ -18,7 +18,7 @@ const bob = { resourceId: 'bob' }
 const MEANINGS = ['dog puppy hound', 'car vehicle auto', 'tea drink beverage', 'house home flat', 'money cash coins']
 
 /** Words of one meaning have one place in a vector. */
-export const embed: Embed = (texts) =>
+const embed: Embed = (texts) =>
   Promise.resolve(
     texts.map((text) =>
       Array.from({ length: 12 }, (_none, place) => {

@@ -43,7 +43,9 @@ describe('the short form of events', () => {
   })
 
   test('is read as an earlier version has written it (tests/corpus/short), and still written so', () => {
-    const lines = readFileSync(join(CORPUS, 'short', 'form-1.jsonl'), 'utf8').trimEnd().split('\n')
+    const lines = readFileSync(join(CORPUS, 'short', 'form-1.jsonl'), 'utf8')
+      .trimEnd()
+      .split('\n')
     expect(lines.length).toBeGreaterThan(30)
     for (const line of lines) {
       const { log, stored, event } = JSON.parse(line) as { log: LogRef; stored: string; event: DurableEvent }

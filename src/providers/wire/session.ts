@@ -121,8 +121,7 @@ export class WireSession implements ModelSession {
   ): Promise<ModelTurn> {
     this.#encode(transcript, constants, options)
     const ask = this.#ask.bind(this, this.#sent(transcript, constants), options)
-    const { maxRetries } = this.#options
-    const retries = { maxRetries, signal: options.signal, onRetry: options.onRetry }
+    const retries = { maxRetries: this.#options.maxRetries, signal: options.signal, onRetry: options.onRetry }
     const reply = await withRetries(ask, retries).catch((error: unknown) => {
       if (!this.#canChange(error, transcript, { constants, options })) throw error
       const { message: reason, status = null } = error
@@ -134,12 +133,11 @@ export class WireSession implements ModelSession {
 
   #sent(transcript: readonly TranscriptEntry[], constants: RequestConstants): Sending {
     const { provider, format, headers: own } = this.#options
-    const carried = format.carried?.(transcript, constants) ?? null
     const [first] = transcript
     // A compaction is in the first entry.
     const isCompacted = first?.role === 'user' && first.native?.provider === provider
     const headers = isCompacted ? { ...own, ...format.compactor?.headers } : own
-    return { entries: transcript.length, carried, headers }
+    return { entries: transcript.length, carried: format.carried?.(transcript, constants) ?? null, headers }
   }
 
   /** The turn of a reply to the first `entries` entries. */
@@ -305,8 +303,7 @@ export class WireSession implements ModelSession {
   }
 
   #request({ carried, headers }: Sending, options: TurnOptions, streamed: boolean): WireRequest {
-    const { format } = this.#options
-    const { toolChoice, maxOutputTokens, signal } = options
+    const [{ format }, { toolChoice, maxOutputTokens, signal }] = [this.#options, options]
     const previousResponseId = this.#chainEnd?.responseId ?? null
     const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId })
     const body = this.#messages.finish(carried === null ? tail : { ...carried, ...tail })

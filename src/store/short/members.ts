@@ -1,5 +1,5 @@
 import { isObject } from '../../util/json.js'
-import type { JsonValue } from '../../util/json.js'
+import type { JsonObject, JsonValue } from '../../util/json.js'
 
 /** Members of an object by name. */
 export type Fields = Readonly<Record<string, unknown>>
@@ -159,5 +159,5 @@ function isSame(value: unknown, known: JsonValue): boolean {
 /** Readers may change what they get. */
 function copyOf(known: JsonValue): JsonValue {
   if (typeof known !== 'object' || known === null) return known
-  return Array.isArray(known) ? [...(known as readonly JsonValue[])] : { ...known }
+  return Array.isArray(known) ? known.slice() : { ...(known as JsonObject) }
 }

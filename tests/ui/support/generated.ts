@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Parameters } from 'fast-check'
+import type { Parameters, Plugin } from 'fast-check'
 
 /** In the long form, `RUNS` of them. */
 const LONG = process.env['RUNS']
@@ -16,7 +16,7 @@ export function generated<T>(runs: number): Parameters<T> {
     ...(seed !== undefined && { seed: Number(seed) }),
     ...(path !== undefined && { path }),
     endOnFailure: isRaw === '1',
-    ...(minutes !== undefined && { plugins: [fc.interruptAfterTimeLimit(Number(minutes) * 60_000)] }),
+    ...(minutes !== undefined && { plugins: [fc.interruptAfterTimeLimit(Number(minutes) * 60_000) as Plugin<T>] }),
   }
 }
 
