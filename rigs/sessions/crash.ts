@@ -47,7 +47,8 @@ const SHORT_FORM = 100
 if (values.worker) {
   process.on('disconnect', () => process.exit())
   process.on('message', (job) => void actUntilKilled(job as KilledJob))
-  process.send?.('ready')
+  // Its parent may have ended while it started.
+  process.send?.('ready', () => undefined)
 } else await play()
 
 async function play(): Promise<void> {

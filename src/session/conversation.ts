@@ -188,16 +188,18 @@ export class Conversation extends KnownThread {
   async resume(answers: readonly Answer[]): Promise<void> {
     const ids = new Set(answers.map(({ callId }) => callId))
     let stop = (): void => undefined
-    const stored = new Promise<void>((resolve) => {
+    const stored = new Promise<undefined>((resolve) => {
       stop = this.feed.listen((event) => {
         if (event.kind === 'answer_received') ids.delete(event.callId)
-        if (ids.size === 0) resolve()
+        if (ids.size === 0) resolve(undefined)
       })
     })
     const outcome = this.#launch((run, options) =>
       this.starter.harnessOf(run).streamResume(run.runId, answers, options),
     )
-    await Promise.race([stored, outcome]).finally(stop)
+    const error = await Promise.race([stored, outcome]).finally(stop)
+    // The stretch had begun when the store failed: the answers are not known to be stored.
+    if (error !== undefined && ids.size > 0) throw error
   }
 
   /** Cancels the run in progress, if there is one. Not within `exclusive`. */
@@ -255,8 +257,8 @@ export class Conversation extends KnownThread {
     await this.#writer.release()
   }
 
-  /** Rejects if the run could not begin or continue; then nothing of it is stored. */
-  #launch(start: (run: ThreadRun, options: RunMeans) => HarnessStream<unknown>): Promise<void> {
+  /** Rejects if the run could not begin or continue; then nothing of it is stored. Gives the error of a stretch that had begun. */
+  #launch(start: (run: ThreadRun, options: RunMeans) => HarnessStream<unknown>): Promise<Error | undefined> {
     const { run, steering } = this.state
     if (run === null) throw new RangeError('Expected a thread with a run.')
     const port = new SteeringPort()
@@ -290,6 +292,7 @@ export class Conversation extends KnownThread {
     this.#open = { run, port, abort, started, over, continues: false, plan: null }
     return ending.then(({ error }) => {
       if (error !== undefined && this.feed.place.run === from) throw error
+      return error
     })
   }
 

@@ -185,3 +185,32 @@ test('a message of another process that was refused is not sent later, although 
   expect(said(first)).toEqual(['user: 1', 'assistant: ', 'assistant: One.', 'user: 2', 'assistant: Two.'])
   expect(failures).toBe(1)
 })
+
+test('answers that could not be stored are not accepted: their items wait again', async () => {
+  const log = memoryLog()
+  const append = log.append.bind(log)
+  log.append = (ref, events, options) =>
+    events.some(({ kind }) => kind === 'answer_received')
+      ? Promise.reject(new HarnessError('store_failure', 'The disk is full.'))
+      : append(ref, events, options)
+  let runs = 0
+  const pay = defineTool({
+    ...{ name: 'pay', description: 'Pays.', parameters: { type: 'object' }, requiresApproval: true },
+    handler: () => `paid ${(runs += 1)}`,
+  })
+  const harness = harnessOf({ model: new ScriptedModel().calls('pay').says('Not paid.'), tools: [pay] })
+  const chat = await sessionsOf({ log, harness }).open('t1')
+  const sent = await chat.send('Pay.')
+  await chat.whenIdle()
+  const callId = chat.pending[0]?.callId ?? ''
+  expect(await codeOf(chat.answer([{ callId, approved: true }]))).toContain('The disk is full.')
+  await chat.whenIdle()
+  log.append = append
+  await chat.recover()
+  await chat.whenIdle()
+  expect(chat.phase).toBe('waiting')
+  expect(await chat.answer([{ callId, approved: false }])).toEqual([{ callId, status: 'accepted' }])
+  await chat.whenIdle()
+  expect(runs).toBe(0)
+  expect((await sent.done).status).not.toBe('completed')
+})
