@@ -19,7 +19,9 @@ export function httpExchange(): Exchange {
       isUser = true
       const connections = await connectionsFor(request.url.protocol)
       const incoming = await guard.wait('connectMs', () => headOf(request, connections, guard))
-      return answerOf(incoming, request.url, guard)
+      const { authority: host } = targetOf(request.url)
+      const { read } = await readableBody(incoming, { host, encoding: incoming.headers['content-encoding'] }, guard)
+      return new HttpAnswer(incoming, read)
     },
     async close() {
       if (isUser) users -= 1
@@ -27,13 +29,6 @@ export function httpExchange(): Exchange {
       if (users === 0) await closeKept()
     },
   }
-}
-
-function answerOf(incoming: IncomingMessage, url: URL, guard: RequestGuard): Answer | Promise<Answer> {
-  const { authority: host } = targetOf(url)
-  const body = readableBody(incoming, { host, encoding: incoming.headers['content-encoding'] }, guard)
-  if (body instanceof Promise) return body.then(({ read }) => new HttpAnswer(incoming, read))
-  return new HttpAnswer(incoming, body.read)
 }
 
 /** The headers are only read of an answer that is an error. */

@@ -7,18 +7,15 @@ import type { Answer } from './exchange.js'
 import type { RequestGuard } from './request-guard.js'
 
 /** The body of a Node stream, decompressed and read as it arrives. Its events cost less than its async iterator. */
-export function readableBody(
+export async function readableBody(
   stream: Readable,
   origin: { readonly host: string; readonly encoding: string | undefined },
   guard: RequestGuard,
-): Pick<Answer, 'read'> | Promise<Pick<Answer, 'read'>> {
+): Promise<Pick<Answer, 'read'>> {
   const { host, encoding } = origin
-  const bodyOf = (source: Readable): Pick<Answer, 'read'> => {
-    const body = new ReadableBody(source, host)
-    return { read: () => body.next() ?? guard.wait('idleMs', () => body.wait()) }
-  }
-  if (encoding === undefined || isIdentity(encoding)) return bodyOf(stream)
-  return decompressed(stream, encoding).then(bodyOf)
+  const source = encoding === undefined || isIdentity(encoding) ? stream : await decompressed(stream, encoding)
+  const body = new ReadableBody(source, host)
+  return { read: () => body.next() ?? guard.wait('idleMs', () => body.wait()) }
 }
 
 /** Unread bytes before the sender is paused. */

@@ -119,30 +119,23 @@ export class WireSession implements ModelSession {
     constants: RequestConstants,
     options: TurnOptions,
   ): Promise<ModelTurn> {
+    const { provider, model, format, maxRetries, chain } = this.#options
     this.#encode(transcript, constants, options)
-    const ask = this.#ask.bind(this, this.#sent(transcript, constants), options)
-    const retries = { maxRetries: this.#options.maxRetries, signal: options.signal, onRetry: options.onRetry }
+    const entries = transcript.length
+    const carried = format.carried?.(transcript, constants) ?? null
+    const own = this.#options.headers
+    const [first] = transcript
+    // A compaction is in the first entry.
+    const isCompacted = first?.role === 'user' && first.native?.provider === provider
+    const headers = isCompacted ? { ...own, ...format.compactor?.headers } : own
+    const ask = this.#ask.bind(this, { entries, carried, headers }, options)
+    const retries = { maxRetries, signal: options.signal, onRetry: options.onRetry }
     const reply = await withRetries(ask, retries).catch((error: unknown) => {
       if (!this.#canChange(error, transcript, { constants, options })) throw error
       const { message: reason, status = null } = error
       options.onRetry?.({ attempt: 1, delayMs: 0, reason, status, withdrawn: false })
       return withRetries(ask, retries)
     })
-    return this.#turnOf(reply, transcript.length)
-  }
-
-  #sent(transcript: readonly TranscriptEntry[], constants: RequestConstants): Sending {
-    const { provider, format, headers: own } = this.#options
-    const [first] = transcript
-    // A compaction is in the first entry.
-    const isCompacted = first?.role === 'user' && first.native?.provider === provider
-    const headers = isCompacted ? { ...own, ...format.compactor?.headers } : own
-    return { entries: transcript.length, carried: format.carried?.(transcript, constants) ?? null, headers }
-  }
-
-  /** The turn of a reply to the first `entries` entries. */
-  #turnOf(reply: DecodedReply, entries: number): ModelTurn {
-    const { provider, model, chain } = this.#options
     const { parts, finishReason, nativeFinishReason, refusal, usage, native, responseId, responseModel, raw } = reply
     this.#chainEnd = chain && responseId !== null ? { responseId, entries } : null
     const answer = {
@@ -302,20 +295,15 @@ export class WireSession implements ModelSession {
     return isOurs && rest.every((entry) => entry.role !== 'assistant') ? rest : null
   }
 
-  #request({ carried, headers }: Sending, options: TurnOptions, streamed: boolean): WireRequest {
-    const [{ format }, { toolChoice, maxOutputTokens, signal }] = [this.#options, options]
+  async #ask({ entries, carried, headers }: Sending, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
+    const { format, transport } = this.#options
+    const { toolChoice, maxOutputTokens, signal, onDelta } = options
     const previousResponseId = this.#chainEnd?.responseId ?? null
+    const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
     const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId })
     const body = this.#messages.finish(carried === null ? tail : { ...carried, ...tail })
-    return { path: format.path, headers, body, signal }
-  }
-
-  async #ask(sending: Sending, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
-    const { format, transport } = this.#options
-    const { signal, onDelta } = options
-    const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
-    const request = this.#request(sending, options, streamed)
-    const callIdFor = (index: number): string => `call_${sending.entries + 1}_${index + 1}`
+    const request: WireRequest = { path: format.path, headers, body, signal }
+    const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
     if (!streamed && onDelta === undefined) return format.decode(await transport.send(request), { callIdFor, onDelta })
     const emit = (delta: ModelDelta): void => {
       attempt.hasEmitted = true

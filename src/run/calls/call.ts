@@ -6,7 +6,6 @@ import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { SuspendedCall } from '../../tools/ask.js'
 import { settle } from '../../util/abort.js'
-import type { Settled } from '../../util/abort.js'
 import { wrapped } from '../../util/wrapped.js'
 import type { Work, Wrap } from '../../util/wrapped.js'
 import { CallChildren } from '../children/children.js'
@@ -90,7 +89,7 @@ function middleware({ runId, parent, metadata, hooks, hookFailed }: RunContext):
 export async function performCall(calls: Calls, admission: Admission): Promise<void> {
   const startedAt = performance.now()
   const { context } = calls
-  const { call, toolIndex, decision } = admission
+  const { call, toolIndex, decision, spec } = admission
   const { callId, name: toolName } = call
   const isKnown = call.answers.length > 0 || call.verdict !== null
   const known = isKnown ? outcomeByPerson(call) : null
@@ -98,46 +97,32 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
   const by = decision !== null && { decision: recordedDecision(decision) }
   await context.emit('tool_call_started', { callId, toolName, toolIndex, arguments: call.arguments, ...by })
   const spawned: Spawned = { runs: null }
+  const ended = (outcome: ToolOutcome): CallEnd => {
+    const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
+    const entered = admission.checked?.text ?? call.arguments
+    return callEnd({ toolIndex, durationMs, outcome }, call, { spec, runs: spawned.runs, entered })
+  }
   try {
     const outcome = admission.outcome ?? (await run(calls, admission, spawned))
     // The call has no outcome: it is resolved as after a crash when the run continues.
     if (outcome === null) return
-    if (outcome.kind === 'suspended') await suspend(calls, call, { suspended: outcome, runs: spawned.runs })
-    else await end(calls, admission, { outcome, startedAt, spawned })
+    if (outcome.kind === 'suspended') {
+      await suspend(calls, call, { suspended: outcome, runs: spawned.runs })
+      return
+    }
+    const source = (): ContentSource['kind'] | null =>
+      savedAs(contentSourceOf(spec, call, { outcome, runs: spawned.runs }))
+    const bounded = bound(calls.frozen, { spec, outcome, source })
+    const end = ended(bounded instanceof Promise ? await bounded : bounded)
+    const shown = calls.asksAfter ? await askAfterCall(context, call, end) : end.shown
+    await complete(calls, call, { ...end, shown })
+    if (spawned.runs !== null && outcome.kind === 'succeeded') calls.begin(callId, spawned.runs.takeLeft())
   } catch (error) {
-    await complete(calls, call, endOf(admission, { outcome: failureOf(error), startedAt, spawned })).catch(
-      () => undefined,
-    )
+    await complete(calls, call, ended(failureOf(error))).catch(() => undefined)
     throw error
   } finally {
     spawned.runs?.dropLeft()
   }
-}
-
-interface Performed {
-  readonly outcome: ToolOutcome
-  /** On the clock of `performance`, in ms. */
-  readonly startedAt: number
-  readonly spawned: Spawned
-}
-
-/** Stores the outcome, within its bounds and as hooks change it. */
-async function end(calls: Calls, admission: Admission, performed: Performed): Promise<void> {
-  const { call, spec } = admission
-  const { outcome, spawned } = performed
-  const source = (): ContentSource['kind'] | null =>
-    savedAs(contentSourceOf(spec, call, { outcome, runs: spawned.runs }))
-  const bounded = bound(calls.frozen, { spec, outcome, source })
-  const ended = endOf(admission, { ...performed, outcome: bounded instanceof Promise ? await bounded : bounded })
-  const shown = calls.asksAfter ? await askAfterCall(calls.context, call, ended) : ended.shown
-  await complete(calls, call, { ...ended, shown })
-  if (spawned.runs !== null && outcome.kind === 'succeeded') calls.begin(call.callId, spawned.runs.takeLeft())
-}
-
-function endOf({ call, toolIndex, spec, checked }: Admission, { outcome, startedAt, spawned }: Performed): CallEnd {
-  const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
-  const entered = checked?.text ?? call.arguments
-  return callEnd({ toolIndex, durationMs, outcome }, call, { spec, runs: spawned.runs, entered })
 }
 
 /** The call waits, for answers to its handler or to its children. */
@@ -171,23 +156,13 @@ async function run({ context, enter }: Calls, admission: Admission, spawned: Spa
     if (spawned.runs?.isWaiting === true) await spawned.runs.settled()
     return handled
   }
-  const settled = await settle(work, { abort: context.abort, timeoutMs: spec.timeoutMs })
+  const { stopped, value } = await settle(work, { abort: context.abort, timeoutMs: spec.timeoutMs })
   ended = true
-  if (spawned.runs === null) return handledAs(settled, { spec, checked, edited })
-  const { runs } = spawned
-  await runs.end()
-  if (runs.isLeft) return null
-  if (settled.stopped === null && runs.isWaiting) return WAITS_FOR_CHILDREN
-  if (settled.stopped !== null || settled.value?.kind !== 'suspended') await runs.endOpen()
-  return handledAs(settled, { spec, checked, edited })
-}
-
-/** What became of a call: a question, or an outcome. */
-function handledAs(
-  { stopped, value }: Settled<Handled>,
-  { spec, checked, edited }: Pick<Entry, 'spec' | 'checked'> & Pick<Admission, 'edited'>,
-): Handled {
+  await spawned.runs?.end()
+  if (spawned.runs?.isLeft === true) return null
+  if (stopped === null && spawned.runs?.isWaiting === true) return WAITS_FOR_CHILDREN
   if (stopped === null && value?.kind === 'suspended') return value
+  await spawned.runs?.endOpen()
   const hasOutcome = value !== undefined && value.kind !== 'suspended'
   if (!hasOutcome || (stopped !== null && value.kind !== 'succeeded'))
     return stopped === 'timed_out' ? timedOut(spec.name, spec.timeoutMs ?? 0) : CANCELLED
