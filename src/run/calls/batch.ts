@@ -39,22 +39,20 @@ export class ToolBatchExecutor {
    */
   async perform(calls: readonly BatchCall[], checked: ReadonlyMap<string, CheckedArguments>): Promise<void> {
     const { context } = this.#calls
-    const admissions = await Promise.all(this.#admitting(calls, checked))
+    const batch = this.#batch
+    const admitting: Promise<Admission>[] = []
+    for (const call of calls)
+      admitting.push(this.#admit(call, { toolIndex: batch.indexOf(call), checked: checked.get(call.callId) }))
+    const admissions = await Promise.all(admitting)
     context.signal.throwIfAborted()
-    const items = itemsOf(admissions)
+    const items: PendingItem[] = []
+    for (const { item } of admissions) if (item !== null) items.push(item)
     if (items.length > 0) return context.emit('approval_requested', { items: withOtherCalls(items, this.#batch) })
-    const groups = this.#groups(admissions)
-    for (let index = 0; index < groups.length; index++) {
-      const group = groups[index] ?? []
+    for (const [index, group] of this.#groups(admissions).entries()) {
       // A sequential call begins when everything before it has ended, and holds everything after it.
       if (index > 0 && this.#isOpenBefore(group)) return
       await this.#together(group)
     }
-  }
-
-  #admitting(calls: readonly BatchCall[], checked: ReadonlyMap<string, CheckedArguments>): Promise<Admission>[] {
-    const batch = this.#batch
-    return calls.map((call) => this.#admit(call, { toolIndex: batch.indexOf(call), checked: checked.get(call.callId) }))
   }
 
   /** Ends calls without running them. */
@@ -125,9 +123,4 @@ export class ToolBatchExecutor {
     const { phase } = this.#calls.context.state
     return phase.at === 'batch' ? phase.calls : []
   }
-}
-
-/** The questions of calls that need an approval. */
-function itemsOf(admissions: readonly Admission[]): readonly PendingItem[] {
-  return admissions.flatMap(({ item }) => item ?? [])
 }

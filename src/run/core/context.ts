@@ -366,8 +366,9 @@ export class RunContext {
     await this.#lastAppend
     this.#gathering = null
     if (this.#refusal !== null) throw this.#refusal
+    const [state, history, digests] = [this.#state, this.#history, this.#digests]
     try {
-      await this.#append(events)
+      await this.#writer.append(events, () => digests.after(state, events, history))
     } catch (cause) {
       this.#refusal = storeFailure(`store an event of run \`${this.runId}\``, cause)
       // Stops the work in progress; nothing more begins.
@@ -376,11 +377,6 @@ export class RunContext {
     }
     const room = this.#applyAll(events)
     if (room !== undefined) await room
-  }
-
-  #append(events: readonly DurableEvent[]): Promise<void> {
-    const [state, history, digests] = [this.#state, this.#history, this.#digests]
-    return this.#writer.append(events, () => digests.after(state, events, history))
   }
 
   /** Changes the state by stored events and emits them. Resolves when the reader has room. */

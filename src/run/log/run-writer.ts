@@ -50,17 +50,14 @@ export class RunWriter {
   }
 
   /** Stores events. Rejects if the log does, or does not answer in time. */
-  append(events: readonly DurableEvent[], digest: () => RunDigest): Promise<void> {
+  async append(events: readonly DurableEvent[], digest: () => RunDigest): Promise<void> {
     const appending = this.#log.append(this.#ref, events, new RunAppend(this.#lease?.owner, events, digest))
     if (this.#abort.signal.aborted) return this.answer(appending, APPEND_GRACE_MS)
-    return new Promise<void>((resolve, reject) => {
+    await new Promise<void>((resolve, reject) => {
       this.#giveUp = reject
-      const finish = (): void => {
-        this.#giveUp = null
-        resolve(appending)
-      }
-      Promise.resolve(appending).then(finish, finish)
+      Promise.resolve(appending).then(resolve, reject)
     })
+    this.#giveUp = null
   }
 
   /** The run was aborted: the append in progress must end soon. */

@@ -8,12 +8,11 @@ import type { ToolEntry, Unstamped, UserEntry } from '../../contracts/entry.js'
 import type { IdentifiedMessage, InputMessage } from '../stream/input.js'
 import { reportEntries } from '../machine/other-runs.js'
 import { isSameConfig } from '../machine/config-digest.js'
-import type { ConfigDigest } from '../machine/config-digest.js'
 import type { RunContext } from '../core/context.js'
 import { decide, decideSteering, hasOtherRuns } from '../machine/decide.js'
 import type { Command, Correction } from '../machine/decide.js'
-import type { Effects, HostNotices } from '../core/effects.js'
-import type { DurablePayloads, RequestKind } from '../machine/events.js'
+import type { Effects } from '../core/effects.js'
+import type { RequestKind } from '../machine/events.js'
 import { RunStopped } from '../core/failure.js'
 import type { Frozen } from '../core/frozen.js'
 import { retryBudget } from '../machine/rules.js'
@@ -102,37 +101,21 @@ export class TurnDriver {
     }
   }
 
-  async #ask(command: Ask): Promise<void> {
-    const { requestKind, correction } = command
+  async #ask({ requestKind, correction, notices, closing }: Ask): Promise<void> {
     const context = this.#context
     const config = await this.#effects.configure()
     if (correction !== null) await context.emit('model_retry', { retryKind: 'structured_output', ...correction })
     const host = this.#hasHostNotices ? await this.#effects.hostNotices() : null
-    await context.emit('model_request_started', this.#started(command, config, host))
-    if (command.notices.length > 0) await this.#warn(command.notices)
-    await this.#request(requestKind)
-  }
-
-  async #warn(notices: Ask['notices']): Promise<void> {
-    for (const { limitKind, remaining, content } of notices)
-      await this.#context.emit('limit_warning', { limitKind, remaining, content })
-  }
-
-  #started(
-    { requestKind, correction, notices, closing }: Ask,
-    config: ConfigDigest,
-    host: HostNotices | null,
-  ): DurablePayloads['model_request_started'] {
     const { said, promptAddition } = this.#additions(requestKind, correction, notices)
     if (host !== null) said.push(host.entry)
-    const { state, clock } = this.#context
+    const { state, clock } = context
     const { provider, id: model } = this.#frozen.model
     const at = clock.iso()
     const entries: (UserEntry | ToolEntry)[] = []
     let length = lengthWhenClosed(state)
     for (const entry of said) entries.push(Object.assign({ id: entryId(length++), at }, entry))
     const isSame = state.config === config || (state.config !== null && isSameConfig(state.config, config))
-    return {
+    await context.emit('model_request_started', {
       requestKind,
       provider,
       model,
@@ -142,7 +125,10 @@ export class TurnDriver {
       ...(!isSame && { config }),
       ...(closing !== null && { closing }),
       ...(host !== null && { hostNotices: host.notices }),
-    }
+    })
+    for (const { limitKind, remaining, content } of notices)
+      await context.emit('limit_warning', { limitKind, remaining, content })
+    await this.#request(requestKind)
   }
 
   /** The entries that the harness adds to a request, and the text that it adds to the prompt. Notices come last. */

@@ -72,7 +72,7 @@ export class LiveEffects implements Effects {
   }
 
   async ask(requestKind: RequestKind): Promise<Reply> {
-    const { abort, state, responses, signal } = this.#context
+    const { abort, state, clock, responses, signal } = this.#context
     this.#reader = null
     if (this.#hasViews) await changeView(this.#context, this.#frozen, 0)
     signal.throwIfAborted()
@@ -85,11 +85,7 @@ export class LiveEffects implements Effects {
     const isCut = signal.aborted || answered === undefined
     if (!isCut) responses.push(answered.reply.raw)
     this.#checked = isCut ? new Map() : answered.checked
-    return this.#replyOf(isCut ? await this.#cutOff(answered) : answered)
-  }
-
-  #replyOf({ turn, resolution, value, cost }: Resolved & Pick<Answered, 'turn' | 'cost'>): Reply {
-    const { state, clock } = this.#context
+    const { turn, resolution, value, cost } = isCut ? await this.#cutOff(answered) : answered
     return {
       value,
       message: {

@@ -10,14 +10,16 @@ export interface TextFiles {
   readonly write?: ((path: string, text: string, signal: AbortSignal) => Promise<void>) | undefined
 }
 
-const current = new AsyncLocalStorage<TextFiles | null>()
+/** Created when it is first needed: there is none in browsers. */
+let current: AsyncLocalStorage<TextFiles | null> | undefined
 
 /** Does some work whose text files are those of another program. Null: those of the disk, whatever the caller's are. */
 export function withTextFiles<T>(files: TextFiles | null, work: () => T): T {
+  current ??= new AsyncLocalStorage()
   return current.run(files, work)
 }
 
 /** Null: text files are those of the disk. */
 export function textFiles(): TextFiles | null {
-  return current.getStore() ?? null
+  return current?.getStore() ?? null
 }
