@@ -269,7 +269,7 @@ export class RunContext {
   /** Resolves when the state contains every event that was emitted so far. */
   async #settled(): Promise<void> {
     if (this.recording !== null) return
-    while (this.#refusal === null && this.hasBegun && this.state.seq < this.#lastSeq) await this.#lastAppend
+    while (this.#refusal === null && this.#state !== null && this.#state.seq < this.#lastSeq) await this.#lastAppend
   }
 
   /** Emits the end of a run that failed, even if the log cannot store it: a stream always has an end. */
