@@ -1,4 +1,4 @@
-// The form in which the file log and the databases keep events and digests: JSON without the members that the log's name and the
+// The form in which the databases keep events and digests, and which the file log reads: JSON without the members that the log's name and the
 // table of defaults imply. `form` is the number of that table. Without it the JSON is the event itself, as earlier versions wrote it.
 import type { LogDigest, LogEvent } from '../../run/log/log.js'
 import type { LogRef } from '../../run/log/ref.js'
