@@ -1,9 +1,8 @@
 import { expect } from 'vitest'
 import { memoryLog } from 'thinharness'
-import type { Embed } from 'thinharness/memory'
 import { tool } from '../harness/support.js'
 import type { Place } from './places.js'
-import { callMemory, memoryOf, recalled, say } from './support.js'
+import { callMemory, embed, memoryOf, recalled, say } from './support.js'
 
 /** What holds wherever an index is. */
 export interface IndexLaw {
@@ -14,19 +13,6 @@ export interface IndexLaw {
 
 const ada = { resourceId: 'ada' }
 const bob = { resourceId: 'bob' }
-
-const MEANINGS = ['dog puppy hound', 'car vehicle auto', 'tea drink beverage', 'house home flat', 'money cash coins']
-
-/** Words of one meaning have one place in a vector. */
-const embed: Embed = (texts) =>
-  Promise.resolve(
-    texts.map((text) =>
-      Array.from({ length: 12 }, (_none, place) => {
-        const meant = MEANINGS[place]?.split(' ').some((word) => text.toLowerCase().includes(word)) ?? false
-        return meant ? 1 : -0.01
-      }),
-    ),
-  )
 
 const byWords: readonly IndexLaw[] = [
   {

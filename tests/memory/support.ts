@@ -1,9 +1,22 @@
 import { onTestFinished } from 'vitest'
 import type { JsonObject, LogStore, ToolSpec } from 'thinharness'
 import { createMemory } from 'thinharness/memory'
-import type { Memory, MemoryOptions } from 'thinharness/memory'
+import type { Embed, Memory, MemoryOptions } from 'thinharness/memory'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, harnessOf, ofKind } from '../harness/support.js'
+
+const MEANINGS = ['dog puppy hound', 'car vehicle auto', 'tea drink beverage', 'house home flat', 'money cash coins']
+
+/** Words of one meaning have one place in a vector. */
+export const embed: Embed = (texts) =>
+  Promise.resolve(
+    texts.map((text) =>
+      Array.from({ length: 12 }, (_none, place) => {
+        const meant = MEANINGS[place]?.split(' ').some((word) => text.toLowerCase().includes(word)) ?? false
+        return meant ? 1 : -0.01
+      }),
+    ),
+  )
 
 /** A memory that is closed after the test. */
 export function memoryOf(options: MemoryOptions): Memory {

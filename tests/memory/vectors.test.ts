@@ -2,22 +2,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { memoryLog } from 'thinharness'
-import type { Embed } from 'thinharness/memory'
 import { temporaryFolder } from '../support/folder.js'
-import { callMemory, memoryOf, recalled, say } from './support.js'
-
-/** Words of one meaning have one place in a vector. */
-const MEANINGS = ['dog puppy hound', 'car vehicle auto', 'tea drink beverage', 'house home flat', 'money cash coins']
-
-const embed: Embed = (texts) =>
-  Promise.resolve(
-    texts.map((text) =>
-      Array.from({ length: 12 }, (_none, place) => {
-        const meant = MEANINGS[place]?.split(' ').some((word) => text.toLowerCase().includes(word)) ?? false
-        return meant ? 1 : -0.01
-      }),
-    ),
-  )
+import { callMemory, embed, memoryOf, recalled, say } from './support.js'
 
 const ada = { resourceId: 'ada' }
 const bob = { resourceId: 'bob' }

@@ -8,7 +8,7 @@ import { foundRow, rangeOf, removeRows, SELECT, stateIn, statesIn, store, thread
 import { checkIsIndex, createTables, hasVectors, prepareTables } from './sqlite-schema.js'
 import { loadVectors, nearest, rewriteVectors, storeVectors } from './sqlite-vectors.js'
 import { VectorSample } from './vector-sample.js'
-import { chosenWords } from './word-counts.js'
+import { wordsToFind } from './word-counts.js'
 
 /** An index in a file of SQLite, or in memory. Any number of processes may share the file. */
 export class SqliteIndex implements MemoryIndex {
@@ -63,7 +63,7 @@ export class SqliteIndex implements MemoryIndex {
     return this.#use((database) => {
       const range = rangeOf(database, scope)
       const chosen =
-        range === null ? [] : chosenWords(database, words, { rows: range.to - range.from, counts: this.#counts })
+        range === null ? [] : wordsToFind(database, words, { rows: range.to - range.from, counts: this.#counts })
       return found(database, { words: chosen, joined: ' OR ', scope, limit })
     })
   }

@@ -1,14 +1,8 @@
 import type { Database } from '../../util/platform/sqlite.js'
+import { chosenWords, GROWTH, RARE } from '../chosen-words.js'
 
-/**
- * Rows that a search scores at most, as far as the counts tell. With both bounds, 95 of 100 searches among a million rows take less
- * than 22 ms of CPU time (`npm run bench:memory`).
- */
-const MOST_ROWS = 20_000
 /** FTS5 counts the rows of every word of a search in the whole index, also if only those of one owner are searched. */
 const MOST_COUNTED = 400_000
-/** A count is remembered until the index has grown by this factor. */
-const GROWTH = 1.2
 const TOTAL = ''
 
 interface Counting {
@@ -17,11 +11,8 @@ interface Counting {
   readonly counts: Map<string, number>
 }
 
-/**
- * The rarest words of a search, at least one, and as many as can be looked for in time: the others say little about a row. Words
- * that no row has are left out.
- */
-export function chosenWords(
+/** The words that a search looks for, by their counts in the whole index. */
+export function wordsToFind(
   database: Database,
   words: readonly string[],
   { rows, counts }: Counting,
@@ -32,19 +23,9 @@ export function chosenWords(
     counts.clear()
     counts.set(TOTAL, all)
   }
-  const share = Math.min(1, rows / all)
-  const rarest = words
-    .map((word) => ({ word, count: countOf(database, word, counts) }))
-    .filter(({ count }) => count > 0)
-    .sort((left, right) => left.count - right.count)
-  const chosen: string[] = []
-  let counted = 0
-  for (const { word, count } of rarest) {
-    counted += count
-    if (chosen.length > 0 && (counted > MOST_COUNTED || counted * share > MOST_ROWS)) break
-    chosen.push(word)
-  }
-  return chosen
+  const counted = new Map(words.map((word) => [word, countOf(database, word, counts)]))
+  const bounds = { share: Math.min(1, rows / all), mostCounted: MOST_COUNTED }
+  return chosenWords(counted, all, bounds).map(({ word }) => word)
 }
 
 /** The number of rows that the index has had. */
@@ -59,6 +40,6 @@ function countOf(database: Database, word: string, counts: Map<string, number>):
   const row = database.prepare('select count(*) as count from words where words match ?').get(`"${word}"`)
   const { count } = row as { readonly count: number }
   // A rare word is counted quickly, and its count changes quickly.
-  if (count > 1000) counts.set(word, count)
+  if (count > RARE) counts.set(word, count)
   return count
 }

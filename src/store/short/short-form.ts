@@ -1,4 +1,4 @@
-// The form in which the databases keep events and digests, and which the file log reads: JSON without the members that the log's name and the
+// The form in which the databases keep events and digests: JSON without the members that the log's name and the
 // table of defaults imply. `form` is the number of that table. Without it the JSON is the event itself, as earlier versions wrote it.
 import type { LogDigest, LogEvent } from '../../run/log/log.js'
 import type { LogRef } from '../../run/log/ref.js'
@@ -11,9 +11,6 @@ import type { Fields, Members } from './members.js'
 const FORM = 1
 /** The form of an event that has a member `form` of its own. */
 const WRAPPED = 0
-
-/** An id that the file of a log has whole in its name. */
-const PLAIN_ID = /^[\w:.@-]{1,80}$/
 
 /** The beginning of the JSON of an event whose content is elsewhere; its number follows. */
 export const SHARED_PREFIX = `{"form":${FORM},"shared":`
@@ -31,7 +28,7 @@ const SHARED_MEMBER: Readonly<Record<string, string>> = { message_queued: 'conte
 export function storedText(ref: LogRef, event: LogEvent | DurableEvent, share?: (body: string) => number): string {
   const whole = event as LogEvent & Fields
   if ('form' in whole) return JSON.stringify({ form: WRAPPED, seq: event.seq, event })
-  if (whole[idIn(ref)] !== ref.id || !PLAIN_ID.test(ref.id)) return JSON.stringify(event)
+  if (whole[idIn(ref)] !== ref.id) return JSON.stringify(event)
   const short = membersFor(ref, event.kind).shorten(whole, whole)
   if (short === NOT_SHORT) return JSON.stringify(event)
   const member = share === undefined ? undefined : sharedMember(whole)
