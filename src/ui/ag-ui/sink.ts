@@ -3,9 +3,26 @@ import type { HeldMessage } from './message-fold.js'
 import type { AgUiEvent } from './event.js'
 import type { AgUiMessage } from './message.js'
 
+/** Parts of messages, by their ids. */
+export interface Ids {
+  readonly messageIds: readonly string[]
+  readonly callIds: readonly string[]
+}
+
+/** The part of a reply that has arrived. */
+export interface Arriving extends Ids {
+  readonly events: readonly AgUiEvent[]
+}
+
+interface Reply {
+  /** Ends what the reader has open of the reply that is arriving; null if none is. */
+  interrupt(): Arriving | null
+}
+
 /** Where the events of a stream go: to the reader, and into the messages that the reader has after them. */
 export class Sink {
   readonly #messages: AgUiMessages
+  readonly #replies: Reply[] = []
   #events: AgUiEvent[] = []
   /** False until the stream has begun: the reader gets no events, but the messages count. */
   isOpen = false
@@ -30,11 +47,25 @@ export class Sink {
     this.#messages.push(message)
   }
 
-  /** Takes reasoning and replies back; of calls those with these ids. */
-  withdraw(messageIds: readonly string[], callIds: readonly string[]): void {
+  /** The replies of one more run. */
+  reads(reply: Reply): void {
+    this.#replies.push(reply)
+  }
+
+  /**
+   * A snapshot in the middle of the stream, without reasoning, replies and calls that are taken back. Replies of other runs that are
+   * arriving are not in it and are told again: a client appends to the messages of a snapshot.
+   */
+  withdraw(taken: Ids = NOTHING): void {
+    const arriving = this.isOpen ? this.#replies.flatMap((reply) => reply.interrupt() ?? []) : []
     const held = this.#messages.all
-    this.#messages.withdraw(new Set(messageIds), new Set(callIds))
+    const all = [taken, ...arriving]
+    this.#messages.withdraw(
+      new Set(all.flatMap(({ messageIds }) => messageIds)),
+      new Set(all.flatMap(({ callIds }) => callIds)),
+    )
     this.snapshot(held)
+    for (const { events } of arriving) this.tell(...events)
   }
 
   /** Makes the messages of a reader who has `held` equal to those here. Default: nothing has changed. */
@@ -49,3 +80,5 @@ export class Sink {
     return events
   }
 }
+
+const NOTHING: Ids = { messageIds: [], callIds: [] }

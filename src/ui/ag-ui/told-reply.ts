@@ -2,7 +2,7 @@ import type { AnyRunEvent } from '../projection.js'
 import { TurnReader } from '../turn.js'
 import type { Told } from '../turn.js'
 import type { AgUiEvent } from './event.js'
-import type { Sink } from './sink.js'
+import type { Arriving, Ids, Sink } from './sink.js'
 
 /** How the items of a run are named. */
 export interface RunNames {
@@ -29,6 +29,7 @@ export class ToldReply {
     this.#sink = sink
     this.#names = names
     this.#turn = new TurnReader({ ...options, inputs: true, outputText: false })
+    sink.reads(this)
   }
 
   next(event: AnyRunEvent): void {
@@ -47,12 +48,19 @@ export class ToldReply {
 
   /** Takes what was told of the reply that is arriving out of `sink`; the events tell it again. */
   takeOpen(): readonly AgUiEvent[] {
-    const events = this.#open
-    const ids = events.flatMap((event) => ('messageId' in event ? [event.messageId] : []))
-    const callIds = events.flatMap((event) => (event.type === 'TOOL_CALL_START' ? [event.toolCallId] : []))
-    const parents = events.flatMap((event) => (event.type === 'TOOL_CALL_START' ? [event.parentMessageId] : []))
-    this.#sink.withdraw([...ids, ...parents], callIds)
-    return events
+    this.#sink.withdraw(idsOf(this.#open))
+    return this.#open
+  }
+
+  /** Ends what is open, for a snapshot without the reply that is arriving. Its events open it again. */
+  interrupt(): Arriving | null {
+    if (this.#open.length === 0) return null
+    const { owner, callId: named } = this.#names
+    if (this.#reasoning !== null) this.#sink.tell(...reasoningEnds(this.#reasoning, owner))
+    if (this.#text !== null) this.#sink.tell({ type: 'TEXT_MESSAGE_END', messageId: this.#text, ...owner })
+    for (const callId of this.#calls.keys())
+      this.#sink.tell({ type: 'TOOL_CALL_END', toolCallId: named(callId), ...owner })
+    return { events: this.#open, ...idsOf(this.#open) }
   }
 
   get #messageId(): string {
@@ -104,9 +112,7 @@ export class ToldReply {
 
   #endReasoning(): void {
     if (this.#reasoning === null) return
-    const { owner } = this.#names
-    this.#add({ type: 'REASONING_MESSAGE_END', messageId: this.#reasoning, ...owner })
-    this.#add({ type: 'REASONING_END', messageId: this.#reasoning, ...owner })
+    for (const event of reasoningEnds(this.#reasoning, this.#names.owner)) this.#add(event)
     this.#reasoning = null
   }
 
@@ -131,11 +137,11 @@ export class ToldReply {
     for (const callId of this.#calls.keys()) this.#endCall(callId)
     const ids = parts.map((part) => (part.includes('.r') ? this.#reasoningId(part) : this.#messageId))
     const parents = callIds.length > 0 ? [this.#messageId] : []
-    this.#sink.withdraw(
-      [...ids, ...parents],
-      callIds.map((callId) => this.#names.callId(callId)),
-    )
     this.#open = []
+    this.#sink.withdraw({
+      messageIds: [...ids, ...parents],
+      callIds: callIds.map((callId) => this.#names.callId(callId)),
+    })
   }
 
   #add(event: AgUiEvent): void {
@@ -147,4 +153,19 @@ export class ToldReply {
   #reasoningId(part: string): string {
     return `${this.#names.runId}:${part.replace('.', ':')}`
   }
+}
+
+function reasoningEnds(messageId: string, owner: RunNames['owner']): readonly AgUiEvent[] {
+  return [
+    { type: 'REASONING_MESSAGE_END', messageId, ...owner },
+    { type: 'REASONING_END', messageId, ...owner },
+  ]
+}
+
+/** The messages of events, those of their calls included, and the calls. */
+function idsOf(events: readonly AgUiEvent[]): Ids {
+  const ids = events.flatMap((event) => ('messageId' in event ? [event.messageId] : []))
+  const callIds = events.flatMap((event) => (event.type === 'TOOL_CALL_START' ? [event.toolCallId] : []))
+  const parents = events.flatMap((event) => (event.type === 'TOOL_CALL_START' ? [event.parentMessageId] : []))
+  return { messageIds: [...ids, ...parents], callIds }
 }

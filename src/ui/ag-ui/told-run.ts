@@ -107,7 +107,7 @@ export class ToldRun {
         )
       else {
         this.#sink.has({ id: messageId, role: 'user', content, ...owner })
-        this.#sink.snapshot()
+        this.#sink.withdraw()
       }
     }
   }

@@ -13,7 +13,7 @@ import { collect } from '../../support/collect.js'
 import { GENERATED, generated } from '../support/generated.js'
 import { plannedRuns } from '../support/plans.js'
 import { record, storedOf } from '../support/recorded-run.js'
-import { eventsOf } from './client.js'
+import { Client, eventsOf } from './client.js'
 
 const IDS = { threadId: 'chat_1', runId: 'stretch_1' }
 
@@ -52,6 +52,33 @@ test(
     await fc.assert(runs, generated(40))
   },
 )
+
+test('AG-22 a reply that arrives while another run takes a reply back is not in the snapshot, and is told again', async () => {
+  const says = async (runId: string, text: string): Promise<readonly AnyRunEvent[]> => {
+    const harness = harnessOf<unknown>({ model: new ScriptedModel().says(text) })
+    return (await told(harness.stream('Hi.', { runId }))).events as unknown as readonly AnyRunEvent[]
+  }
+  const own = await says('run_1', 'One and two.')
+  const child = (await says('run_2', 'Three.')).map((event) => ({ ...event, parentRunId: 'run_1' }) as AnyRunEvent)
+  const isText = ({ kind }: AnyRunEvent): boolean => kind === 'text_delta'
+  const [inOwn, inChild] = [own.findIndex(isText) + 1, child.findIndex(isText) + 1]
+  const [lost] = child.slice(inChild - 1)
+  const withdrawn = { ...lost, kind: 'deltas_withdrawn', attempt: 1 } as AnyRunEvent
+  const live = [
+    ...own.slice(0, inOwn),
+    ...child.slice(0, inChild),
+    withdrawn,
+    ...child.slice(inChild - 1),
+    ...own.slice(inOwn),
+  ]
+  const events = eventsOf(live, IDS)
+  const given = of(events, 'MESSAGES_SNAPSHOT').flatMap(({ messages }) => messages.map(({ id }) => id))
+  expect(given).toEqual(['e1'])
+  expect(of(events, 'TEXT_MESSAGE_START').filter(({ subagentRunId }) => subagentRunId === undefined)).toHaveLength(2)
+  const client = new Client([{ id: 'e1', role: 'user', content: 'Hi.' }])
+  await client.read(events)
+  expect(client.messages.map(({ content }) => content)).toEqual(expect.arrayContaining(['One and two.', 'Three.']))
+})
 
 test('AG-10 a pause closes runs in the background that have not ended as suspended', async () => {
   const { opened, open } = gate()
