@@ -56,10 +56,10 @@ test(
 test('AG-22 a reply that arrives while another run takes a reply back is not in the snapshot, and is told again', async () => {
   const says = async (runId: string, text: string): Promise<readonly AnyRunEvent[]> => {
     const harness = harnessOf<unknown>({ model: new ScriptedModel().says(text) })
-    return (await told(harness.stream('Hi.', { runId }))).events as unknown as readonly AnyRunEvent[]
+    return (await told(harness.stream('Hi.', { runId }))).events
   }
   const own = await says('run_1', 'One and two.')
-  const child = (await says('run_2', 'Three.')).map((event) => ({ ...event, parentRunId: 'run_1' }) as AnyRunEvent)
+  const child = (await says('run_2', 'Three.')).map((event) => ({ ...event, parentRunId: 'run_1' }))
   const isText = ({ kind }: AnyRunEvent): boolean => kind === 'text_delta'
   const [inOwn, inChild] = [own.findIndex(isText) + 1, child.findIndex(isText) + 1]
   const [lost] = child.slice(inChild - 1)
