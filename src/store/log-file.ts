@@ -10,6 +10,7 @@ import type { LogEvent } from '../run/log/log.js'
 import type { LogRef } from '../run/log/ref.js'
 import { isObject, parseJson } from '../util/json.js'
 import { makeFolder } from './folder.js'
+import { storedText } from './short/short-form.js'
 
 const SYNC_EVERY_MS = 1000
 const TAIL_BYTES = 65_536
@@ -70,7 +71,7 @@ export class LogFile {
   append(events: readonly LogEvent[]): void {
     if (this.#failure !== undefined) throw this.#failure
     const lastSeq = lastSeqOf(this.#ref, this.#lastSeq, events)
-    const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(''))
+    const bytes = Buffer.from(events.map((event) => `${storedText(this.#ref, event, { keepsId: true })}\n`).join(''))
     this.#checkFile()
     const fd = (this.#fd ??= this.#reopened())
     if (!this.#writer.isOwner) this.#writer.check(fd)

@@ -4,8 +4,8 @@ import { HarnessError } from '../contracts/errors.js'
 import { nameOf } from '../run/log/ref.js'
 import type { LogEvent } from '../run/log/log.js'
 import type { LogRef } from '../run/log/ref.js'
-import { isObject, parseJson } from '../util/json.js'
 import { withDescriptor } from './log-file.js'
+import { eventOf } from './short/short-form.js'
 
 /** The part of a log file that is read first to find its last event, in bytes. */
 const LAST_BYTES = 16 * 1024
@@ -86,7 +86,7 @@ export async function readFirst<Event extends LogEvent>(path: string, ref: LogRe
 }
 
 /** The last event in a log file, read from its end; none if it has none there that can be read. */
-export async function readLast(path: string): Promise<LogEvent | undefined> {
+export async function readLast(path: string, ref: LogRef): Promise<LogEvent | undefined> {
   const file = await withDescriptor(() => open(path))
   try {
     const { size } = await file.stat()
@@ -95,9 +95,10 @@ export async function readLast(path: string): Promise<LogEvent | undefined> {
       const lines = buffer.subarray(0, bytesRead)
       const end = lines.lastIndexOf(10)
       const start = end <= 0 ? -1 : lines.lastIndexOf(10, end - 1)
-      const unended = end === -1 ? undefined : eventIn(lines.subarray(end + 1))
+      const unended = end === -1 ? undefined : eventOf(ref, lines.toString('utf8', end + 1))
       if (unended !== undefined) return unended
-      if (start >= 0 || length === size) return end === -1 ? eventIn(lines) : eventIn(lines.subarray(start + 1, end))
+      if (start < 0 && length < size) continue
+      return eventOf(ref, end === -1 ? lines.toString() : lines.toString('utf8', start + 1, end))
     }
   } finally {
     await file.close()
@@ -133,7 +134,7 @@ class Lines<Event extends LogEvent> {
       const line = Buffer.concat([...this.#rest, chunk.subarray(start, end)])
       this.#rest = []
       start = end + 1
-      yield this.#checked(eventIn(line) as Event | undefined, line.length + 1)
+      yield this.#checked(eventOf(this.#ref, line.toString()) as Event | undefined, line.length + 1)
     }
     this.#rest.push(chunk.subarray(start))
   }
@@ -141,7 +142,7 @@ class Lines<Event extends LogEvent> {
   /** The event in a last line that does not end as one; nothing in a torn one. */
   last(): Event | undefined {
     const line = Buffer.concat(this.#rest)
-    const event = eventIn(line) as Event | undefined
+    const event = eventOf(this.#ref, line.toString()) as Event | undefined
     if (event !== undefined) return this.#following(event, this.#offset, this.#record + 1)
     // A thread that was not created, or is being created at this moment, is one that does not exist.
     if (this.#record === 0 && this.#ref.kind !== 'thread') throw cutWithinFirst(this.#ref)
@@ -166,12 +167,6 @@ class Lines<Event extends LogEvent> {
     const message = `The log of ${nameOf(this.#ref)} is damaged: record ${record}, at byte ${offset}, ${what}.`
     return new HarnessError('invalid_log', message)
   }
-}
-
-function eventIn(line: Buffer): LogEvent | undefined {
-  const parsed = parseJson(line.toString())
-  const isEvent = parsed.ok && isObject(parsed.value) && typeof parsed.value['seq'] === 'number'
-  return isEvent ? (parsed.value as unknown as LogEvent) : undefined
 }
 
 function cutWithinFirst(ref: LogRef): HarnessError {

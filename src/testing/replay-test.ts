@@ -1,7 +1,11 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HarnessError } from '../index.js'
 import type { DurableEvent, Harness, HarnessResult, ReplayOptions, RunLog, TranscriptEntry } from '../index.js'
+import { runRef } from '../run/log/ref.js'
+import { eventOf } from '../store/short/short-form.js'
+import { parseJson } from '../util/json.js'
 
 /** The outcome of a replayed run: its result, or the error that the recorded run ended in; and the differences that were allowed. */
 export type Replayed<Output> =
@@ -116,17 +120,11 @@ function logInto(kept: DurableEvent[], runId: string): RunLog {
 async function eventsIn(file: string | URL): Promise<readonly DurableEvent[]> {
   const text = await readFile(file, 'utf8')
   const lines = text.split('\n').filter((line) => line.trim() !== '')
+  // Each line has the id of its run.
+  const run = runRef(basename(String(file), '.jsonl'))
   return lines.map((line, index) => {
-    try {
-      return JSON.parse(line) as DurableEvent
-    } catch (cause) {
-      throw new HarnessError(
-        'invalid_log',
-        `Line ${index + 1} of \`${String(file)}\` is not an event: it is not JSON.`,
-        {
-          cause,
-        },
-      )
-    }
+    const parsed = parseJson(line)
+    if (parsed.ok) return (eventOf(run, line) ?? parsed.value) as DurableEvent
+    throw new HarnessError('invalid_log', `Line ${index + 1} of \`${String(file)}\` is not an event: it is not JSON.`)
   })
 }

@@ -1,4 +1,4 @@
-// The form in which the databases keep events and digests: JSON without the members that the log's name and the
+// The form in which the file log and the databases keep events and digests: JSON without the members that the log's name and the
 // table of defaults imply. `form` is the number of that table. Without it the JSON is the event itself, as earlier versions wrote it.
 import type { LogDigest, LogEvent } from '../../run/log/log.js'
 import type { LogRef } from '../../run/log/ref.js'
@@ -21,16 +21,23 @@ const LEAST_SHARED = 256
 /** The member that a message and the run that it begins have in common, by kind of event. */
 const SHARED_MEMBER: Readonly<Record<string, string>> = { message_queued: 'content', run_started: 'prompt' }
 
-/**
- * The JSON that is stored of an event. `share` stores the JSON of content once, and gives its number: of messages, and of the
- * prompts of the runs that they begin.
- */
-export function storedText(ref: LogRef, event: LogEvent | DurableEvent, share?: (body: string) => number): string {
+interface StoredOptions {
+  /** Stores the JSON of content once, and gives its number: of messages, and of the prompts of the runs that they begin. */
+  readonly share?: (body: string) => number
+  /** The id of the log stays in each event, for a file that may be copied and read by itself. */
+  readonly keepsId?: boolean
+}
+
+/** The JSON that is stored of an event. */
+export function storedText(ref: LogRef, event: LogEvent | DurableEvent, options: StoredOptions = {}): string {
+  const { share, keepsId = false } = options
   const whole = event as LogEvent & Fields
   if ('form' in whole) return JSON.stringify({ form: WRAPPED, seq: event.seq, event })
-  if (whole[idIn(ref)] !== ref.id) return JSON.stringify(event)
-  const short = membersFor(ref, event.kind).shorten(whole, whole)
-  if (short === NOT_SHORT) return JSON.stringify(event)
+  const name = idIn(ref)
+  if (whole[name] !== ref.id) return JSON.stringify(event)
+  const shortened = membersFor(ref, event.kind).shorten(whole, whole)
+  if (shortened === NOT_SHORT) return JSON.stringify(event)
+  const short = keepsId ? { [name]: ref.id, ...shortened } : shortened
   const member = share === undefined ? undefined : sharedMember(whole)
   const body = member === undefined ? '' : JSON.stringify(whole[member])
   if (share === undefined || member === undefined || body.length < LEAST_SHARED) return inForm(short)
@@ -58,7 +65,7 @@ export function eventOf(ref: LogRef, text: string, body?: string | null): LogEve
   const { form: _, shared, ...own } = stored
   const short = shared === undefined ? own : withShared(own, body)
   if (short === null) return undefined
-  const { id } = ref
+  const id = short[idIn(ref)] ?? ref.id
   const named = ref.kind === 'run' ? { kind, runId: id } : { threadId: id }
   return membersFor(ref, kind).complete(short, named) as unknown as LogEvent
 }
