@@ -197,10 +197,10 @@ export class Threads<M extends Modes = Modes> {
     if (threadId.startsWith(MEMORY_THREADS))
       throw new SessionError('invalid_options', `Expected a thread id that does not begin with \`${MEMORY_THREADS}\`.`)
     const writer = new ThreadWriter(this.#config.log, threadId, () => undefined)
-    const exists = new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
-    if (!(await writer.claim())) throw exists
+    const exists = (): SessionError => new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
+    if (!(await writer.claim())) throw exists()
     try {
-      if ((await this.#config.log.inspect({ kind: 'thread', id: threadId })) !== null) throw exists
+      if ((await this.#config.log.inspect({ kind: 'thread', id: threadId })) !== null) throw exists()
       await writer.append(undefined, [opened], null)
     } finally {
       await writer.release()
