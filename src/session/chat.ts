@@ -186,7 +186,10 @@ export class Chat<M extends Modes = Modes> {
     return (outcome?.statuses as readonly AnswerStatus[] | undefined) ?? []
   }
 
-  /** The events of the thread and of its runs, in one order: stored ones, then live ones with deltas, until the signal. */
+  /**
+   * The events of the thread and of its runs, in one order: stored ones, then live ones with deltas, until the signal; with
+   * `live: false` the stored ones alone.
+   */
   events({ after, ...options }: EventsOptions = {}): AsyncIterable<ChatEvent> {
     const from = after === undefined ? BEGINNING : parseCursor(after)
     const { log, conversation } = this.#setup

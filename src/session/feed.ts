@@ -18,6 +18,8 @@ export interface EventsOptions {
    * read from there. Default false.
    */
   readonly children?: boolean | undefined
+  /** False: ends after the stored events. Default true. */
+  readonly live?: boolean | undefined
 }
 
 /** The characters that may wait for one reader; one that is further behind gets the rest from the log. */
@@ -108,24 +110,25 @@ export class Feed {
     return () => void this.#readers.delete(reader)
   }
 
-  /** Stored events from `from` on, then live ones, until the signal. */
+  /** Stored events from `from` on, then live ones, until the signal; without `live`, the stored ones alone. */
   async *read(
     { log, threadId }: { readonly log: LogStore; readonly threadId: string },
     from: ChatPlace,
-    { signal, children = false }: Omit<EventsOptions, 'after'>,
+    { signal, children = false, live = true }: Omit<EventsOptions, 'after'>,
   ): AsyncGenerator<ChatEvent, void, undefined> {
     const reader = new FeedReader(from)
     for (;;) {
       const mailbox = new Mailbox({ maxSize: MAX_WAITING, sizeOf, join: joinedDeltas })
       const add = (event: ChatEvent): void => mailbox.add(event)
       const stops = [this.listen(add), children ? this.#listenToChildren(add) : null, onAbort(signal, mailbox)]
-      const open = this.#open.map((delta) => ({ ...delta }))
+      const open = live ? this.#open.map((delta) => ({ ...delta })) : []
       try {
         for await (const event of joined(storedEvents(log, threadId, reader.place), open)) {
           if (signal?.aborted === true) return
           const shown = reader.next(event)
           if (shown !== null) yield shown
         }
+        if (!live) return
         for (let events = await mailbox.take(); events !== null; events = await mailbox.take()) {
           for (const event of events) {
             if (signal?.aborted === true) return

@@ -54,6 +54,49 @@ describe.each(['sessions', 'harness'] as const)('handlers over %s', (kind) => {
   })
 })
 
+test('SS-20 ?wait= answers with the stored events of a conversation as JSON, and waits if there is nothing new', async () => {
+  const { requests, events } = servers(new ScriptedModel().says('One.').says('Two.')).sessions()
+  const address = `${BASE}/threads/t1/events`
+  const listed = async (
+    query: string,
+  ): Promise<{ readonly cursor: string; readonly list: readonly FollowedEvent[] }> => {
+    const response = await events(new Request(`${address}?${query}`))
+    expect(response.headers.get('content-type')).toBe('application/json; charset=utf-8')
+    return { cursor: response.headers.get('x-cursor') ?? '', list: (await response.json()) as readonly FollowedEvent[] }
+  }
+  const isOver = ({ list }: { readonly list: readonly FollowedEvent[] }): boolean =>
+    list.some(({ kind }) => kind === 'run_completed')
+  const untilOver = async (after: string): Promise<{ cursor: string; list: readonly FollowedEvent[] }> => {
+    const list: FollowedEvent[] = []
+    for (let cursor = after; ;) {
+      const next = await listed(`wait=10&after=${cursor}`)
+      cursor = next.cursor
+      list.push(...next.list)
+      if (isOver({ list })) return { cursor, list }
+    }
+  }
+  await requests(post('/threads/t1/messages', { text: '1' }))
+  const first = await untilOver('0')
+  expect(first.list.map(({ kind }) => kind)).toEqual([
+    ...['thread_opened', 'message_queued', 'run_begun'],
+    ...['run_started', 'model_request_started', 'model_message', 'run_completed'],
+  ])
+  expect(first.list.at(-1)?.cursor).toBe(first.cursor)
+  expect(first.list[3]).not.toHaveProperty('root')
+  expect(await listed(`wait=0&after=${first.cursor}`)).toEqual({ cursor: first.cursor, list: [] })
+  const second = untilOver(first.cursor)
+  await requests(post('/threads/t1/messages', { text: '2' }))
+  const { list } = await second
+  expect(list[0]).toMatchObject({ kind: 'message_queued' })
+  const whole = [...first.list, ...list].reduce<ChatSnapshot | undefined>(reduceChat, undefined)
+  expect(whole?.runs.map(({ status }) => status)).toEqual(['completed', 'completed'])
+  const refused = await events(new Request(`${address}?wait=soon`))
+  expect([refused.status, await refused.json()]).toMatchObject([
+    400,
+    { message: expect.stringContaining('from 0 to 60, got "soon"') as string },
+  ])
+})
+
 test('a conversation is followed by its cursor', async () => {
   const { requests, events } = servers(new ScriptedModel().says('One.').calls('pay', {}).says('Two.')).sessions()
   await requests(post('/threads/t1/messages', { text: '1' }))

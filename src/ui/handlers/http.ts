@@ -24,6 +24,18 @@ export function badRequest(message: string): RequestError {
   return new RequestError(400, 'invalid_request', { message })
 }
 
+/** The longest wait of `?wait=`, in s. */
+const LONGEST_WAIT_S = 60
+
+/** The time of `?wait=<s>`, in ms. Throws a `RequestError` for anything but a number of seconds from 0 to 60. */
+export function waitMs(wait: string): number {
+  const seconds = Number(wait)
+  if (seconds >= 0 && seconds <= LONGEST_WAIT_S) return seconds * 1000
+  throw badRequest(
+    `Expected \`wait\` to be a number of seconds from 0 to ${LONGEST_WAIT_S}, got "${wait.slice(0, 80)}".`,
+  )
+}
+
 const HARNESS_STATUS: Partial<Record<HarnessErrorCode, number>> = {
   invalid_options: 400,
   invalid_answer: 422,
