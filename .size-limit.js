@@ -5,7 +5,7 @@ const BUDGETS = {
   thinharness: '43.5 kB',
   'thinharness/providers': '53 kB',
   'thinharness/tools': '63.5 kB',
-  'thinharness/testing': '42 kB',
+  'thinharness/testing': '44 kB',
   'thinharness/tracing': '23.5 kB',
   'thinharness/mcp': '39.5 kB',
   'thinharness/store/sqlite': '22 kB',

@@ -3,7 +3,6 @@ import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HarnessError } from '../index.js'
 import type { DurableEvent, Harness, HarnessResult, ReplayOptions, RunLog, TranscriptEntry } from '../index.js'
-import { runRef } from '../run/log/ref.js'
 import { eventOf } from '../store/short/short-form.js'
 import { parseJson } from '../util/json.js'
 
@@ -121,7 +120,7 @@ async function eventsIn(file: string | URL): Promise<readonly DurableEvent[]> {
   const text = await readFile(file, 'utf8')
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   // Each line has the id of its run.
-  const run = runRef(basename(String(file), '.jsonl'))
+  const run = { kind: 'run', id: basename(String(file), '.jsonl') } as const
   return lines.map((line, index) => {
     const parsed = parseJson(line)
     if (parsed.ok) return (eventOf(run, line) ?? parsed.value) as DurableEvent
