@@ -16,7 +16,7 @@ class Step {
   readonly counts = new Map<string, number>()
   /** The text of each part so far, by its name; calls have their input. */
   readonly texts = new Map<string, string>()
-  /** Texts that have begun and not ended. */
+  /** Texts, and inputs of calls, that have begun and not ended. */
   readonly open = new Set<string>()
   readonly parts = new Set<string>()
   /** How many chunks of each call were told, without its inputs as they arrive. */
@@ -30,8 +30,8 @@ class Step {
     if (part !== null) {
       this.parts.add(part)
       if (text !== null) this.texts.set(part, (this.texts.get(part) ?? '') + text)
-      else if (/^(text|reasoning)-start$/.test(chunk.type)) this.open.add(part)
-      else if (/^(text|reasoning)-end$/.test(chunk.type)) this.open.delete(part)
+      else if (chunk.type.endsWith('-start')) this.open.add(part)
+      else this.open.delete(part)
     }
     if (text !== null) return
     this.counts.set(keyOf(chunk), this.count(chunk) + 1)
@@ -109,9 +109,10 @@ export class ToldStream {
     const text = textIn(chunk)
     if (part !== null && text !== null) {
       const [before, now] = [told.texts.get(part) ?? '', again.texts.get(part) ?? '']
-      if (now.startsWith(before) && now.length > before.length)
-        return this.#tell(withText(chunk, now.slice(before.length)))
-      return before.startsWith(now) ? [] : this.#retell()
+      if (before.startsWith(now)) return []
+      // What has ended cannot be continued: it was a reply that was taken back.
+      const continues = now.startsWith(before) && told.open.has(part)
+      return continues ? this.#tell(withText(chunk, now.slice(before.length))) : this.#retell()
     }
     if (chunk.type.endsWith('-end') && part !== null && told.texts.get(part) !== again.texts.get(part))
       return this.#retell()
@@ -132,7 +133,7 @@ export class ToldStream {
     if (index === 0 || told === undefined || again === undefined || index < this.#told.length - 1) return []
     if (!hasOthers(told, again)) return []
     if (this.#hasReset) return this.#retell()
-    const lost = [...told.parts].filter((part) => !again.parts.has(part) && !part.startsWith('call '))
+    const lost = [...told.parts].filter((part) => !again.parts.has(part) && isText(part))
     for (const part of lost) told.parts.delete(part)
     return lost.length === 0 ? [] : [...endsOf(lost.filter((part) => told.open.delete(part))), superseded(lost)]
   }
@@ -140,8 +141,8 @@ export class ToldStream {
   /** The present step is told again from its beginning. */
   #retell(): readonly StreamChunk[] {
     const told = this.#told.at(-1) ?? new Step()
-    const ended = endsOf([...told.open])
-    const parts = [...told.parts].filter((part) => !part.startsWith('call '))
+    const ended = endsOf([...told.open].filter(isText))
+    const parts = [...told.parts].filter(isText)
     this.#told[this.#told.length - 1] = new Step()
     const chunks = this.#chunks.filter(({ type }) => type !== 'start-step' && type !== 'reset-step')
     return [
@@ -174,6 +175,10 @@ function partOf({ type, id, toolCallId }: StreamChunk): string | null {
   if (toolCallId !== undefined) return `call ${toolCallId}`
   const [, kind] = /^(text|reasoning)-/.exec(type) ?? []
   return kind === undefined ? null : `${kind} ${id ?? ''}`
+}
+
+function isText(part: string): boolean {
+  return !part.startsWith('call ')
 }
 
 function textIn({ delta, inputTextDelta }: StreamChunk): string | null {

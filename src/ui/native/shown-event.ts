@@ -47,7 +47,11 @@ export function shownEvent(event: AnyRunEvent, options: Options): ShownEvent | n
     shown['entry'] = { ...entry, parts: event.entry.parts.flatMap((part) => shownPart(part, options)) }
   }
   if (event.kind === 'view_changed') shown['changes'] = event.changes.map(({ native: _native, ...change }) => change)
-  if (event.kind === 'run_failed') shown['message'] = (options.errorText ?? sentenceOf)(event)
+  const errorText = options.errorText ?? sentenceOf
+  if (event.kind === 'run_failed') shown['message'] = errorText(event)
+  // Its content has the message of the error.
+  if (event.kind === 'background_reported' && !event.ok)
+    shown['content'] = errorText({ code: event.errorType ?? 'error', message: event.content })
   if (event.kind === 'run_started' && typeof event.prompt === 'object' && event.prompt !== null)
     shown['prompt'] = event.prompt.map((part, index) => content(part, { event, index }, options))
   if (event.kind === 'model_request_started')

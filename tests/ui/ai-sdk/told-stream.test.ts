@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { ToldStream } from '#ui/client/told-stream.js'
 import type { StreamChunk } from '#ui/client/told-stream.js'
 import { messageAfter } from './clients.js'
+import type { JsonObject } from 'thinharness'
 import type { Dialect, UiChunk } from 'thinharness/ui'
 
 const START: readonly UiChunk[] = [{ type: 'start', messageId: 'run_1' }, { type: 'start-step' }]
@@ -48,6 +49,25 @@ test('UI-33 a part that belongs before those that were sent takes the step back'
   const whole = [...START, ...text, ...reasoning]
   expect(await messageAfter(7, handedOn([...START, ...reasoning], whole))).toEqual(await messageAfter(7, whole))
 })
+
+test.each([5, 6, 7] as const)(
+  'UI-33 a text and an input that had ended before they were taken back are not continued (AI SDK %s)',
+  async (dialect) => {
+    const call = (input: JsonObject): readonly UiChunk[] => [
+      { type: 'tool-input-start', toolCallId: 'call_1', toolName: 'look' },
+      { type: 'tool-input-delta', toolCallId: 'call_1', inputTextDelta: JSON.stringify(input).slice(0, -1) },
+      { type: 'tool-input-available', toolCallId: 'call_1', toolName: 'look', input },
+    ]
+    const whole = [...START, ...part('text', '2.t0', 'Well. All right.'), ...call({ n: 1, more: true })]
+    for (const lost of [part('text', '2.t0', 'Well. '), call({ n: 1 })]) {
+      const { parts } = await messageAfter(dialect, handedOnTo(dialect, [[...START, ...lost], whole]))
+      expect(parts.findLast(({ type }) => type === 'text')).toMatchObject({ text: 'Well. All right.', state: 'done' })
+      expect(parts.filter(({ type }) => type === 'tool-look')).toMatchObject([
+        { state: 'input-available', input: { n: 1, more: true } },
+      ])
+    }
+  },
+)
 
 test('UI-33 a step that was sent completely is not sent again, even if parts of it were taken back', () => {
   const wrong: readonly UiChunk[] = [...START, ...part('text', '2.t0', 'Wrong.'), { type: 'reset-step' }]
