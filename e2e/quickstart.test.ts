@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { cp, readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { Harness } from 'thinharness'
+import { fileLog, Harness } from 'thinharness'
 import type { DurableEvent } from 'thinharness'
 import { replayTest, ScriptedModel } from 'thinharness/testing'
 import { localTraces, otlpJson, traceLog } from 'thinharness/tracing'
@@ -105,14 +105,14 @@ function isSpan({ traceId, spanId, startTimeUnixNano: start, endTimeUnixNano: en
   return /^[0-9a-f]{32}$/.test(traceId) && /^[0-9a-f]{16}$/.test(spanId) && BigInt(start) <= BigInt(end)
 }
 
-/** The content of the logs of a folder, by time; a parent before its children. */
+/** The events of the logs of a folder, by time; a parent before its children. */
 async function eventsIn(folder: string): Promise<DurableEvent[]> {
-  const logs = (await readdir(folder)).filter((name) => name.endsWith('.jsonl'))
-  const texts = await Promise.all(logs.map((name) => readFile(join(folder, name), 'utf8')))
+  const log = fileLog(folder)
+  const events: DurableEvent[] = []
+  for await (const { runId: id } of log.list())
+    for await (const event of log.read({ kind: 'run', id })) events.push(event)
   const depth = ({ parentRunId }: DurableEvent): number => (parentRunId === null ? 0 : 1)
-  return texts
-    .flatMap((text) => jsonLines<DurableEvent>(text))
-    .sort((one, other) => one.at.localeCompare(other.at) || depth(one) - depth(other) || one.seq - other.seq)
+  return events.sort((one, other) => one.at.localeCompare(other.at) || depth(one) - depth(other) || one.seq - other.seq)
 }
 
 function jsonLines<T>(text: string): T[] {

@@ -71,7 +71,7 @@ export class LogFile {
   append(events: readonly LogEvent[]): void {
     if (this.#failure !== undefined) throw this.#failure
     const lastSeq = lastSeqOf(this.#ref, this.#lastSeq, events)
-    const bytes = Buffer.from(events.map((event) => `${storedText(this.#ref, event, { keepsId: true })}\n`).join(''))
+    const bytes = Buffer.from(events.map((event) => `${storedText(this.#ref, event, { isFile: true })}\n`).join(''))
     this.#checkFile()
     const fd = (this.#fd ??= this.#reopened())
     if (!this.#writer.isOwner) this.#writer.check(fd)

@@ -68,7 +68,7 @@ describe('the short form of events', () => {
       const text = storedText(logOf(event), event)
       expect(JSON.stringify(eventOf(logOf(event), text))).toBe(JSON.stringify(event))
       // In a file, which may get another name.
-      const named = storedText(logOf(event), event, { keepsId: true })
+      const named = storedText(logOf(event), event, { isFile: true })
       expect(JSON.stringify(eventOf({ ...logOf(event), id: 'copy' }, named))).toBe(JSON.stringify(event))
       if (event.kind === 'run_completed') expect(text.length).toBeLessThan(JSON.stringify(event).length / 3)
     }

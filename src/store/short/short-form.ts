@@ -24,25 +24,35 @@ const SHARED_MEMBER: Readonly<Record<string, string>> = { message_queued: 'conte
 interface StoredOptions {
   /** Stores the JSON of content once, and gives its number: of messages, and of the prompts of the runs that they begin. */
   readonly share?: (body: string) => number
-  /** The id of the log stays in each event, for a file that may be copied and read by itself. */
-  readonly keepsId?: boolean
+  /** For a file, which may be copied, and read by scripts: what each event says of itself stays in it, its id for example. */
+  readonly isFile?: boolean
 }
 
 /** The JSON that is stored of an event. */
 export function storedText(ref: LogRef, event: LogEvent | DurableEvent, options: StoredOptions = {}): string {
-  const { share, keepsId = false } = options
+  const { share, isFile = false } = options
   const whole = event as LogEvent & Fields
   if ('form' in whole) return JSON.stringify({ form: WRAPPED, seq: event.seq, event })
-  const name = idIn(ref)
-  if (whole[name] !== ref.id) return JSON.stringify(event)
+  if (whole[idIn(ref)] !== ref.id) return JSON.stringify(event)
   const shortened = membersFor(ref, event.kind).shorten(whole, whole)
   if (shortened === NOT_SHORT) return JSON.stringify(event)
-  const short = keepsId ? { [name]: ref.id, ...shortened } : shortened
+  const short = isFile ? withSaid(shortened, whole) : shortened
   const member = share === undefined ? undefined : sharedMember(whole)
   const body = member === undefined ? '' : JSON.stringify(whole[member])
   if (share === undefined || member === undefined || body.length < LEAST_SHARED) return inForm(short)
   const { [member]: _, ...rest } = short
   return `${SHARED_PREFIX}${share(body)},${JSON.stringify(rest).slice(1)}`
+}
+
+/** With the members that are texts, numbers or true, and whose run it is. Every stored event is durable. */
+function withSaid(short: Fields, whole: Fields): Fields {
+  const isSaid = (name: string, value: unknown): boolean =>
+    name === 'parentRunId' || typeof value === 'string' || value === true || (typeof value === 'number' && value !== 0)
+  const members = Object.entries(whole).flatMap(([name, value]): [string, unknown][] => {
+    if (short[name] !== undefined) return [[name, short[name]]]
+    return name !== 'durable' && isSaid(name, value) ? [[name, value]] : []
+  })
+  return Object.fromEntries(members)
 }
 
 /** Prompts of runs that belong to no conversation are stored once anyway. */
