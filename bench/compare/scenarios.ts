@@ -23,8 +23,8 @@ export const COLUMNS: readonly Column[] = [
 ]
 
 export const OURS = 'thinharness'
-/** Loops that load nothing before their first request. */
-const LOOPS = ['fetch', 'careful']
+/** Loops that are written by hand: they are no library. */
+export const LOOPS = ['fetch', 'careful']
 
 /** A warm process has had this many runs of 20 turns: the same work for each, however much of it one needs. */
 const WARM_RUNS = 20

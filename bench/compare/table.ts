@@ -1,7 +1,6 @@
 // One table: a row for each measure, a column for each contender.
 import { aligned, resultOf, short } from '../report.js'
-import { PEERS } from './peers.js'
-import { COLUMNS, OURS } from './scenarios.js'
+import { COLUMNS, LOOPS, OURS } from './scenarios.js'
 import type { Measure } from '../measures.js'
 import type { RoundReports } from '../report.js'
 import type { Scenario } from '../scenarios.js'
@@ -59,15 +58,12 @@ function shown({ cells, unit }: Row, title: string, isFirst: boolean): string {
   return isFirst || base === 0 ? `${short(cell.value)} ${unit}` : `${short(cell.ratio)}×`
 }
 
-/** The others are loops written by hand. */
-const LIBRARIES = new Set(PEERS.map(({ name }) => name))
-
 function betterThanOurs({ title, cells }: Row): string[] {
   const ours = cells.get(OURS)
   if (ours === undefined) return [`${title}: ours did not run`]
   const ahead = [...cells].filter(
     ([name, { value, ratio }]) =>
-      LIBRARIES.has(name) && (Number.isFinite(ratio) ? ratio < ours.ratio : value < ours.value),
+      name !== OURS && !LOOPS.includes(name) && (Number.isFinite(ratio) ? ratio < ours.ratio : value < ours.value),
   )
   if (ahead.length === 0) return []
   return [`${title}: ${ahead.map(([name]) => name).join(', ')}`]

@@ -9,6 +9,7 @@ import { threadEvents } from './thread-events.js'
 
 /** How a browser reconnects: after so long, in ms. */
 const PREAMBLE = 'retry: 2000\n: thinharness\n\n'
+
 /**
  * Native server-sent events: `GET …/runs/{runId}/events` follows a run to its pause or end; `GET …/threads/{threadId}/events`
  * follows a conversation. The cursor is `Last-Event-ID` or `?after=`, and `?wait=<s>` answers with a JSON list. For a run,
