@@ -46,13 +46,18 @@ export function storedText(ref: LogRef, event: LogEvent | DurableEvent, options:
 
 /** With the members that are texts, numbers or true, and whose run it is. Every stored event is durable. */
 function withSaid(short: Fields, whole: Fields): Fields {
-  const isSaid = (name: string, value: unknown): boolean =>
+  const kept: Record<string, unknown> = {}
+  for (const name of Object.keys(whole)) {
+    const value = short[name] ?? whole[name]
+    if (name in short || (name !== 'durable' && isSaid(name, value))) kept[name] = value
+  }
+  return kept
+}
+
+function isSaid(name: string, value: unknown): boolean {
+  return (
     name === 'parentRunId' || typeof value === 'string' || value === true || (typeof value === 'number' && value !== 0)
-  const members = Object.entries(whole).flatMap(([name, value]): [string, unknown][] => {
-    if (short[name] !== undefined) return [[name, short[name]]]
-    return name !== 'durable' && isSaid(name, value) ? [[name, value]] : []
-  })
-  return Object.fromEntries(members)
+  )
 }
 
 /** Prompts of runs that belong to no conversation are stored once anyway. */
