@@ -63,7 +63,7 @@ class MemoryLog implements LogStore {
     // Runs are folded when they are inspected: a digest at each append would cost more.
     if (ref.kind === 'thread') kept.digest = (options.digest as JsonObject | undefined) ?? null
     for (const to of options.references ?? []) this.#refer(kept, to)
-    this.#countEnded(kept)
+    if (hasRunEnded(kept) || this.#ended.has(kept)) this.#countEnded(kept)
     if (kept.inbox !== null) this.#settle(kept, options.owner, options.posts)
     this.#followers?.wake(ref)
   }

@@ -25,6 +25,8 @@ const REST_AFTER_DONE_MS = 1000
 export class Endpoint {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
+  /** True for a server on this machine or in a private network, which charges nothing. */
+  readonly isLocal: boolean
   readonly #base: URL
   readonly #secrets: readonly string[]
   readonly #urls = new Map<string, URL>()
@@ -33,15 +35,11 @@ export class Endpoint {
   constructor(baseUrl: string, headers: Readonly<Record<string, string>>) {
     this.#base = new URL(baseUrl)
     this.headers = headers
+    this.isLocal = LOCAL_HOST.test(this.#base.hostname)
     this.#secrets = Object.entries(headers)
       .filter(([name]) => /auth|key|token|secret|cookie/.test(name))
       .map(([, value]) => value.replace(/^(Bearer|Basic)\s+/i, ''))
       .filter((secret) => secret.length >= SHORTEST_SECRET)
-  }
-
-  /** True for a server on this machine or in a private network, which charges nothing. */
-  get isLocal(): boolean {
-    return LOCAL_HOST.test(this.#base.hostname)
   }
 
   urlOf(path: string): URL {
