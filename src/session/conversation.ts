@@ -97,7 +97,7 @@ export class Conversation extends KnownThread {
 
   get phase(): ChatPhase {
     if (this.#isCancelling) return 'cancelling'
-    const phase = this.feed.snapshot?.phase ?? 'idle'
+    const phase = this.feed.latest?.phase ?? 'idle'
     if (phase !== 'running') return this.#open === null ? phase : 'running'
     return this.#open === null && !this.#followsOwner ? 'interrupted' : 'running'
   }
@@ -128,7 +128,7 @@ export class Conversation extends KnownThread {
     try {
       await this.load()
       this.isUncertain = false
-      const events = isNew ? eventsAfterCrash(this.snapshot) : this.#open === null ? eventsAfterEnd(this.snapshot) : []
+      const events = isNew ? eventsAfterCrash(this.latest) : this.#open === null ? eventsAfterEnd(this.latest) : []
       if (events.length > 0) await this.append(...events)
     } catch (error) {
       // Without the latest events nothing can be decided.
@@ -145,7 +145,7 @@ export class Conversation extends KnownThread {
   async append(...events: readonly NewThreadEvent[]): Promise<void> {
     await this.feed.whileHeld(async () => {
       const { stored } = await this.#writer
-        .append(this.feed.snapshot?.thread, events, this.feed.runPlace)
+        .append(this.feed.latest?.thread, events, this.feed.runPlace)
         .catch((error: unknown) => {
           // The events may have been stored.
           this.isUncertain = true
@@ -226,7 +226,7 @@ export class Conversation extends KnownThread {
     const [done] = await Promise.allSettled([harness.cancel(run.runId, { log: this.#setup.log })])
     // Its end may have been stored although that failed.
     await this.load()
-    if (done.status === 'rejected' && this.snapshot.phase !== 'idle') throw done.reason
+    if (done.status === 'rejected' && this.latest.phase !== 'idle') throw done.reason
     await this.#ended(run, { end, hasBegun: () => true })
   }
 
@@ -330,7 +330,7 @@ export class Conversation extends KnownThread {
     const settle = (): void => this.settleAll(run, error === undefined ? end : { ...end, error })
     this.#asking = asking?.then((continues) => (continues ? undefined : settle())) ?? null
     if (asking === null) settle()
-    const events = eventsAfterRun(this.snapshot, { isNew: false, isPaused, holds })
+    const events = eventsAfterRun(this.latest, { isNew: false, isPaused, holds })
     if (events.length > 0) await this.append(...events)
     if (!this.#isClosed) await this.beginNext()
   }
@@ -351,7 +351,7 @@ export class Conversation extends KnownThread {
     return withoutOtherOwner(this.#setup.log, runId, async () => {
       await this.load()
       if (this.lastRun?.seq !== 0) throw new HarnessError('run_owned', `Run \`${runId}\` was begun elsewhere.`)
-      await this.append(...eventsAfterRun(this.snapshot, { isNew: true, isPaused: false, holds }))
+      await this.append(...eventsAfterRun(this.latest, { isNew: true, isPaused: false, holds }))
     })
   }
 

@@ -3,7 +3,7 @@ import { Mailbox, sizeOfJson } from '../util/queue/mailbox.js'
 import { BEGINNING, cursorOf, placeAfter, storedEvents } from './thread/cursor.js'
 import type { ChatEvent, ChatPlace } from './thread/cursor.js'
 import { reduceChat } from './thread/reduce-chat.js'
-import type { ChatSnapshot } from './thread/reduce-chat.js'
+import type { ChatRun, ChatSnapshot } from './thread/reduce-chat.js'
 import type { RunPlace, ThreadEvent } from './thread/thread-events.js'
 
 type AnyEvent = ThreadEvent | RunEvent
@@ -31,10 +31,15 @@ export class Feed {
   readonly #childReaders = new Set<(event: ChatEvent) => void>()
   readonly #onGap: () => void
   #place: ChatPlace = BEGINNING
-  /** Without the deltas in `#open`: they are folded when somebody looks. */
+  /** Of the latest run alone, and without the deltas in `#open`: they are folded when somebody looks. */
+  #folded: ChatSnapshot | undefined
+  /** The runs before the latest. A list of all runs would be copied at each event. */
+  #earlier: ChatRun[] = []
+  /** As last shown; undefined after another event. */
+  #latest: ChatSnapshot | undefined
   #snapshot: ChatSnapshot | undefined
-  /** The snapshot as last shown; undefined after another event. */
-  #shown: ChatSnapshot | undefined
+  /** All runs as last shown. */
+  #all: { readonly latest: readonly ChatRun[]; readonly runs: readonly ChatRun[] } = { latest: [], runs: [] }
   /** Deltas of the reply that is arriving, joined by part. */
   #open: Delta[] = []
   /** Events of the run that arrived while an event of the thread was being stored; null: none is. */
@@ -46,7 +51,15 @@ export class Feed {
   }
 
   get snapshot(): ChatSnapshot | undefined {
-    return (this.#shown ??= this.#open.reduce(reduceChat, this.#snapshot))
+    const { latest } = this
+    if (latest === undefined) return undefined
+    if (this.#all.latest !== latest.runs) this.#all = { latest: latest.runs, runs: [...this.#earlier, ...latest.runs] }
+    return (this.#snapshot ??= { ...latest, runs: this.#all.runs })
+  }
+
+  /** The snapshot with the latest run alone. */
+  get latest(): ChatSnapshot | undefined {
+    return (this.#latest ??= this.#open.reduce(reduceChat, this.#folded))
   }
 
   get place(): ChatPlace {
@@ -94,11 +107,26 @@ export class Feed {
       return
     }
     this.#place = place
-    this.#shown = undefined
-    if (!this.#keepOpen(event)) this.#snapshot = reduceChat(this.#snapshot, event)
+    this.#latest = undefined
+    this.#snapshot = undefined
+    if (!this.#keepOpen(event)) this.#fold(event)
     if (this.#readers.size === 0) return
     const shown: ChatEvent = { ...event, cursor: cursorOf(place) }
     for (const reader of this.#readers) reader(shown)
+  }
+
+  #fold(event: AnyEvent): void {
+    const folded = reduceChat(this.#folded, event)
+    if (event.kind === 'run_begun') {
+      const { replaces } = event
+      if (replaces !== undefined) this.#earlier = this.#earlier.filter(({ runId }) => !replaces.runIds.includes(runId))
+      this.#earlier.push(...folded.runs.slice(0, -1))
+    }
+    if (folded.runs.length > 1) this.#folded = { ...folded, runs: folded.runs.slice(-1) }
+    // The run before one that was taken back is the latest again.
+    else if (folded.runs.length === 0 && this.#earlier.length > 0)
+      this.#folded = { ...folded, runs: this.#earlier.splice(-1) }
+    else this.#folded = folded
   }
 
   get hasReaders(): boolean {

@@ -32,21 +32,29 @@ export abstract class KnownThread {
   protected abstract get isExecuting(): boolean
 
   get state(): ThreadState {
-    return this.snapshot.thread
+    return this.latest.thread
   }
 
   get snapshot(): ChatSnapshot {
-    const { snapshot } = this.feed
+    return this.#existing(this.feed.snapshot)
+  }
+
+  /** The snapshot with the latest run alone: enough for all decisions, and as cheap in a long conversation. */
+  get latest(): ChatSnapshot {
+    return this.#existing(this.feed.latest)
+  }
+
+  #existing(snapshot: ChatSnapshot | undefined): ChatSnapshot {
     if (snapshot === undefined) throw threadNotFound(this.threadId)
     return snapshot
   }
 
   get pending(): readonly PendingItem[] {
-    return this.feed.snapshot?.pending ?? []
+    return this.feed.latest?.pending ?? []
   }
 
   get lastRun(): ChatRun | undefined {
-    return this.feed.snapshot?.runs.at(-1)
+    return this.feed.latest?.runs[0]
   }
 
   /** Somebody here reads the events, or waits for the end of a message. */
@@ -62,7 +70,7 @@ export abstract class KnownThread {
         this.feed.pushStored(event)
       }
       this.settleStored()
-      return this.feed.snapshot !== undefined
+      return this.feed.latest !== undefined
     })
     this.#loading = loading.catch(() => void (this.isUncertain = true))
     return loading
@@ -92,9 +100,9 @@ export abstract class KnownThread {
 
   /** Settles the messages whose end is stored, and is not being dealt with here. */
   settleStored(): void {
+    if (this.isExecuting || !this.ends.areAwaited) return
     const { snapshot } = this.feed
-    if (snapshot !== undefined && !this.isExecuting && this.ends.areAwaited)
-      this.ends.settleStored(snapshot, (messageId) => this.#ids.has(messageId))
+    if (snapshot !== undefined) this.ends.settleStored(snapshot, (messageId) => this.#ids.has(messageId))
   }
 
   /** Settles the messages that a run has read. */

@@ -1,5 +1,5 @@
 import { HarnessError } from '../../contracts/errors.js'
-import { UNREPORTED_USAGE, toolCallsOf } from '../../contracts/entry.js'
+import { UNREPORTED_USAGE } from '../../contracts/entry.js'
 import type { AssistantPart, FinishReason, TranscriptEntry } from '../../contracts/entry.js'
 import type { Model, ModelToolCall, ModelTurn } from '../../contracts/model.js'
 import type { ReceivedTurn } from '../../output/resolve.js'
@@ -112,21 +112,30 @@ function shown(value: unknown): string {
   return typeof value === 'function' ? 'a function' : String(value)
 }
 
-/** The call ids of a transcript: each is given out once. */
+/** The call ids of a transcript: each is given out once. They are read when the first reply has a call. */
 export class CallIds {
-  readonly #used = new Set<string>()
+  readonly #transcript: readonly TranscriptEntry[]
+  #used: Set<string> | null = null
 
   constructor(transcript: readonly TranscriptEntry[]) {
-    for (const entry of transcript)
-      if (entry.role === 'assistant') for (const { callId } of toolCallsOf(entry.parts)) this.#used.add(callId)
+    this.#transcript = transcript
   }
 
   /** `wanted`, or an id made from it if it is empty, in use or not a safe key. */
   claim(wanted: string): string {
+    const used = (this.#used ??= usedIn(this.#transcript))
     const base = wanted === '' || wanted === '__proto__' ? 'call' : wanted
     let id = base
-    for (let copy = 2; this.#used.has(id) || id === 'call'; copy++) id = `${base}_${copy}`
-    this.#used.add(id)
+    for (let copy = 2; used.has(id) || id === 'call'; copy++) id = `${base}_${copy}`
+    used.add(id)
     return id
   }
+}
+
+/** The transcript may be long: its entries are only looked at. */
+function usedIn(transcript: readonly TranscriptEntry[]): Set<string> {
+  const used = new Set<string>()
+  for (const entry of transcript)
+    if (entry.role === 'assistant') for (const part of entry.parts) if (part.type === 'tool_call') used.add(part.callId)
+  return used
 }

@@ -53,11 +53,15 @@ exit $?`
 /** Covered by the new root. No root of a workspace is in it. */
 const NEW_ROOT = '/sys'
 
+/** Of the system: what is mounted below them becomes read-only at once, since each process takes time. */
+const TOP_FOLDERS = [...new Set(SYSTEM.map((path) => path.replace(/^(\/[^/]+).*/, '$1')))]
+
 const FUNCTIONS = `
-point() { if [ -d "$1" ]; then mkdir -p ".$1"; elif [ ! -e ".$1" ]; then mkdir -p ".\${1%/*}"; : >".$1"; fi; }
+folder() { [ -d ".$1" ] || mkdir -p ".$1"; }
+point() { if [ -d "$1" ]; then folder "$1"; elif [ ! -e ".$1" ]; then folder "\${1%/*}"; : >".$1"; fi; }
 lock() {
   cat /proc/self/mountinfo | while read -r _ _ _ _ at _; do
-    at=$(printf '%b' "$at")
+    case $at in *\\\\*) at=$(printf '%b' "$at") ;; esac
     case $at in "${NEW_ROOT}$1" | "${NEW_ROOT}$1"/*) mount -o remount,bind,ro "$at" ;; esac
   done
 }
@@ -66,11 +70,16 @@ read_only() { write "$1"; lock "$1"; }
 hide_file() { mount --bind /dev/null ".$1"; }
 hide_folder() { mount -t tmpfs -o ro,mode=755 tmpfs ".$1"; }
 system() {
+  links='' files=''
   for each; do
-    if [ -L "$each" ] && [ "\${each%/*}" = '' ]; then cp -P "$each" ".$each"
-    elif [ -d "$each" ]; then read_only "$each"
-    elif [ -e "$each" ]; then mkdir -p ".\${each%/*}"; cp "$each" ".$each"; fi
+    if [ -L "$each" ] && [ "\${each%/*}" = '' ]; then links="$links $each"
+    elif [ -d "$each" ]; then write "$each"
+    elif [ "\${each%/*}" = /etc ] && [ -e "$each" ]; then files="$files $each"
+    elif [ -e "$each" ]; then folder "\${each%/*}"; cp "$each" ".$each"; fi
   done
+  for each in ${TOP_FOLDERS.join(' ')}; do [ ! -d ".$each" ] || lock "$each"; done
+  [ -z "$links" ] || cp -P $links .
+  [ -z "$files" ] || { folder /etc; cp $files ./etc/; }
 }`
 
 const SPECIAL = `
