@@ -104,7 +104,7 @@ async function mcp(counts: readonly number[]): Promise<Points> {
   return points
 }
 
-/** CPU time of a message of a thread, the mean of the last 20 before each place. */
+/** CPU time of a message of a thread, the mean of the last 100 before each place. */
 async function thread(places: readonly number[], kind: string): Promise<Points> {
   const folder = mkdtempSync(join(tmpdir(), 'thinharness-bench-'))
   try {
@@ -120,7 +120,7 @@ async function thread(places: readonly number[], kind: string): Promise<Points> 
     }
     await sessions.close()
     await harness.close()
-    return Object.fromEntries(places.map((at) => [at, (((marks[at] ?? NaN) - (marks[at - 20] ?? NaN)) / 20) * 1000]))
+    return Object.fromEntries(places.map((at) => [at, (((marks[at] ?? NaN) - (marks[at - 100] ?? NaN)) / 100) * 1000]))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

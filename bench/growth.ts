@@ -72,7 +72,7 @@ const CURVES: readonly Curve[] = [
     name: 'thread',
     title: 'CPU of a message, at the message of a thread',
     unit: 'µs',
-    places: [40, 100, 250, 500, 1000],
+    places: [100, 250, 500, 1000, 2000],
     lines: [of('memory log', 'thread-memory'), of('file log', 'thread-file')],
   },
   {
