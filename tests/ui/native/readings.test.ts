@@ -93,7 +93,7 @@ describe('native events', () => {
     },
   )
 
-  test('XL-11 XL-15 private data of the server is not in the stream', async () => {
+  test('XL-11 XL-15 private data of the server is not in the stream', GENERATED, async () => {
     const readings = fc.asyncProperty(plannedRuns(), async (planned) => {
       const run = await record(planned)
       const text = new TextDecoder().decode(await bytesOf(run.live))
