@@ -139,6 +139,11 @@ export class ToldCalls {
     const { callId, toolName, payload, provenance, path } = item
     const call = this.add(callId, { toolName, title, arguments: item.arguments })
     call.arguments = item.arguments
+    // A child run that waits again asks again, although its call was told as ended when a person had answered.
+    if (call.isSettled) {
+      call.isSettled = false
+      call.told = ''
+    }
     call.approval = { approvalId: callId, isAutomatic: false, answer: null }
     const input = this.input(call)
     const ids = { approvalId: callId, toolCallId: callId }
