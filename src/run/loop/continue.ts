@@ -2,14 +2,14 @@ import { textOf } from '../../contracts/entry.js'
 import { HarnessError } from '../../contracts/errors.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import type { RunContext } from '../core/context.js'
-import { failureError } from '../core/failure.js'
+import { RunStopped, failureError } from '../core/failure.js'
 import { rememberContinued } from '../core/load.js'
 import type { LoadedRun } from '../core/load.js'
 import type { GoOnOpening, Opening, RunPlan } from '../core/plan.js'
 import { reportOf, resultOf, stateDocument } from '../core/result.js'
 import type { Answer } from '../machine/answers.js'
 import { requestBreach } from '../machine/limits.js'
-import type { RunRules } from '../machine/rules.js'
+import type { Breach } from '../machine/limits.js'
 import type { Ended, RunState } from '../machine/state.js'
 import { checkAnswers } from '../resume/answer-check.js'
 import { checkConfig } from '../resume/config-check.js'
@@ -32,7 +32,8 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   const frozen = await freeze(context, plan, prepared)
   checkConfig(state, frozen, opening.configPolicy)
   if (context.parent === null) await checkAnswers(state, answers, frozen.tools)
-  if (answers.length > 0) checkBudget(context, found, prepared.rules)
+  const breach = isAnswered(state, answers) ? requestBreach(prepared.rules, state.usage) : undefined
+  if (breach !== undefined && context.parent === null) throw staysPaused(context, found, breach)
   // Made before the run takes the state over and changes it.
   const before = found.isLogged ? {} : { state: stateDocument(state, responses) }
   context.adopt(state, responses, opening.metadata)
@@ -46,6 +47,8 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   context.signal.throwIfAborted()
   await askStart(run, null, prepared.rules)
   await takeAnswers(context, answers)
+  // Nobody can give a child run a larger budget: it ends, or its question would be asked again with each of its siblings'.
+  if (breach !== undefined) throw new RunStopped({ kind: 'limit', breach })
   const addition = state.phase.at === 'opening' ? await addedByHooks(context, promptOf(state)) : ''
   return drive(run, frozen, addition)
 }
@@ -114,13 +117,15 @@ function lastTextOf({ transcript }: RunState): string {
   return last === undefined ? '' : textOf(last.parts)
 }
 
-/** No call runs if its result could not be sent any more. */
-function checkBudget(context: RunContext, { state, responses }: LoadedRun, rules: RunRules): void {
-  const breach = state.phase.at === 'batch' ? requestBreach(rules, state.usage) : undefined
-  if (breach === undefined) return
+/** People have answered for the calls of the current turn: if there is no request left for their results, none of them runs. */
+function isAnswered({ phase }: RunState, answers: readonly Answer[]): boolean {
+  return phase.at === 'batch' && (answers.length > 0 || phase.resumed)
+}
+
+function staysPaused(context: RunContext, { state, responses }: LoadedRun, breach: Breach): HarnessError {
   const { error } = failureError({ kind: 'limit', breach })
   const run = reportOf(state, 'limit_reached', context.documentMeans(responses))
-  throw new HarnessError(error.code, `${error.message} The run stays paused.`, { run })
+  return new HarnessError(error.code, `${error.message} The run stays paused.`, { run })
 }
 
 /** Stored together, so that a crash cannot lose some of them. */

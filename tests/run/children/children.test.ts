@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { memoryLog } from 'thinharness'
-import type { HarnessResult, Hook } from 'thinharness'
+import { HarnessError, memoryLog } from 'thinharness'
+import type { Answer, HarnessResult, Hook } from 'thinharness'
 import { ask, delegateTool, playing } from './children-support.js'
 import { eventsIn, stored, watchedLog } from '../resume/pause-support.js'
 import { eventsOf, failureOf, gate, harnessOf, ofKind, told, tool, until } from '../../harness/support.js'
@@ -88,6 +88,40 @@ describe('a run that a tool starts', () => {
       expect(done.toolCallRecords[0]?.output).toContain('n23 done.')
       expect(done.usage.children).toEqual({ modelRequests: 50, toolCalls: 25 })
     }
+  })
+
+  test('AP-12 one without a request left ends once it is answered, and its question is not asked again', async () => {
+    const paid: unknown[] = []
+    const pay = tool('pay', () => void paid.push(1), { requiresApproval: true })
+    const delegate = tool(
+      'delegate',
+      async (_, { spawn }) => {
+        const ends = await Promise.allSettled([
+          spawn({ prompt: 'poor', key: 'poor', tools: [pay], limits: { modelRequests: 1 } }).result,
+          spawn({ prompt: 'slow', key: 'slow', tools: [ask] }).result,
+        ])
+        const paused = ends.find((end) => end.status === 'rejected' && !(end.reason instanceof HarnessError))
+        if (paused?.status === 'rejected') throw paused.reason
+        const said = ends.map((end) =>
+          end.status === 'fulfilled' ? end.value.text : (end.reason as HarnessError).code,
+        )
+        return said.join(', ')
+      },
+      { onUnknownOutcome: 'retry' },
+    )
+    const log = memoryLog()
+    const plays = { go: [['delegate'], 'Done.'], poor: [['pay']], slow: [['ask'], ['ask'], 'Slow.'] }
+    const harness = () => harnessOf({ model: playing(plays), tools: [delegate], log })
+    let result: HarnessResult = await harness().run('go', { runId: 'run_p' })
+    let answer: Answer = { callId: 'call_1/poor/call_1', approved: true }
+    for (const callId of ['call_1/slow/call_1', 'call_1/slow/call_2']) {
+      result = await harness().resume(stored(result), [answer])
+      expect(result.pending.map((item) => item.callId)).toEqual([callId])
+      answer = { callId, answer: 'this' }
+    }
+    result = await harness().resume(stored(result), [answer])
+    expect(result.toolCallRecords[0]?.output).toContain('limit_reached, Slow.')
+    expect(paid).toEqual([])
   })
 
   test('a finished one yields the same answer or failure if the call is entered again', async () => {
