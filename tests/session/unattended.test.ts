@@ -41,6 +41,27 @@ test('SB-107 responders that approve or decline everything finish the same run w
   }
 })
 
+test('a responder is told in which conversation it answers', async () => {
+  const seen: unknown[] = []
+  const responder: Responder = ({ callId }, { threadId, resourceId, mode, metadata }) => {
+    seen.push([callId, threadId, resourceId, mode])
+    return { approved: metadata['trial'] === true }
+  }
+  for (const trial of [true, false]) {
+    const sessions = sessionsOf({ harness: twoPayments(), responder }).for({ resourceId: 'ann' })
+    const { threadId } = await sessions.create({ threadId: `t_${trial}`, metadata: { trial } })
+    const chat = await sessions.open(threadId)
+    await (
+      await chat.send('Pay.')
+    ).done
+    const status = trial ? 'completed' : 'failed'
+    expect(chat.snapshot.runs[0]?.calls.map((call) => call.status)).toEqual([status, status])
+  }
+  expect(seen).toEqual(
+    ['t_true', 't_false'].flatMap((id) => ['call_1', 'call_2'].map((callId) => [callId, id, 'ann', 'default'])),
+  )
+})
+
 test('an item that the responder leaves to people waits for them, and is not asked about again', async () => {
   const asked: string[] = []
   const responder: Responder = ({ callId, arguments: args }) => {

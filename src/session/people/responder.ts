@@ -4,11 +4,13 @@ import { SessionError } from '../errors.js'
 import type { ChatAnswer } from '../grants.js'
 import { answerTo } from './expiry.js'
 import type { Answerable, ItemAnswer } from './expiry.js'
+import type { ThreadState } from '../thread/thread-state.js'
 
-/** Answers an item without a person; null leaves it to people. */
-export type Responder = (item: PendingItem) => ItemAnswer | null | Promise<ItemAnswer | null>
+/** Answers an item of a conversation without a person; null leaves it to people. `thread`: its owner, mode, metadata and settings, among others. */
+export type Responder = (item: PendingItem, thread: ThreadState) => ItemAnswer | null | Promise<ItemAnswer | null>
 
 interface WaitingChat extends Answerable {
+  readonly snapshot: { readonly thread: ThreadState }
   readonly pending: readonly PendingItem[]
   readonly phase: string
 }
@@ -54,7 +56,7 @@ export class Responding {
       timer = setTimeout(fail, WAIT_MS).unref()
     })
     try {
-      const answer = await Promise.race([late, Promise.resolve(item).then(this.#responder)])
+      const answer = await Promise.race([late, this.#answer(item)])
       return answer === null ? null : answerTo(item.callId, answer, BY)
     } catch (error) {
       report(item.callId, error)
@@ -62,6 +64,10 @@ export class Responding {
     } finally {
       clearTimeout(timer)
     }
+  }
+
+  async #answer(item: PendingItem): Promise<ItemAnswer | null> {
+    return this.#responder(item, this.#chat.snapshot.thread)
   }
 
   /** False if the answers are refused; one that is refused alone is reported. */

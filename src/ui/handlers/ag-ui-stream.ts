@@ -6,7 +6,7 @@ import type { HeldMessage } from '../ag-ui/message-fold.js'
 import type { AgUiOptions } from '../ag-ui/options.js'
 import { untilBroken } from '../ag-ui/stream.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
-import type { Taken, ThreadPort } from './back-end.js'
+import type { StoredRun, Taken, ThreadPort } from './back-end.js'
 import { storedRun } from './messages.js'
 
 export interface AgUiStreamOptions {
@@ -74,10 +74,13 @@ export class AgUiThreadStream implements Projection<AgUiEvent> {
     runId: string,
   ): Promise<{ readonly history: readonly AgUiMessage[]; readonly messageIds: readonly string[] }> {
     let history: readonly AgUiMessage[] = []
+    const add = ({ events, messageIds }: StoredRun): void => {
+      history = toAgUiMessages(events, { ...this.#options.shown, history, messageIds: () => messageIds })
+    }
+    for (const earlier of (await this.#thread.continued?.()) ?? []) add(earlier)
     for (const earlier of await this.#thread.runs()) {
       if (earlier.runId === runId) break
-      const { events, messageIds } = await storedRun(this.#thread, earlier.runId)
-      history = toAgUiMessages(events, { ...this.#options.shown, history, messageIds: () => messageIds })
+      add(await storedRun(this.#thread, earlier.runId))
     }
     return { history, messageIds: await this.#thread.messageIds(runId) }
   }

@@ -26,6 +26,14 @@ export interface RunInfo {
   readonly seq: number
 }
 
+/** A run of a conversation, as messages are made of it. */
+export interface StoredRun {
+  readonly runId: string
+  /** Of the messages with which it began. */
+  readonly messageIds: readonly string[]
+  readonly events: readonly AnyRunEvent[]
+}
+
 /** A person's message. */
 export interface NewMessage {
   readonly messageId: string
@@ -59,6 +67,8 @@ export interface ThreadPort {
   readonly threadId: string
   /** Its runs, oldest first. */
   runs(): Promise<readonly RunInfo[]>
+  /** The runs of another conversation that it continues, oldest first; absent if conversations have no forks. */
+  continued?(): Promise<readonly StoredRun[]>
   latest(): Promise<RunInfo | null>
   /** The events of one of its runs, up to its next pause or its end. */
   follow(runId: string, options: FollowRunOptions): AsyncIterable<readonly AnyRunEvent[]>

@@ -4,17 +4,10 @@ import { toUIMessages } from '../ai-sdk/messages.js'
 import { shownEvent } from '../native/shown-event.js'
 import type { ShownEvent } from '../native/shown-event.js'
 import type { AnyRunEvent } from '../projection.js'
-import type { ThreadPort } from './back-end.js'
+import type { StoredRun, ThreadPort } from './back-end.js'
 import { dialectOf } from './dialect.js'
 import { badRequest, json } from './http.js'
 import type { HandlerOptions } from './options.js'
-
-/** The runs of a conversation, as the message forms are made of them. */
-export interface StoredRun {
-  readonly runId: string
-  readonly messageIds: readonly string[]
-  readonly events: readonly AnyRunEvent[]
-}
 
 /** Makes the messages of a protocol out of the runs of a conversation. */
 export type MessageForm = (runs: readonly StoredRun[], options: HandlerOptions, asked: Asked) => unknown
@@ -52,8 +45,9 @@ export async function messagesOf(thread: ThreadPort, url: URL, options: HandlerO
   const form = Object.hasOwn(FORMS, name) ? FORMS[name] : undefined
   if (form === undefined)
     throw badRequest(`Expected \`format\` to be one of ${Object.keys(FORMS).join(', ')}, got "${name.slice(0, 80)}".`)
-  const runs = await storedRuns(thread)
-  const last = runs.at(-1)
+  const own = await storedRuns(thread)
+  const runs = [...((await thread.continued?.()) ?? []), ...own]
+  const last = own.at(-1)
   const cursor = String(last?.events.findLast(({ runId }) => runId === last.runId)?.seq ?? 0)
   return json(200, form(runs, options, { threadId: thread.threadId, url }), { 'x-cursor': cursor })
 }

@@ -5,7 +5,8 @@ import type { Hub } from '../hub/hub.js'
 import { storedEvents } from '../hub/stored.js'
 import type { AnyRunEvent } from '../projection.js'
 import { RequestError } from './back-end.js'
-import type { Access, BackEnd, NewMessage, RunInfo, Taken, ThreadChange, ThreadPort } from './back-end.js'
+import type { Access, BackEnd, NewMessage, RunInfo, StoredRun, Taken, ThreadChange, ThreadPort } from './back-end.js'
+import { continuedRuns } from './continued-runs.js'
 import { ThreadFeed } from './thread-feed.js'
 
 /** The part of a conversation that handlers call. */
@@ -99,6 +100,11 @@ class SessionThread implements ThreadPort {
   runs(): Promise<readonly RunInfo[]> {
     const { runs } = this.#chat.snapshot
     return Promise.resolve(runs.map((run, index) => this.#infoOf(run, index === runs.length - 1)))
+  }
+
+  continued(): Promise<readonly StoredRun[]> {
+    const { forkOf, threadId } = this.#chat.snapshot.thread
+    return forkOf === null ? Promise.resolve([]) : continuedRuns(this.#means.log, threadId)
   }
 
   async latest(): Promise<RunInfo | null> {

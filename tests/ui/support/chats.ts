@@ -59,10 +59,15 @@ export interface ChatOptions {
   /** `helper`: the one of that version. Default: never. */
   readonly sendsWhen?: 'helper' | SendsWhen
   readonly messages?: readonly UIMessage[]
+  /** Of the conversation. Default `c1`. */
+  readonly id?: string
 }
 
 /** A chat of one version of the AI SDK. */
-export function plainChat(dialect: Dialect, { fetch, transport, sendsWhen, messages = [] }: ChatOptions): PlainChat {
+export function plainChat(
+  dialect: Dialect,
+  { fetch, transport, sendsWhen, messages = [], id = 'c1' }: ChatOptions,
+): PlainChat {
   const [Chat, Transport, helper] = CLIENTS[dialect] as unknown as readonly [
     new (options: object) => PlainChat,
     new (options: object) => object,
@@ -73,7 +78,7 @@ export function plainChat(dialect: Dialect, { fetch, transport, sendsWhen, messa
   const state = new PlainState()
   state.messages = structuredClone([...messages])
   return new Concrete({
-    ...{ id: 'c1', state, generateId: () => `m${(count += 1)}` },
+    ...{ id, state, generateId: () => `m${(count += 1)}` },
     transport: transport ?? new Transport({ api: '/api/chat', fetch }),
     ...(sendsWhen !== undefined && { sendAutomaticallyWhen: sendsWhen === 'helper' ? helper : sendsWhen }),
   })
