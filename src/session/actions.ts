@@ -209,9 +209,10 @@ export class Actions {
 
   /** Of a message that was sent before. */
   #statusOf(messageId: string): SentStatus {
-    const { queue, steering } = this.#conversation.state
+    const { queue, thread, runs } = this.#conversation.snapshot
     if (queue.some((item) => item.messageId === messageId)) return 'queued'
-    return steering.some((item) => item.messageId === messageId) ? 'steered' : 'started'
+    const isSteering = thread.steering.some((item) => item.messageId === messageId)
+    return isSteering || runs.some((run) => readBy(run).has(messageId)) ? 'steered' : 'started'
   }
 }
 

@@ -118,6 +118,9 @@ describe.each(await allStores())('the flow of a conversation in the %s log', (_n
     release()
     expect(await steer.done).toMatchObject({ text: 'Now with that.', runId: (await sent.done).runId })
     expect(chat.snapshot.runs).toHaveLength(1)
+    const again = await chat.steer('One more thing.', { messageId: steer.messageId })
+    expect([again.status, (await again.done).text]).toEqual(['steered', 'Now with that.'])
+    expect((await chat.send('Go.', { messageId: sent.messageId })).status).toBe('started')
   })
 
   test('SB-71 a steering message that the run did not read heads the held queue', async () => {
