@@ -19,7 +19,7 @@ interface Meter {
   counted: number
   estimate: number
   ratio: number
-  /** A policy found nothing to shorten: it looks again above this length. */
+  /** A policy found nothing to shorten: it looks again above this length. In memory: forks, and other processes, look again at once. */
   readonly nextAt: Map<TriggerOptions, number>
   /** The length that the request must have after the provider has refused it. */
   refused: { readonly refusals: number; readonly target: number } | null

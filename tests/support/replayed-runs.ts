@@ -53,7 +53,7 @@ afterEach(async () => {
   const runs = recorded
   recorded = []
   for (const run of runs.slice(0, MOST)) await replay(run)
-})
+}, 60_000)
 
 async function replay({ launch, events, history: before, end }: RecordedRun): Promise<void> {
   const { runId, options } = launch.run
