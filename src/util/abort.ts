@@ -24,6 +24,8 @@ export class RunAbort {
   readonly #listeners = new Set<() => void>()
   readonly #leaveListeners = new Set<OnLeave>()
   readonly #letGo: (() => void)[] = []
+  /** As `signal.aborted`, which takes longer: signals are objects of many forms. */
+  isAborted = false
   /** True if the run is to be left: nothing new begins. */
   isLeaving = false
   #byCaller = false
@@ -64,21 +66,27 @@ export class RunAbort {
   /** The caller wants the run to end. A run that is being left is not cancelled any more, but left at once. */
   cancel(reason: unknown): void {
     if (this.#leave !== null) return this.abort(this.#leave.reason)
-    this.#byCaller ||= !this.signal.aborted
+    this.#byCaller ||= !this.isAborted
     this.abort(reason)
   }
 
   /** Aborts the run with `reason`. */
   abort(reason: unknown): void {
-    if (this.signal.aborted) return
+    if (this.isAborted) return
+    this.isAborted = true
     clearTimeout(this.#leaveTimer)
     this.#controller.abort(reason)
     for (const listener of [...this.#listeners]) listener()
   }
 
+  /** Throws the reason of the abort, if there was one. */
+  throwIfAborted(): void {
+    if (this.isAborted) throw this.signal.reason
+  }
+
   /** Leaves the run, and its child runs, as soon as work that may end has ended. */
   leave(leave: Leave): void {
-    if (this.signal.aborted || this.isLeaving) return
+    if (this.isAborted || this.isLeaving) return
     this.#leave = leave
     this.isLeaving = true
     const finish = (): void => this.abort(leave.reason)
@@ -93,7 +101,7 @@ export class RunAbort {
 
   /** Calls `listener` when the run is aborted; returns how to stop listening. */
   onAbort(listener: () => void): () => void {
-    if (this.signal.aborted) listener()
+    if (this.isAborted) listener()
     else this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }

@@ -44,7 +44,7 @@ export class ToolBatchExecutor {
     for (const call of calls)
       admitting.push(this.#admit(call, { toolIndex: batch.indexOf(call), checked: checked.get(call.callId) }))
     const admissions = await Promise.all(admitting)
-    context.signal.throwIfAborted()
+    context.abort.throwIfAborted()
     const items: PendingItem[] = []
     for (const { item } of admissions) if (item !== null) items.push(item)
     if (items.length > 0) return context.emit('approval_requested', { items: withOtherCalls(items, this.#batch) })
@@ -101,7 +101,7 @@ export class ToolBatchExecutor {
     const failures: unknown[] = []
     const work = async (): Promise<void> => {
       for (const next of waiting) {
-        if (context.signal.aborted || context.abort.isLeaving) return
+        if (context.abort.isAborted || context.abort.isLeaving) return
         try {
           await performCall(this.#calls, next)
         } catch (error) {
@@ -116,7 +116,7 @@ export class ToolBatchExecutor {
     await Promise.all(workers)
     this.#workers = []
     if (failures.length > 0) throw failures[0]
-    context.signal.throwIfAborted()
+    context.abort.throwIfAborted()
   }
 
   get #batch(): readonly BatchCall[] {

@@ -85,5 +85,5 @@ export async function askAfterCall(
 
 /** Not after a person's rejection, and not if the run was cancelled during the call. */
 function firesAfter(context: RunContext, outcome: ToolOutcome): boolean {
-  return outcome.kind !== 'rejected' && !(outcome.kind === 'cancelled' && context.signal.aborted)
+  return outcome.kind !== 'rejected' && !(outcome.kind === 'cancelled' && context.abort.isAborted)
 }

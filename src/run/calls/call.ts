@@ -148,7 +148,7 @@ async function suspend(
 async function run({ context, enter }: Calls, admission: Admission, spawned: Spawned): Promise<Handled | null> {
   const { spec, checked, call, edited } = admission
   // Nothing starts after an abort.
-  if (context.signal.aborted || spec === undefined || checked?.ok !== true) return CANCELLED
+  if (context.abort.isAborted || spec === undefined || checked?.ok !== true) return CANCELLED
   let ended = false
   const work = async (signal: AbortSignal): Promise<Handled> => {
     const handled = await enter({ call, spec, checked, spawned, signal, hasEnded: () => ended })

@@ -52,7 +52,7 @@ export class RunWriter {
   /** Stores events. Rejects if the log does, or does not answer in time. */
   async append(events: readonly DurableEvent[], digest: () => RunDigest): Promise<void> {
     const appending = this.#log.append(this.#ref, events, new RunAppend(this.#lease?.owner, events, digest))
-    if (this.#abort.signal.aborted) return this.answer(appending, APPEND_GRACE_MS)
+    if (this.#abort.isAborted) return this.answer(appending, APPEND_GRACE_MS)
     await new Promise<void>((resolve, reject) => {
       this.#giveUp = reject
       Promise.resolve(appending).then(resolve, reject)

@@ -58,7 +58,9 @@ async function perform(
 ): Promise<Ending> {
   const { opening } = run.plan
   if (found !== null && opening.kind === 'go_on') {
-    const begun = found.isReopened === true ? 'retried' : opening.begun
+    // A child run that has had its answers before is continued after a crash.
+    const isRecovered = opening.begun === 'resumed' && answers.length === 0
+    const begun = found.isReopened === true ? 'retried' : isRecovered ? 'recovered' : opening.begun
     return continueRun(run, { ...opening, begun, answers }, found)
   }
   const fresh = opening.kind === 'fresh' ? opening : await opening.otherwise?.()

@@ -72,17 +72,17 @@ export class LiveEffects implements Effects {
   }
 
   async ask(requestKind: RequestKind): Promise<Reply> {
-    const { abort, state, clock, responses, signal } = this.#context
+    const { abort, state, clock, responses } = this.#context
     this.#reader = null
     if (this.#hasViews) await changeView(this.#context, this.#frozen, 0)
-    signal.throwIfAborted()
+    abort.throwIfAborted()
     // A model or a schema that ignores its signal is abandoned when the run is aborted.
     const answering = this.#hasViews ? this.#fitting(requestKind) : this.#answered(requestKind)
     const { value: answered } = await untilStopped(answering, abort).catch((error: unknown) => {
-      if (!signal.aborted) throw isOverflow(error) ? overflowError(error, viewOf(state).entries) : error
+      if (!abort.isAborted) throw isOverflow(error) ? overflowError(error, viewOf(state).entries) : error
       return { value: undefined }
     })
-    const isCut = signal.aborted || answered === undefined
+    const isCut = abort.isAborted || answered === undefined
     if (!isCut) responses.push(answered.reply.raw)
     this.#checked = isCut ? new Map() : answered.checked
     const { turn, resolution, value, cost } = isCut ? await this.#cutOff(answered) : answered
@@ -103,10 +103,10 @@ export class LiveEffects implements Effects {
   /** The run was aborted during a reply: the text that has arrived is kept, without calls. Throws if there is none. */
   async #cutOff(answered: Answered | undefined): Promise<Resolved & Pick<Answered, 'turn' | 'cost'>> {
     const { model, spending, price } = this.#frozen
-    const { abort, signal } = this.#context
+    const { abort } = this.#context
     const entry = abort.isLeft ? null : (this.#reader?.cutOff(model, answered?.reply.entry.usage) ?? null)
     if (entry === null) {
-      signal.throwIfAborted()
+      abort.throwIfAborted()
       throw new RangeError('Expected a reply of the model, got nothing.')
     }
     const rates = price === null ? null : await price

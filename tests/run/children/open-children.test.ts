@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { memoryLog } from 'thinharness'
-import type { Hook, LogStore, RunStatus, ToolSpec } from 'thinharness'
+import type { Hook, LogStore, RunLog, RunStatus, ToolSpec } from 'thinharness'
 import { call, hand, played, worker } from './background-support.js'
 import { ask, delegateTool, playing } from './children-support.js'
 import { eventsIn, logWith, stored, watchedLog } from '../resume/pause-support.js'
@@ -109,6 +109,21 @@ describe('a child run that a crash has left', () => {
     const done = await harnessOf({ model: playing(plays), tools, log }).resume(stored(asked), [verdict])
     expect(done.text).toBe('Done.')
     expect(await statuses(log)).toEqual({ go: 'completed', a: 'cancelled' })
+  })
+
+  test('ends with its call, also if the run of that call had had answers of people before the crash', async () => {
+    const log = watchedLog()
+    const lines = { go: [['delegate'], 'Done.'], b: [['ask'], ['deeper'], 'B.'], c: [['look'], 'C.'] }
+    const harness = (deeper: ToolSpec, store: RunLog) =>
+      harnessOf({ model: playing(lines), tools: [delegateTool('delegate', { b: [ask, deeper] })], log: store })
+    const deeper = delegateTool('deeper', { c: [look] })
+    const paused = await harness(deeper, log).run('go', { runId: 'run_p' })
+    await harness(deeper, log).resume(stored(paused), [{ callId: 'call_1/b/call_1', answer: 'this' }])
+    const looked = log.kept.findIndex((event) => event.kind === 'tool_call_completed' && event.toolName === 'look')
+    const left = await logWith(log.kept.slice(0, looked))
+    const otherWay = tool('deeper', () => 'Nothing to do.', { onUnknownOutcome: 'retry' })
+    expect((await harness(otherWay, left).recover('run_p')).text).toBe('Done.')
+    expect(await statuses(left)).toEqual({ go: 'completed', b: 'completed', c: 'cancelled' })
   })
 })
 
