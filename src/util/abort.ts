@@ -79,11 +79,6 @@ export class RunAbort {
     for (const listener of [...this.#listeners]) listener()
   }
 
-  /** Throws the reason of the abort, if there was one. */
-  throwIfAborted(): void {
-    if (this.isAborted) throw this.signal.reason
-  }
-
   /** Leaves the run, and its child runs, as soon as work that may end has ended. */
   leave(leave: Leave): void {
     if (this.isAborted || this.isLeaving) return

@@ -144,7 +144,7 @@ async function askPolicies({ context, frozen }: Admitting, admission: Admission)
   const ask = (): Promise<PolicyDecision | null> =>
     decisionOf(frozen.policies, { call: asked, spec }, { ...extensionContext(context), root: frozen.root })
   const { value } = await settle(ask, { abort: context.abort, timeoutMs: undefined })
-  context.abort.throwIfAborted()
+  context.signal.throwIfAborted()
   return value ?? null
 }
 
@@ -241,6 +241,6 @@ function askedOf({ runId, metadata }: RunContext, { callId }: BatchCall): Approv
 /** The answer of a tool's own function; `otherwise` if it fails. One that does not end is left when the run is aborted. */
 async function decidedByTool<T>({ abort }: RunContext, ask: () => Promise<T>, otherwise: T): Promise<T> {
   const { value } = await settle(ask, { abort, timeoutMs: undefined }).catch(() => ({ value: otherwise }))
-  abort.throwIfAborted()
+  abort.signal.throwIfAborted()
   return value ?? otherwise
 }

@@ -44,7 +44,7 @@ export class ToolBatchExecutor {
     for (const call of calls)
       admitting.push(this.#admit(call, { toolIndex: batch.indexOf(call), checked: checked.get(call.callId) }))
     const admissions = await Promise.all(admitting)
-    context.abort.throwIfAborted()
+    if (context.abort.isAborted) throw context.signal.reason
     const items: PendingItem[] = []
     for (const { item } of admissions) if (item !== null) items.push(item)
     if (items.length > 0) return context.emit('approval_requested', { items: withOtherCalls(items, this.#batch) })
@@ -116,7 +116,7 @@ export class ToolBatchExecutor {
     await Promise.all(workers)
     this.#workers = []
     if (failures.length > 0) throw failures[0]
-    context.abort.throwIfAborted()
+    if (context.abort.isAborted) throw context.signal.reason
   }
 
   get #batch(): readonly BatchCall[] {

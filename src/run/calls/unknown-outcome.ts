@@ -41,7 +41,7 @@ async function reconciled(context: RunContext, spec: ToolSpec, call: BatchCall):
   const { abort } = context
   const ask = (): Promise<Reconciliation> => reconcile(`${context.runId}:${call.callId}`, checked.value)
   const { value } = await settle(ask, { abort, timeoutMs: spec.timeoutMs }).catch(() => ({ value: UNKNOWN }))
-  context.abort.throwIfAborted()
+  context.signal.throwIfAborted()
   return value ?? UNKNOWN
 }
 

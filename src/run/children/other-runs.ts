@@ -63,7 +63,7 @@ export class OtherRuns {
       hasReported = (await this.#reportSettled()) || hasReported
       const isEnough = until === 'now' || (until === 'next' && (hasReported || (input?.waiting ?? 0) > 0))
       // Left together with its background runs, whose outcomes are not known here.
-      if (this.#context.abort.isLeft) this.#context.abort.throwIfAborted()
+      if (this.#context.abort.isLeft) this.#context.signal.throwIfAborted()
       if (!this.#isInProgress || isEnough) return hasReported
       await this.#change(until === 'next' ? input : null)
     }

@@ -14,7 +14,7 @@ export async function begin(run: Conducted, { prompt, history }: FreshOpening): 
   const prepared = await prepare(run, null)
   context.inherit(conversation)
   await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), ...start })
-  context.abort.throwIfAborted()
+  context.signal.throwIfAborted()
   await askStart(run, prompt, prepared.rules)
   const addition = await addedByHooks(context, prompt)
   return drive(run, await freeze(context, plan, prepared), addition)

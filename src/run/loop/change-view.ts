@@ -52,7 +52,7 @@ async function changeBy(
       cost: inMicro(costUsd),
     }
   } catch (error) {
-    context.abort.throwIfAborted()
+    context.signal.throwIfAborted()
     await context.hookFailed('view', messageOf(error), policy)
     return null
   }

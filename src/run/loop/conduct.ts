@@ -59,8 +59,8 @@ async function perform(
   const { opening } = run.plan
   if (found !== null && opening.kind === 'go_on') {
     // A child run that has had its answers before is continued after a crash.
-    const isRecovered = opening.begun === 'resumed' && answers.length === 0
-    const begun = found.isReopened === true ? 'retried' : isRecovered ? 'recovered' : opening.begun
+    const entered = run.context.parent !== null && answers.length === 0 ? 'recovered' : opening.begun
+    const begun = found.isReopened === true ? 'retried' : entered
     return continueRun(run, { ...opening, begun, answers }, found)
   }
   const fresh = opening.kind === 'fresh' ? opening : await opening.otherwise?.()

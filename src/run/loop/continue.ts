@@ -44,7 +44,7 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   if (opening.begun !== 'forked' && context.recording === null)
     rememberContinued(context.log, { runId: state.runId, seq })
   forgetNothing(run, opening, state)
-  context.abort.throwIfAborted()
+  context.signal.throwIfAborted()
   await askStart(run, null, prepared.rules)
   await takeAnswers(context, answers)
   // Nobody can give a child run a larger budget: it ends, or its question would be asked again with each of its siblings'.

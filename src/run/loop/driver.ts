@@ -62,7 +62,7 @@ export class TurnDriver {
       // Nothing begins in a run that is being left: it waits for work in progress.
       if (abort.isLeaving) await abort.aborted()
       if (hasOtherRuns(this.#context.state)) await this.#effects.takeReports('now')
-      this.#context.abort.throwIfAborted()
+      if (abort.isAborted) throw abort.signal.reason
       const command = decide(this.#context.state)
       switch (command.kind) {
         case 'ask':

@@ -41,7 +41,7 @@ async function noticesOf(
     if (Array.isArray(given) && given.every(isNotice)) return given
     throw new TypeError('Expected a list of notices, `{ name, text }`; a name has letters, digits, `_` and `-`.')
   } catch (error) {
-    context.abort.throwIfAborted()
+    context.signal.throwIfAborted()
     await context.hookFailed('notices', messageOf(error), extension)
     return []
   }

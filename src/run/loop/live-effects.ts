@@ -75,14 +75,14 @@ export class LiveEffects implements Effects {
     const { abort, state, clock, responses } = this.#context
     this.#reader = null
     if (this.#hasViews) await changeView(this.#context, this.#frozen, 0)
-    abort.throwIfAborted()
+    if (abort.isAborted) throw abort.signal.reason
     // A model or a schema that ignores its signal is abandoned when the run is aborted.
     const answering = this.#hasViews ? this.#fitting(requestKind) : this.#answered(requestKind)
     const { value: answered } = await untilStopped(answering, abort).catch((error: unknown) => {
       if (!abort.isAborted) throw isOverflow(error) ? overflowError(error, viewOf(state).entries) : error
       return { value: undefined }
     })
-    const isCut = abort.isAborted || answered === undefined
+    const isCut = abort.signal.aborted || answered === undefined
     if (!isCut) responses.push(answered.reply.raw)
     this.#checked = isCut ? new Map() : answered.checked
     const { turn, resolution, value, cost } = isCut ? await this.#cutOff(answered) : answered
@@ -106,7 +106,7 @@ export class LiveEffects implements Effects {
     const { abort } = this.#context
     const entry = abort.isLeft ? null : (this.#reader?.cutOff(model, answered?.reply.entry.usage) ?? null)
     if (entry === null) {
-      abort.throwIfAborted()
+      abort.signal.throwIfAborted()
       throw new RangeError('Expected a reply of the model, got nothing.')
     }
     const rates = price === null ? null : await price

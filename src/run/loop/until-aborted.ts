@@ -3,8 +3,8 @@ import type { RunContext } from '../core/context.js'
 
 /** The value of `work`. Rejects when the run is aborted; work that ignores its signal is left alone then. */
 export async function untilAborted<T>(context: RunContext, work: () => Promise<T>): Promise<T | undefined> {
-  context.abort.throwIfAborted()
+  context.signal.throwIfAborted()
   const { value } = await settle(work, { abort: context.abort, timeoutMs: undefined })
-  context.abort.throwIfAborted()
+  context.signal.throwIfAborted()
   return value
 }

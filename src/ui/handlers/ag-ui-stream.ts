@@ -6,7 +6,8 @@ import type { HeldMessage } from '../ag-ui/message-fold.js'
 import type { AgUiOptions } from '../ag-ui/options.js'
 import { untilBroken } from '../ag-ui/stream.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
-import type { StoredRun, Taken, ThreadPort } from './back-end.js'
+import type { StoredRun } from '../hub/continued-runs.js'
+import type { Taken, ThreadPort } from './back-end.js'
 import { storedRun } from './messages.js'
 
 export interface AgUiStreamOptions {

@@ -1,5 +1,6 @@
 import type { Answer, ContentPart, InputMessage, PendingItem, RunStatus } from '../../index.js'
 import type { ChatEvent, EventsOptions, ThreadItem } from '../../session/index.js'
+import type { StoredRun } from '../hub/continued-runs.js'
 import type { FollowRunOptions } from '../hub/follow.js'
 import type { AnyRunEvent } from '../projection.js'
 
@@ -24,14 +25,6 @@ export interface RunInfo {
   readonly pending: readonly PendingItem[]
   /** Number of its last event. */
   readonly seq: number
-}
-
-/** A run of a conversation, as messages are made of it. */
-export interface StoredRun {
-  readonly runId: string
-  /** Of the messages with which it began. */
-  readonly messageIds: readonly string[]
-  readonly events: readonly AnyRunEvent[]
 }
 
 /** A person's message. */

@@ -1,12 +1,13 @@
 import type { Answer, HarnessDescription, InputMessage, LogStore } from '../../index.js'
 import type { Chat, ChatEvent, ChatRun, EventsOptions, ListThreadsOptions, ThreadItem } from '../../session/index.js'
+import { continuedRuns } from '../hub/continued-runs.js'
+import type { StoredRun } from '../hub/continued-runs.js'
 import type { FollowRunOptions } from '../hub/follow.js'
 import type { Hub } from '../hub/hub.js'
 import { storedEvents } from '../hub/stored.js'
 import type { AnyRunEvent } from '../projection.js'
 import { RequestError } from './back-end.js'
-import type { Access, BackEnd, NewMessage, RunInfo, StoredRun, Taken, ThreadChange, ThreadPort } from './back-end.js'
-import { continuedRuns } from './continued-runs.js'
+import type { Access, BackEnd, NewMessage, RunInfo, Taken, ThreadChange, ThreadPort } from './back-end.js'
 import { ThreadFeed } from './thread-feed.js'
 
 /** The part of a conversation that handlers call. */

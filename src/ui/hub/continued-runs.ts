@@ -1,9 +1,16 @@
 import { entryId } from '../../contracts/entry.js'
 import type { LogStore } from '../../index.js'
 import type { ThreadEvent, ThreadEventOf } from '../../session/index.js'
-import { storedEvents } from '../hub/stored.js'
+import { storedEvents } from './stored.js'
 import type { AnyRunEvent } from '../projection.js'
-import type { StoredRun } from './back-end.js'
+
+/** A run of a conversation, as messages are made of it. */
+export interface StoredRun {
+  readonly runId: string
+  /** Of the messages with which it began. */
+  readonly messageIds: readonly string[]
+  readonly events: readonly AnyRunEvent[]
+}
 
 /** A place in a run: the end of the step of an entry, or the end of the run. */
 type Place = NonNullable<NonNullable<ThreadEventOf<'thread_opened'>['fork']>['history']>
