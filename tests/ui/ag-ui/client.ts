@@ -1,6 +1,5 @@
 import { HttpAgent } from '@ag-ui/client'
 import type { Interrupt, Message } from '@ag-ui/client'
-import { vi } from 'vitest'
 import type { AnyRunEvent } from 'thinharness/ui'
 import { agUiProjection } from '#ui/ag-ui/ag-ui-projection.js'
 import { encodeAgUi } from '#ui/ag-ui/event.js'
@@ -53,13 +52,12 @@ export class Client {
 /** Throws if something is written to the console. */
 export async function withoutWarnings<T>(work: () => Promise<T>): Promise<T> {
   const warnings: unknown[] = []
-  const spies = (['warn', 'error'] as const).map((name) =>
-    vi.spyOn(console, name).mockImplementation((...message: unknown[]) => void warnings.push(message.map(String))),
-  )
+  const { warn, error } = console
+  console.warn = console.error = (...message: unknown[]) => void warnings.push(message.map(String))
   try {
     return await work()
   } finally {
-    for (const spy of spies) spy.mockRestore()
+    Object.assign(console, { warn, error })
     if (warnings.length > 0) throw new Error(`The client warned: ${JSON.stringify(warnings)}`)
   }
 }
