@@ -28,7 +28,8 @@ export class RunAbort {
   isAborted = false
   /** True if the run is to be left: nothing new begins. */
   isLeaving = false
-  #byCaller = false
+  /** The caller aborted it, not the run itself. */
+  byCaller = false
   #leave: Leave | null = null
   #leaveTimer: NodeJS.Timeout | undefined
 
@@ -53,11 +54,6 @@ export class RunAbort {
     else this.cancel(reason)
   }
 
-  /** True if the caller aborted it, not the run itself. */
-  get byCaller(): boolean {
-    return this.#byCaller
-  }
-
   /** True if the run was left: it is aborted, and must not end. */
   get isLeft(): boolean {
     return this.#leave !== null && this.signal.reason === this.#leave.reason
@@ -66,7 +62,7 @@ export class RunAbort {
   /** The caller wants the run to end. A run that is being left is not cancelled any more, but left at once. */
   cancel(reason: unknown): void {
     if (this.#leave !== null) return this.abort(this.#leave.reason)
-    this.#byCaller ||= !this.isAborted
+    this.byCaller ||= !this.isAborted
     this.abort(reason)
   }
 

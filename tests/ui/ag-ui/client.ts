@@ -53,7 +53,9 @@ export class Client {
 export async function withoutWarnings<T>(work: () => Promise<T>): Promise<T> {
   const warnings: unknown[] = []
   const { warn, error } = console
-  console.warn = console.error = (...message: unknown[]) => void warnings.push(message.map(String))
+  const note = (...message: unknown[]): void => void warnings.push(message.map(String))
+  // Spies of vitest would be kept until the end of the file, for thousands of streams.
+  Object.assign(console, { warn: note, error: note })
   try {
     return await work()
   } finally {
