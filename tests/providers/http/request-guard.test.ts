@@ -41,7 +41,7 @@ test('time passes only while a reader waits', async () => {
 })
 
 test('a stream of many chunks uses one timer', async () => {
-  const made = vi.spyOn(globalThis, 'setTimeout')
+  using made = vi.spyOn(globalThis, 'setTimeout')
   const guard = guardWith()
   for (let chunk = 0; chunk < 1000; chunk++) await guard.wait('idleMs', () => Promise.resolve())
   expect(made).toHaveBeenCalledTimes(1)

@@ -45,7 +45,7 @@ describe.each<[string, Pick<FileToolOptions, 'ripgrep'>]>([
     const { ok, content } = await call(search(root), { query: 'needle \\d?', max_matches_per_file: 3 })
     expect(ok).toBe(true)
     expect(content).toContain('a.txt\n1: needle 1\n3: needle 3')
-  })
+  }, 60_000)
 })
 
 test('without ripgrep, `file_type` is rejected, and a regex on a very long line leaves a warning', async () => {
