@@ -139,6 +139,20 @@ describe.skipIf(executablePath === undefined)('the chat page in Chromium', () =>
     await page.getByText('look_up_order — done').waitFor()
   })
 
+  test.each([1200, 360])(
+    'at a width of %i px, the button that sends stays in its place when an answer ends',
+    async (width) => {
+      const { page } = await open({ viewport: { width, height: 740 } })
+      const send = page.getByRole('button', { name: /^(Send|Queue)$/ })
+      const idle = await send.boundingBox()
+      await say(page, 'Tell me a story.')
+      await page.getByRole('button', { name: 'Queue' }).waitFor()
+      expect(await send.boundingBox()).toEqual(idle)
+      await eventually(() => status(page).innerText()).toBe('Ready')
+      expect(await send.boundingBox()).toEqual(idle)
+    },
+  )
+
   test.each(['light', 'dark'] as const)(
     'axe finds nothing in the %s theme, at the width of a phone too',
     async (colorScheme) => {
