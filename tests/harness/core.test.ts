@@ -4,7 +4,6 @@ import { z } from 'zod'
 import { defineTool, Harness } from 'thinharness'
 import type { Hook, RequestConstants, TurnOptions } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
-import { chatServer } from './chat-server.js'
 import { failureOf, harnessOf, output, tool, until } from './support.js'
 
 describe('the request of a run', () => {
@@ -245,24 +244,6 @@ describe('usage', () => {
 })
 
 describe('the lifetime of a harness', () => {
-  test('HC-42 closing a harness closes the connections of a model that it created, once', async () => {
-    await using server = await chatServer()
-    const harness = harnessOf({ model: `local:tiny@${server.url}` })
-    expect((await harness.run('Hi.')).text).toBe('Hello.')
-    expect(server.connections).toBe(1)
-    await harness.close()
-    await vi.waitFor(() => expect(server.connections).toBe(0))
-    await harness[Symbol.asyncDispose]()
-  })
-
-  test('HC-42 `connect` loads the parts that a run needs, sends no request, and may be repeated', async () => {
-    await using server = await chatServer()
-    await using harness = harnessOf({ model: `local:tiny@${server.url}`, builtinTools: ['read'] })
-    await Promise.all([harness.connect(), harness.connect()])
-    expect(server.connections).toBe(0)
-    expect((await harness.run('Hi.')).text).toBe('Hello.')
-  })
-
   test('HC-43 a model that was passed in is never closed', async () => {
     const close = vi.fn(() => Promise.resolve())
     const model = Object.assign(new ScriptedModel().says('Done.').says('Done.'), { close })
