@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('.', import.meta.url))
 
 /**
  * Files that replace modules, or count what happens in their process, get a process of their own. The others share a few, in which the
- * library is loaded once: a third of the time of the tests. `shared-process.ts` puts such a process back in order after each file.
+ * library is loaded once; `shared-process.ts` checks that each leaves its process as it was.
  */
 const REPLACES_MODULES = /\bvi\.(mock|doMock|resetModules)\(/
 const COUNTS = ['tests/structure/', 'tests/harness/connections.test.ts']
