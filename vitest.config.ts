@@ -8,11 +8,11 @@ import { entries } from './scripts/entries.js'
 const root = fileURLToPath(new URL('.', import.meta.url))
 
 /**
- * Files that replace modules, or count what happens in their process, get a process of their own. The others share a few, in which the
- * library is loaded once; `shared-process.ts` checks that each leaves its process as it was.
+ * Files that replace modules, count what happens in their process or leave listeners (Chromium's) get a process of their own. The others
+ * share a few, in which the library is loaded once; `shared-process.ts` checks that each leaves its process as it was.
  */
 const REPLACES_MODULES = /\bvi\.(mock|doMock|resetModules)\(/
-const COUNTS = ['tests/structure/', 'tests/harness/connections.test.ts']
+const NEED_OWN = ['tests/structure/', 'tests/harness/connections.test.ts', 'e2e/chat-page.test.ts']
 
 const files = ['tests', 'e2e'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -21,7 +21,7 @@ const files = ['tests', 'e2e'].flatMap((folder) =>
 )
 const alone = files.filter(
   (file) =>
-    COUNTS.some((path) => file.startsWith(path)) || REPLACES_MODULES.test(readFileSync(join(root, file), 'utf8')),
+    NEED_OWN.some((path) => file.startsWith(path)) || REPLACES_MODULES.test(readFileSync(join(root, file), 'utf8')),
 )
 
 const resolve = {
