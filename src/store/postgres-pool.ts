@@ -9,9 +9,9 @@ export interface OwnPool extends PostgresPool {
 const CONNECT_MS = 10_000
 const QUERY_MS = 30_000
 
-/** The comments that mark tables of this version, and of the one before. */
-const MARK = 'thinharness store 2'
-const MARK_1 = 'thinharness store 1'
+/** The comments that mark tables of this version, and of the ones before. */
+const MARK = 'thinharness store 3'
+const EARLIER = ['thinharness store 1', 'thinharness store 2']
 
 /** A pool of our own, for `name`. Throws `missing_dependency` if `pg` is not installed. */
 export async function openPool(connectionString: string, name: string): Promise<OwnPool> {
@@ -36,7 +36,7 @@ async function loadPackage(name: string) {
   }
 }
 
-/** Creates schema and tables, or adds to those of version 1: in one transaction, by one process at a time. */
+/** Creates schema and tables, or adds to those of earlier versions: in one transaction, by one process at a time. */
 export async function createTables(pool: PostgresPool, schema: string): Promise<void> {
   if (await exist(pool, schema)) return
   await pool.query(`
@@ -68,6 +68,14 @@ export async function createTables(pool: PostgresPool, schema: string): Promise<
       body text,
       primary key (kind, log_id, post_id)
     );
+    create table if not exists "${schema}".contents (sha256 bytea primary key, body text not null);
+    create table if not exists "${schema}".content_uses (
+      kind text collate "C" not null,
+      log_id text collate "C" not null,
+      sha256 bytea not null references "${schema}".contents,
+      primary key (kind, log_id, sha256)
+    );
+    create index if not exists content_uses_by_content on "${schema}".content_uses (sha256);
     comment on table "${schema}".runs is '${MARK}';`)
 }
 
@@ -101,7 +109,7 @@ function tablesOf(
 async function exist(pool: PostgresPool, schema: string): Promise<boolean> {
   const sql = `select obj_description(to_regclass($1), 'pg_class') as mark, to_regclass($1) is not null as there`
   const [found] = (await pool.query(sql, [`"${schema}".runs`])).rows as { mark: string | null; there: boolean }[]
-  if (found?.there === true && found.mark !== MARK && found.mark !== MARK_1) {
+  if (found?.there === true && found.mark !== MARK && !EARLIER.includes(found.mark ?? '')) {
     const message = `Schema \`${schema}\` has a table \`runs\` that is not of this version of thinharness: give \`schema\`.`
     throw new HarnessError('store_failure', message)
   }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { HarnessError } from '../contracts/errors.js'
 import { parse } from '../contracts/parse.js'
 import { checkPlace, POSTGRES_PLACE } from '../contracts/postgres-place.js'
@@ -12,7 +13,7 @@ import type { LogKind, LogRef } from '../run/log/ref.js'
 import { partial } from '../util/shape.js'
 import { createTables, openPool } from './postgres-pool.js'
 import type { OwnPool } from './postgres-pool.js'
-import { PostgresTables } from './postgres-tables.js'
+import { isInUse, PostgresTables } from './postgres-tables.js'
 import type { VersionedAppend, VersionedRow } from './postgres-tables.js'
 import { storedText } from './short/short-form.js'
 import { columnsOf, SqlLog } from './sql-log.js'
@@ -48,7 +49,7 @@ export function postgresLog(options: PostgresLogOptions): PostgresLog {
 
 /** Logs whose version is remembered, so that an append takes one statement. */
 const REMEMBERED_LOGS = 5000
-/** How often an append is tried again because the log was claimed at the same moment. */
+/** How often an append, or a removal of contents, is tried again because of what another process does at the same moment. */
 const ATTEMPTS = 5
 /** The time before each attempt to look up an append whose connection was lost, in ms. */
 const LOOK_AFTER_MS = [0, 100, 300, 1000, 3000]
@@ -70,7 +71,9 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
       checkRef(ref)
       const { owner, references = [], posts } = options
       const leaving = this.taken.of(ref, owner, posts)
-      const texts = events.map((event) => ({ seq: event.seq, event: storedText(ref, event) }))
+      const contents = new Map<string, string>()
+      const share = (body: string): string | null => (body.length < LEAST_SHARED ? null : keptIn(contents, body))
+      const texts = events.map((event) => ({ seq: event.seq, event: storedText(ref, event, { share }) }))
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const row = await this.#rowFor(tables, ref, { events, owner })
         const [first, ...rest] = events
@@ -79,7 +82,7 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
         const columns = columnsOf(ref, [first, ...rest], { digest: options.digest, isNew: row.lastSeq === 0 })
         const next = await versionAfter(tables, {
           ...{ ref, version, owner: owner ?? null, columns },
-          ...{ texts, references, leaving },
+          ...{ texts, contents, references, leaving },
         })
         this.#remembered.delete(keyOf(ref))
         if (next === null) continue
@@ -113,7 +116,9 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
       const removals = removable({ runs, references: await tables.references() }, options, Date.now())
       const ofKind = (kind: LogKind) => removals.filter(({ ref }) => ref.kind === kind)
       // Threads first: they refer to runs.
-      return (await tables.remove('thread', ofKind('thread'))) + (await tables.remove('run', ofKind('run')))
+      const removed = (await tables.remove('thread', ofKind('thread'))) + (await tables.remove('run', ofKind('run')))
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) if (await tables.dropContents()) break
+      return removed
     })
   }
 
@@ -159,6 +164,16 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
   }
 }
 
+/** Content of at least so many characters, as JSON, is shared: PostgreSQL keeps such texts apart from their rows anyway. */
+const LEAST_SHARED = 2000
+
+/** The SHA-256 of content that is stored with the events. */
+function keptIn(contents: Map<string, string>, body: string): string {
+  const hash = createHash('sha256').update(body).digest('hex')
+  contents.set(hash, body)
+  return hash
+}
+
 interface Appending {
   readonly events: readonly LogEvent[]
   readonly owner: string | undefined
@@ -181,6 +196,8 @@ async function versionAfter(tables: PostgresTables, append: VersionedAppend): Pr
   try {
     return (await tables.append(append)) ? append.version + 1 : null
   } catch (error) {
+    // Content that it shares was removed at this moment: the next attempt stores it again.
+    if (isInUse(error)) return null
     const version = await lookUp(tables, append)
     if (version === null) throw error
     return version

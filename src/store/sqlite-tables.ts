@@ -19,6 +19,9 @@ const NAMES = {
 const IS_SHARED = `substr(event, 1, ${SHARED_PREFIX.length}) = '${SHARED_PREFIX}'`
 const SHARED = `cast(substr(event, ${SHARED_PREFIX.length + 1}, 18) as integer)`
 
+/** Content of at least so many characters, as JSON, is shared. */
+const LEAST_SHARED = 256
+
 interface RawRow {
   readonly id: string
   readonly last_seq: number
@@ -87,8 +90,9 @@ export class SqliteTables implements SqlTables {
     this.#logs[kind].insertEvent.run(id, seq, event)
   }
 
-  /** Stores content once; gives its number. */
-  readonly share = (body: string): number => {
+  /** Stores content once; gives its number. Null if it is short. */
+  readonly share = (body: string): number | null => {
+    if (body.length < LEAST_SHARED) return null
     const hash = createHash('sha256').update(body).digest()
     return (this.#addContent.get(hash, body) as { readonly number: number }).number
   }

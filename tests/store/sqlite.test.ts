@@ -50,7 +50,7 @@ describe('a log in SQLite', () => {
     await expect(eventsOfRun(log, 'run_b')).rejects.toEqual(message('run_b', 'cannot be read'))
   })
 
-  test('160 a message is stored once, and removed with the last log that has it', async () => {
+  test('160 SB-42 a message is stored once, and removed with the last log that has it', async () => {
     const path = join(folder, 'runs.db')
     await using log = sqliteLog(path)
     const database = await openDatabase(path, 'normal')

@@ -12,18 +12,15 @@ const FORM = 1
 /** The form of an event that has a member `form` of its own. */
 const WRAPPED = 0
 
-/** The beginning of the JSON of an event whose content is elsewhere; its number follows. */
+/** The beginning of the JSON of an event whose content is elsewhere; the key of that follows. */
 export const SHARED_PREFIX = `{"form":${FORM},"shared":`
-
-/** Content of at least so many characters, as JSON, is shared. */
-const LEAST_SHARED = 256
 
 /** The member that a message and the run that it begins have in common, by kind of event. */
 const SHARED_MEMBER: Readonly<Record<string, string>> = { message_queued: 'content', run_started: 'prompt' }
 
 interface StoredOptions {
-  /** Stores the JSON of content once, and gives its number: of messages, and of the prompts of the runs that they begin. */
-  readonly share?: (body: string) => number
+  /** Stores the JSON of content once, and gives its key: of messages, and of the prompts of the runs that they begin. Null: it is too short. */
+  readonly share?: (body: string) => number | string | null
   /** For a file, which may be copied, and read by scripts: what each event says of itself stays in it, its id for example. */
   readonly isFile?: boolean
 }
@@ -38,10 +35,10 @@ export function storedText(ref: LogRef, event: LogEvent | DurableEvent, options:
   if (shortened === NOT_SHORT) return JSON.stringify(event)
   const short = isFile ? withSaid(shortened, whole) : shortened
   const member = share === undefined ? undefined : sharedMember(whole)
-  const body = member === undefined ? '' : JSON.stringify(whole[member])
-  if (share === undefined || member === undefined || body.length < LEAST_SHARED) return inForm(short)
+  const key = share === undefined || member === undefined ? null : share(JSON.stringify(whole[member]))
+  if (member === undefined || key === null) return inForm(short)
   const { [member]: _, ...rest } = short
-  return `${SHARED_PREFIX}${share(body)},${JSON.stringify(rest).slice(1)}`
+  return `${SHARED_PREFIX}${JSON.stringify(key)},${JSON.stringify(rest).slice(1)}`
 }
 
 /** With the members that are texts, numbers or true, and whose run it is. Every stored event is durable. */
