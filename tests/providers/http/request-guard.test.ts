@@ -41,9 +41,14 @@ test('time passes only while a reader waits', async () => {
 })
 
 test('a stream of many chunks uses one timer', async () => {
-  using made = vi.spyOn(globalThis, 'setTimeout')
+  const made = vi.fn(setTimeout)
+  vi.stubGlobal('setTimeout', made)
   const guard = guardWith()
-  for (let chunk = 0; chunk < 1000; chunk++) await guard.wait('idleMs', () => Promise.resolve())
+  try {
+    for (let chunk = 0; chunk < 1000; chunk++) await guard.wait('idleMs', () => Promise.resolve())
+  } finally {
+    vi.unstubAllGlobals()
+  }
   expect(made).toHaveBeenCalledTimes(1)
   guard.release()
   expect(vi.getTimerCount()).toBe(0)
