@@ -9,7 +9,7 @@ const BUDGETS = {
   'thinharness/tracing': '23.5 kB',
   'thinharness/mcp': '39.5 kB',
   'thinharness/store/sqlite': '22 kB',
-  'thinharness/store/postgres': '22.5 kB',
+  'thinharness/store/postgres': '23 kB',
   'thinharness/durable': '17 kB',
   'thinharness/durable/dbos': '20 kB',
   'thinharness/session': '66.5 kB',

@@ -132,22 +132,7 @@ export class PostgresTables implements SqlTables {
         from log, unnest(${kinds}::text[], ${ids}::text[]) as given (kind, id) on conflict do nothing
       )`)
     }
-    if (contents.size > 0) {
-      // In one order, so that no two appends wait for each other.
-      const hashes = [...contents.keys()].sort()
-      const given = place(hashes)
-      const bodies = place(hashes.map((hash) => contents.get(hash)))
-      parts.push(
-        `kept as (
-          insert into ${this.#contents} (sha256, body) select decode(hash, 'hex'), body
-          from log, unnest(${given}::text[], ${bodies}::text[]) as given (hash, body) on conflict do nothing
-        )`,
-        `used as (
-          insert into ${this.#uses} (kind, log_id, sha256) select ${place(ref.kind)}, log.id, decode(hash, 'hex')
-          from log, unnest(${given}::text[]) as given (hash) on conflict do nothing
-        )`,
-      )
-    }
+    if (contents.size > 0) parts.push(...this.#keeping(ref, contents, place))
     if (leaving.length > 0) {
       parts.push(`emptied as (
         update ${this.#posts} set body = null
@@ -160,6 +145,24 @@ export class PostgresTables implements SqlTables {
       select log.id, seq, event from log, unnest($11::integer[], $12::text[]) as given (seq, event)`
     const { rowCount } = await this.#pool.query(sql, values)
     return rowCount === texts.length
+  }
+
+  /** The parts of an append that store the contents, and that the log uses them. */
+  #keeping({ kind }: LogRef, contents: ReadonlyMap<string, string>, place: (value: unknown) => string): string[] {
+    // In one order, so that no two appends wait for each other.
+    const hashes = [...contents.keys()].sort()
+    const given = place(hashes)
+    const bodies = place(hashes.map((hash) => contents.get(hash)))
+    return [
+      `kept as (
+        insert into ${this.#contents} (sha256, body) select decode(hash, 'hex'), body
+        from log, unnest(${given}::text[], ${bodies}::text[]) as given (hash, body) on conflict do nothing
+      )`,
+      `used as (
+        insert into ${this.#uses} (kind, log_id, sha256) select ${place(kind)}, log.id, decode(hash, 'hex')
+        from log, unnest(${given}::text[]) as given (hash) on conflict do nothing
+      )`,
+    ]
   }
 
   /** Changes the version of the log, so that an append that is still on its way stores nothing; gives the version. */
