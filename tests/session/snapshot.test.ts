@@ -4,6 +4,7 @@ import type { Chat, ChatEvent, ChatSnapshot } from 'thinharness/session'
 import { reduceChat, tasks } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
+import { event } from '../run/machine/support.js'
 import { sessionsOf, until } from './support.js'
 
 /** A conversation with most of what can happen in one. */
@@ -97,6 +98,21 @@ test('SB-116 the calls of a run that has ended have ended', async () => {
   const states = runs.flatMap(({ calls }) => Object.values(calls).map(({ toolName, status }) => [toolName, status]))
   expect(states).toContainEqual(['never', 'failed'])
   expect(states.filter(([, status]) => status !== 'completed' && status !== 'failed')).toEqual([])
+})
+
+test('when a run pauses, only what it waits for is pending: a child run that had asked may have ended after a crash', () => {
+  const ask = (callId: string) =>
+    ({ kind: 'approval', callId, toolName: 'pay', arguments: '{}', path: ['run_t'] }) as const
+  const [ofChild, own] = [ask('call_1/later/call_5'), ask('call_8')]
+  const events = [
+    event('run_started', 1),
+    event('approval_requested', 2, { items: [ofChild], background: 'call_1/later' }),
+    event('run_started', 3, { begun: 'recovered' }),
+    event('approval_requested', 4, { items: [own] }),
+    event('run_completed', 5, { stopReason: 'approval_required', pending: ['call_8'] }),
+  ]
+  const shown = events.reduce<ChatSnapshot | undefined>(reduceChat, undefined)
+  expect(shown).toMatchObject({ phase: 'waiting', pending: [own] })
 })
 
 test('SB-109 a reader that throws, and one that stops, disturb neither the run nor the others', async () => {

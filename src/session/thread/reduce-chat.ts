@@ -252,7 +252,9 @@ function changedPhase(
     return { pending: [...others, ...event.items] }
   }
   if (kind === 'answer_received') return { pending: pending.filter(({ callId }) => callId !== event.callId) }
-  if (kind === 'run_completed' && event.pending.length > 0) return { phase: 'waiting' }
+  // After a crash, a child run that had asked may have ended without its answer.
+  if (kind === 'run_completed' && event.pending.length > 0)
+    return { phase: 'waiting', pending: pending.filter(({ callId }) => event.pending.includes(callId)) }
   return kind === 'run_completed' || kind === 'run_failed' ? { phase: 'idle', pending: [] } : {}
 }
 
