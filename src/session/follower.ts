@@ -56,7 +56,7 @@ export class Follower {
   }
 
   async #check(): Promise<void> {
-    if (!(await this.#hasReason().catch(() => true))) {
+    if (!(await this.#hasReason())) {
       this.stop()
       return
     }
@@ -64,12 +64,14 @@ export class Follower {
     await this.#onCheck(!this.#conversation.followsOwner).catch(() => undefined)
   }
 
+  /** True if the store fails: the next check finds out. */
   async #hasReason(): Promise<boolean> {
     const talk = this.#conversation
     const isOurs = (): boolean => talk.isOwner || talk.isClosed
     if (isOurs()) return false
-    const summary = await this.#log.inspect({ kind: 'thread', id: talk.threadId })
+    const summary = await this.#log.inspect({ kind: 'thread', id: talk.threadId }).catch(() => undefined)
     if (isOurs()) return false
+    if (summary === undefined) return true
     this.#owner = summary?.owner ?? null
     talk.markFollowing(this.#owner !== null)
     return this.#owner !== null || talk.isWatched

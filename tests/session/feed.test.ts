@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { memoryLog } from 'thinharness'
 import type { ChatEvent, ChatSnapshot } from 'thinharness/session'
 import { reduceChat } from 'thinharness/session'
@@ -70,4 +70,18 @@ test('XL-04 XL-12 a reader that is too far behind gets the rest from the log, an
   let snapshot: ChatSnapshot | undefined
   for (const event of seen) snapshot = reduceChat(snapshot, event)
   expect(snapshot?.runs).toEqual(chat.snapshot.runs)
+})
+
+test('a reader follows although the store fails at the moment when it begins', async () => {
+  const log = memoryLog()
+  const sessions = () => sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel().always('Done.') }) })
+  const first = sessions()
+  await first.open('t1')
+  await first.close()
+  const chat = await sessions().open('t1')
+  vi.spyOn(log, 'inspect').mockRejectedValueOnce(new Error('Down.'))
+  const reading = read(chat.events())
+  const { done } = await (await sessions().open('t1')).send('Go.')
+  expect(await done).toMatchObject({ status: 'completed' })
+  expect((await reading).at(-1)).toMatchObject({ kind: 'run_completed' })
 })
