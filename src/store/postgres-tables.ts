@@ -295,9 +295,12 @@ export class PostgresTables implements SqlTables {
   }
 }
 
-/** An append uses content that is being removed at this moment, or the other way round: the database refuses what comes second. */
+/** Of PostgreSQL: a foreign key is violated, and two transactions wait for each other. */
+const REFUSALS: readonly unknown[] = ['23503', '40P01']
+
+/** An append uses content that is being removed at this moment, or the other way round: the database refuses one of the two. */
 export function isInUse(error: unknown): boolean {
-  return (error as { readonly code?: unknown } | null)?.code === '23503'
+  return REFUSALS.includes((error as { readonly code?: unknown } | null)?.code)
 }
 
 function columnsIn({ id }: Names): string {
