@@ -91,7 +91,8 @@ export class PostOffice {
     if (this.#isLooking) return
     this.#isLooking = true
     try {
-      this.#taken.push(...(await talk.takePosts()))
+      const posts = await talk.takePosts()
+      this.#taken.push(...posts.filter(({ id }) => !this.#taken.some((taken) => taken.id === id)))
       for (let post = this.#taken[0]; post !== undefined; post = this.#taken[0]) {
         // An outcome that could not be stored, as it seemed, may be in the log.
         await talk.exclusive(() => talk.own())

@@ -5,8 +5,6 @@ interface Taken {
   readonly owner: string
   /** They leave the inbox with the owner's next event. */
   readonly leaving: Set<string>
-  /** They stay until the owner stores an event that names them. */
-  readonly kept: Set<string>
 }
 
 /**
@@ -16,17 +14,18 @@ interface Taken {
 export class TakenPosts {
   readonly #taken = new Map<string, Taken>()
 
-  /** The posts that `owner` has not taken yet; they count as taken from now on. */
+  /** The posts that `owner` has not taken yet. They count as taken from now on, unless they are kept. */
   take<Post extends { readonly id: string }>(
     ref: LogRef,
     { owner, keep }: { readonly owner: string; readonly keep: boolean },
     posts: readonly Post[],
   ): readonly Post[] {
     const known = this.#taken.get(keyOf(ref))
-    const taken = known?.owner === owner ? known : { owner, leaving: new Set<string>(), kept: new Set<string>() }
-    const fresh = posts.filter(({ id }) => !taken.leaving.has(id) && !taken.kept.has(id))
-    for (const { id } of fresh) (keep ? taken.kept : taken.leaving).add(id)
-    if (fresh.length > 0) this.#taken.set(keyOf(ref), taken)
+    const leaving = known?.owner === owner ? known.leaving : new Set<string>()
+    const fresh = posts.filter(({ id }) => !leaving.has(id))
+    if (keep || fresh.length === 0) return fresh
+    for (const { id } of fresh) leaving.add(id)
+    this.#taken.set(keyOf(ref), { owner, leaving })
     return fresh
   }
 
@@ -41,10 +40,7 @@ export class TakenPosts {
   forget(ref: LogRef, ids: readonly string[]): void {
     const taken = this.#taken.get(keyOf(ref))
     if (taken === undefined) return
-    for (const id of ids) {
-      taken.leaving.delete(id)
-      taken.kept.delete(id)
-    }
-    if (taken.leaving.size + taken.kept.size === 0) this.#taken.delete(keyOf(ref))
+    for (const id of ids) taken.leaving.delete(id)
+    if (taken.leaving.size === 0) this.#taken.delete(keyOf(ref))
   }
 }

@@ -170,7 +170,8 @@ describe('observations', () => {
     await harnessOf({ model: asked, tools: [look], use: [watched], limits }).run('Go.')
     const longest = Math.max(...waits)
     expect(longest).toBeGreaterThan(timeoutMs / 2)
-    expect(longest).toBeLessThan(timeoutMs * 1.6)
+    // One that waited once for each missing observation would take at least twice as long.
+    expect(longest).toBeLessThan(timeoutMs * 2)
   })
 
   test('XC-35 it can be replayed, and a run that was killed continues with its parts', async () => {

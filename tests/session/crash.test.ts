@@ -186,6 +186,34 @@ test('a message of another process that was refused is not sent later, although 
   expect(failures).toBe(1)
 })
 
+test('a message of another process is taken, although the store failed once after it had given it to the owner', async () => {
+  const log = memoryLog()
+  const takePosts = log.takePosts.bind(log)
+  let failures = 0
+  log.takePosts = async (...args) => {
+    const posts = await takePosts(...args)
+    if (posts.length === 0 || failures > 0) return posts
+    failures += 1
+    throw new HarnessError('store_failure', 'The answer was lost.')
+  }
+  const over = gate()
+  const wait = defineTool({
+    ...{ name: 'wait', description: 'Waits.', parameters: { type: 'object' } },
+    handler: () => over.opened.then(() => 'over'),
+  })
+  const model = new ScriptedModel().calls('wait').says('One.').says('Two.')
+  const first = await sessionsOf({ log, harness: harnessOf({ model, tools: [wait] }) }).open('t1')
+  const sent = await first.send('1')
+  const second = await sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel() }) }).open('t1')
+  const next = await second.send('2')
+  expect(next.status).toBe('queued')
+  over.open()
+  await sent.done
+  expect((await next.done).status).toBe('completed')
+  expect(said(first)).toEqual(['user: 1', 'assistant: ', 'assistant: One.', 'user: 2', 'assistant: Two.'])
+  expect(failures).toBe(1)
+})
+
 test('answers that could not be stored are not accepted: their items wait again', async () => {
   const log = memoryLog()
   const append = log.append.bind(log)

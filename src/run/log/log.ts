@@ -34,7 +34,10 @@ export interface AppendOptions {
 }
 
 export interface TakePostsOptions {
-  /** The posts stay in the inbox until an append names them: the next owner takes those that were not named. Default false. */
+  /**
+   * The posts stay in the inbox until an append names them: until then each call gives them, to this owner and to the next.
+   * So none is overlooked if the answer of a call was lost. Default false.
+   */
   readonly keep?: boolean | undefined
 }
 
@@ -89,8 +92,7 @@ export interface LogStore {
   /**
    * The posts that have not been taken, in the order of their arrival. Rejects with `run_owned` unless `owner` has claimed
    * the log. A post is taken once: only if its owner loses the claim before it has stored another event, or its process
-   * ends before that, the next owner gets the post as well. With `keep`, the next owner gets every post that no append has
-   * named.
+   * ends before that, the next owner gets the post as well. With `keep`, each call gives every post that no append has named.
    */
   takePosts(ref: LogRef, owner: string, options?: TakePostsOptions): Promise<readonly Post[]>
   /** The events numbered above `after`: first the stored ones, then each as it is stored, by whatever process. */

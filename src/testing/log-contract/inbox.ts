@@ -59,15 +59,16 @@ export const inboxLaws = {
     },
   },
   keeps_posts_until_named: {
-    says: 'A post that is taken with `keep` goes to the next owner unless an append has named it.',
+    says: 'A post that is taken with `keep` is given again, to this owner and to the next, until an append has named it.',
     async holds({ store, again }) {
       const other = await again()
       const [first, second] = posts as readonly [Post, Post]
       for (const post of [first, second]) await other.post(THREAD, post)
       await store.claim(THREAD, 'ann', LONG_MS)
       expectSame('the posts', await store.takePosts(THREAD, 'ann', { keep: true }), [first, second])
+      expectSame('the posts once more', await store.takePosts(THREAD, 'ann', { keep: true }), [first, second])
       await store.append(THREAD, thread(1), { owner: 'ann', posts: [second.id] })
-      expectSame('the posts after that', await store.takePosts(THREAD, 'ann', { keep: true }), [])
+      expectSame('the posts after that', await store.takePosts(THREAD, 'ann', { keep: true }), [first])
       await store.claim(THREAD, 'ann', 0)
       expectSame('the claim of another', await other.claim(THREAD, 'bob', LONG_MS), true)
       expectSame('the posts of the next owner', await other.takePosts(THREAD, 'bob', { keep: true }), [first])

@@ -49,7 +49,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
         response.on('close', () => clearInterval(drip))
       })
       const from = performance.now()
-      const transport = transportTo(kind, server.url, { idleMs: 150, totalMs: 500 })
+      const transport = transportTo(kind, server.url, { idleMs: 400, totalMs: 500 })
       const { error } = await readStream(transport.stream(requestOf()))
       expect(performance.now() - from).toBeGreaterThanOrEqual(499)
       expect(error).toMatchObject({
