@@ -1,5 +1,5 @@
 import type { LogStore, RunEvent, ToolEntry, TranscriptEntry } from '../../index.js'
-import { PROMPT } from '../fork-point.js'
+import { PROMPT } from './fork-point.js'
 import { callOf, reduceChat } from './reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from './reduce-chat.js'
 import type { ThreadHistory } from './thread-state.js'

@@ -1,4 +1,4 @@
-import type { ChatRun } from './thread/reduce-chat.js'
+import type { ChatRun } from './reduce-chat.js'
 
 /** The conversation that a fork begins with: of a run, up to the end of the step of an entry, or to its end. */
 export interface ForkPoint {
