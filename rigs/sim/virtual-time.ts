@@ -50,7 +50,7 @@ export class VirtualTime {
     return this.#nowMs - FIRST_MS
   }
 
-  /** Replaces the globals of time and chance. Returns a function that puts them back. */
+  /** Replaces the globals of time and chance, that of garbage among them. Returns a function that puts them back. */
   install(): () => void {
     const { setTimeout, clearTimeout, setInterval, clearInterval } = globalThis
     const { random } = Math
@@ -60,12 +60,13 @@ export class VirtualTime {
         this.#add(() => action(...args), ms, repeats)
     const clear = (timer: unknown): void => this.#clear(timer)
     const virtual = { setTimeout: set(false), setInterval: set(true), clearTimeout: clear, clearInterval: clear }
-    Object.assign(globalThis, { ...virtual, Date: this.#dateClass() })
+    const { WeakRef } = globalThis
+    Object.assign(globalThis, { ...virtual, Date: this.#dateClass(), WeakRef: StrongRef })
     Object.assign(performance, { now: () => this.nowMs })
     Object.assign(globalThis.crypto, { randomUUID: () => this.#uuid() })
     Math.random = this.#random
     return () => {
-      Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval, Date: EPOCH.Date })
+      Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval, Date: EPOCH.Date, WeakRef })
       Object.assign(performance, { now: EPOCH.performanceNow })
       Reflect.deleteProperty(globalThis.crypto, 'randomUUID')
       Math.random = random
@@ -215,5 +216,18 @@ function sink(heap: Moment[], moment: Moment): void {
     if (least === index) return
     swap(heap, index, least)
     index = least
+  }
+}
+
+/** When garbage is collected is not determined by a seed: in a life, everything stays. */
+class StrongRef<T extends object> {
+  readonly #target: T
+
+  constructor(target: T) {
+    this.#target = target
+  }
+
+  deref(): T {
+    return this.#target
   }
 }

@@ -85,6 +85,10 @@ export class Chat<M extends Modes = Modes> {
     return this.#talk.isOwner ? 'self' : this.#talk.followsOwner ? this.#follower.lastOwner : null
   }
 
+  get isClosed(): boolean {
+    return this.#talk.isClosed
+  }
+
   /** Somebody in this process reads the events. */
   get isFollowed(): boolean {
     return this.#talk.feed.hasReaders

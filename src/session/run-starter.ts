@@ -16,6 +16,8 @@ export interface RunStarterSetup {
   readonly defaultMode: string
   readonly use: readonly Extension<never>[]
   readonly resolveModel: ((reference: ModelRef) => Model | Promise<Model>) | null
+  /** Is called when the thread has got means of its own, which are not stored. */
+  readonly onProvided: () => void
 }
 
 /** Options that every stretch of a run has. */
@@ -46,6 +48,7 @@ export class RunStarter {
   /** Means of the runs that begin or continue from now on. */
   provide(means: ChatMeans): void {
     this.#means = means
+    this.#setup.onProvided()
   }
 
   /** The tools of a run; none if there is no run. */

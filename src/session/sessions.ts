@@ -21,6 +21,7 @@ import type { InboxItem, InboxOptions } from './people/inbox.js'
 import { Responding } from './people/responder.js'
 import { giveTitle } from './people/titles.js'
 import type { ModeHarness, Modes } from './options.js'
+import { OpenChats } from './open-chats.js'
 import { newId } from './play-run.js'
 import { resolveOptions } from './options.js'
 import type { SessionsConfig, SessionsOptions } from './options.js'
@@ -72,10 +73,10 @@ export interface ThreadItem {
 /** The threads of one owner, or of all. Every id is checked against the owner. */
 export class Threads<M extends Modes = Modes> {
   readonly #config: SessionsConfig<M>
-  readonly #chats: Map<string, Promise<Chat<M> | null>>
+  readonly #chats: OpenChats<Chat<M>>
   readonly #resourceId: string | null
 
-  constructor(config: SessionsConfig<M>, chats: Map<string, Promise<Chat<M> | null>>, resourceId: string | null) {
+  constructor(config: SessionsConfig<M>, chats: OpenChats<Chat<M>>, resourceId: string | null) {
     this.#config = config
     this.#chats = chats
     this.#resourceId = resourceId
@@ -211,21 +212,16 @@ export class Threads<M extends Modes = Modes> {
   async #load(threadId: string): Promise<Chat<M> | null> {
     if (threadId.startsWith(MEMORY_THREADS)) return null
     const known = this.#chats.get(threadId)
-    if (known !== undefined) {
-      const chat = await known
-      await chat?.attach()
-      return chat
-    }
-    const opening = this.#open(threadId)
-    this.#chats.set(threadId, opening)
-    const forget = (): boolean => this.#chats.delete(threadId)
-    opening.then((chat) => chat === null && forget(), forget)
-    return opening
+    if (known === undefined) return this.#chats.add(threadId, this.#open(threadId))
+    const chat = await known
+    await chat?.attach()
+    return chat
   }
 
   async #open(threadId: string): Promise<Chat<M> | null> {
     const { log, modes, content, maxQueued, checkSettings, responder, title } = this.#config
-    const conversation = new Conversation({ ...this.#config, threadId })
+    const onProvided = (): void => this.#chats.keep(threadId, chat)
+    const conversation = new Conversation({ ...this.#config, threadId, onProvided })
     if (!(await conversation.load())) return null
     const chat = new Chat<M>({ log, conversation, modes, limits: content, maxQueued, checkSettings })
     const responding = responder === null ? null : new Responding(responder, chat)
@@ -278,12 +274,12 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
   /** The log of the threads and their runs. */
   readonly log: LogStore
   readonly #config: SessionsConfig<M>
-  readonly #chats: Map<string, Promise<Chat<M> | null>>
+  readonly #chats: OpenChats<Chat<M>>
 
   /** Throws a `SessionError` of code `invalid_options`. Does no I/O. */
   constructor(options: SessionsOptions<M>) {
     const config = resolveOptions(options)
-    const chats = new Map<string, Promise<Chat<M> | null>>()
+    const chats = new OpenChats<Chat<M>>()
     super(config, chats, null)
     this.log = config.log
     this.#config = config
@@ -324,10 +320,8 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
   }
 
   /** Leaves the runs in progress, which can be recovered, and releases the threads. Closes no harness. */
-  async close(): Promise<void> {
-    const chats = [...this.#chats.values()]
-    this.#chats.clear()
-    await Promise.all(chats.map(async (chat) => (await chat.catch(() => null))?.close()))
+  close(): Promise<void> {
+    return this.#chats.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
