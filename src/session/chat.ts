@@ -339,13 +339,12 @@ export class Chat<M extends Modes = Modes> {
       (await this.#talk.own()) ? { value: await work() } : null
     const done = await (stops ? this.#talk.withoutRun(owned) : this.#talk.exclusive(owned))
     if (done !== null) return done.value
-    await this.attach()
-    return this.#posts.post(action())
+    return this.#posts.post(action(), () => this.attach())
   }
 
   /** Posts of this process may wait for an owner. */
   async #onCheck(isOrphaned: boolean): Promise<void> {
-    if (this.#posts.isWaiting && isOrphaned) await this.#talk.exclusive(() => this.#talk.own())
+    if (this.#talk.posted.size > 0 && isOrphaned) await this.#talk.exclusive(() => this.#talk.own())
   }
 
   #onOwnership(isOwner: boolean): void {

@@ -7,7 +7,7 @@ const CHECK_MS = 1_000
 
 /**
  * Follows a thread that this process does not own, and its runs: for as long as it has an owner, or somebody here reads its
- * events or waits for the end of a message.
+ * events, or waits for the end of a message or the outcome of a post.
  */
 export class Follower {
   readonly #log: LogStore

@@ -15,6 +15,8 @@ export abstract class KnownThread {
   readonly feed = new Feed(() => void this.load().catch(() => undefined))
   /** The ends of the messages, for their senders. */
   readonly ends = new MessageEnds()
+  /** Posts of this process that nobody is known to have dealt with. */
+  readonly posted = new Set<string>()
   readonly #log: LogStore
   readonly #ids = new Set<string>()
   /** Posts of other processes that have been dealt with. */
@@ -57,9 +59,9 @@ export abstract class KnownThread {
     return this.feed.latest?.runs[0]
   }
 
-  /** Somebody here reads the events, or waits for the end of a message. */
+  /** Somebody here reads the events, or waits for the end of a message or the outcome of a post. */
   get isWatched(): boolean {
-    return this.feed.hasReaders || this.ends.areAwaited
+    return this.feed.hasReaders || this.ends.areAwaited || this.posted.size > 0
   }
 
   /** Reads everything that is stored. False if the thread does not exist. */
@@ -113,6 +115,7 @@ export abstract class KnownThread {
   /** A message that the owner refused is back with its sender, who may know only that it was posted. */
   #noteTaken({ postId, messageId, outcome }: ThreadEvent & { kind: 'message_taken' }): void {
     this.#taken.set(postId, outcome)
+    this.posted.delete(postId)
     if (messageId !== null && 'error' in outcome && !this.#ids.has(messageId))
       this.ends.settle(messageId, { status: 'removed', runId: null, text: '' })
   }

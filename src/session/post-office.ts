@@ -25,19 +25,11 @@ export class PostOffice {
   /** Posts of others that this process has taken, as the owner, and not dealt with. */
   #taken: Post[] = []
   #isLooking = false
-  /** The posts of this process that no owner is known to have dealt with. */
-  readonly #sent = new Set<string>()
 
   constructor(log: LogStore, conversation: Conversation, doPosted: DoPosted) {
     this.#log = log
     this.#conversation = conversation
     this.#doPosted = doPosted
-  }
-
-  /** A post of this process waits for an owner. */
-  get isWaiting(): boolean {
-    for (const id of this.#sent) if (this.#conversation.outcomeOf(id) !== undefined) this.#sent.delete(id)
-    return this.#sent.size > 0
   }
 
   /** Looks for posts for as long as this process owns the thread. */
@@ -53,10 +45,26 @@ export class PostOffice {
     this.#taken = []
   }
 
-  /** Posts an action, and waits for its outcome; null if the owner has not taken it in time. Rejects as the owner refused. */
-  async post(action: PostedAction): Promise<JsonObject | null> {
-    const { feed, threadId } = this.#conversation
+  /**
+   * Posts an action, and waits for its outcome; null if the owner has not taken it in time. Rejects as the owner refused. `attach`
+   * follows the thread.
+   */
+  async post(action: PostedAction, attach: () => Promise<void>): Promise<JsonObject | null> {
+    const { posted } = this.#conversation
     const id = newId('post')
+    // Noted first: the thread is followed until the post is dealt with, also if its owner gives it back meanwhile.
+    posted.add(id)
+    try {
+      await attach()
+      return await this.#posted(id, action)
+    } catch (error) {
+      posted.delete(id)
+      throw error
+    }
+  }
+
+  async #posted(id: string, action: PostedAction): Promise<JsonObject | null> {
+    const { feed, threadId } = this.#conversation
     let stop = (): void => undefined
     const outcome = new Promise<JsonObject | null>((resolve) => {
       const timer = setTimeout(() => resolve(null), WAIT_MS)
@@ -70,9 +78,7 @@ export class PostOffice {
     })
     try {
       await this.#log.post({ kind: 'thread', id: threadId }, { id, body: action })
-      this.#sent.add(id)
       const taken = await outcome
-      if (taken !== null) this.#sent.delete(id)
       const { error, message } = taken ?? {}
       if (typeof error === 'string' && typeof message === 'string')
         throw new SessionError(error as SessionErrorCode, message)
