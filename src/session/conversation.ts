@@ -323,14 +323,13 @@ export class Conversation extends KnownThread {
       else this.settleAll(run, end)
       return
     }
-    const isPaused = end.status === 'paused'
     const holds = (end.status === 'failed' || end.status === 'cancelled') && !goesOn
     if (!hasBegun() && this.lastRun?.seq === 0) await this.#takeBack(run, holds)
     const asking = this.#onStop(end)
     const settle = (): void => this.settleAll(run, error === undefined ? end : { ...end, error })
     this.#asking = asking?.then((continues) => (continues ? undefined : settle())) ?? null
     if (asking === null) settle()
-    const events = eventsAfterRun(this.latest, { isNew: false, isPaused, holds })
+    const events = eventsAfterRun(this.latest, { isNew: false, holds })
     if (events.length > 0) await this.append(...events)
     if (!this.#isClosed) await this.beginNext()
   }
@@ -351,7 +350,7 @@ export class Conversation extends KnownThread {
     return withoutOtherOwner(this.#setup.log, runId, async () => {
       await this.load()
       if (this.lastRun?.seq !== 0) throw new HarnessError('run_owned', `Run \`${runId}\` was begun elsewhere.`)
-      await this.append(...eventsAfterRun(this.latest, { isNew: true, isPaused: false, holds }))
+      await this.append(...eventsAfterRun(this.latest, { isNew: true, holds }))
     })
   }
 

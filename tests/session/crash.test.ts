@@ -214,6 +214,57 @@ test('a message of another process is taken, although the store failed once afte
   expect(failures).toBe(1)
 })
 
+test('what another process asks for is done, although the owner gives the thread back at that moment', async () => {
+  const log = memoryLog()
+  const harness = harnessOf({ model: new ScriptedModel().says('One.') })
+  const [first, second] = [await sessionsOf({ log, harness }).open('t1'), await sessionsOf({ log, harness }).open('t1')]
+  await (
+    await first.send('1')
+  ).done
+  const claim = log.claim.bind(log)
+  log.claim = async (...args) => {
+    const isGranted = await claim(...args)
+    if (!isGranted) await first.release()
+    return isGranted
+  }
+  expect(first.owner).toBe('self')
+  await second.rename('A title')
+  expect(second.snapshot.thread.title).toBe('A title')
+  expect(second.owner).toBe('self')
+})
+
+test('a message for a run that is cancelled while it stores its request is read once, although the store is slow', async () => {
+  const log = memoryLog()
+  const append = log.append.bind(log)
+  const [begins, mayBegin, asks, mayAsk] = [gate(), gate(), gate(), gate()]
+  log.append = async (...args) => {
+    const kind = args[1][0]?.kind
+    if (kind === 'run_started') {
+      begins.open()
+      await mayBegin.opened
+    }
+    if (kind === 'model_request_started') {
+      asks.open()
+      await mayAsk.opened
+    }
+    await append(...args)
+  }
+  const chat = await sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel().says('One.') }) }).open('t1')
+  const first = await chat.send('1')
+  await begins.opened
+  expect((await chat.steer('2')).status).toBe('steered')
+  mayBegin.open()
+  await asks.opened
+  // The run waits for the store for 2 s, then it is left as it is.
+  await chat.cancel()
+  expect((await first.done).status).toBe('cancelled')
+  mayAsk.open()
+  expect((await (await chat.send('3')).done).status).toBe('completed')
+  await chat.whenIdle()
+  expect(said(chat).filter((line) => line === 'user: 2')).toHaveLength(1)
+  expect(chat.queue.list()).toEqual([])
+})
+
 test('answers that could not be stored are not accepted: their items wait again', async () => {
   const log = memoryLog()
   const append = log.append.bind(log)

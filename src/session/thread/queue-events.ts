@@ -6,16 +6,16 @@ import type { NewThreadEvent } from './thread-events.js'
 interface RunEnd {
   /** Its log has no event: its message is a message of the queue again. */
   readonly isNew: boolean
-  /** It waits for people, who may still be told what its steering messages say. */
-  readonly isPaused: boolean
   readonly holds: boolean
 }
 
-/** The events after the end of a stretch: messages that were not read are in the queue again. */
-export function eventsAfterRun(snapshot: ChatSnapshot, { isNew, isPaused, holds }: RunEnd): readonly NewThreadEvent[] {
+/**
+ * The events after the end of a stretch: messages that were not read are in the queue again. Those of a run that waits, or whose
+ * end is not stored, may still be read.
+ */
+export function eventsAfterRun(snapshot: ChatSnapshot, { isNew, holds }: RunEnd): readonly NewThreadEvent[] {
   const { run, queue, held } = snapshot.thread
-  const begunWith = isNew ? (run?.messageIds ?? []) : []
-  const events = requeued([...begunWith, ...(isPaused ? [] : unreadIn(snapshot))])
+  const events = isNew ? requeued([...(run?.messageIds ?? []), ...unreadIn(snapshot)]) : eventsAfterEnd(snapshot)
   const isHeld = holds && !held && queue.length + events.length > 0
   return isHeld ? [...events, { kind: 'queue_held' }] : events
 }
