@@ -56,7 +56,10 @@ export class Conversation extends KnownThread {
     this.#setup = setup
     this.grants = new Grants(setup.policy, () => this.state.grants)
     this.starter = new RunStarter(setup, this.grants)
-    this.#writer = new ThreadWriter(setup.log, setup.threadId, () => this.#lost())
+    this.#writer = new ThreadWriter(setup.log, setup.threadId, {
+      onLost: () => this.#lost(),
+      onKept: () => void this.exclusive(() => this.ifContinued(() => this.#recoverLater())).catch(() => undefined),
+    })
   }
 
   get isOwner(): boolean {
@@ -72,7 +75,7 @@ export class Conversation extends KnownThread {
     return this.#isClosed
   }
 
-  /** Is called when this process owns the thread, and when it does not any more. */
+  /** Is called when this process owns the thread, and follows nobody, and when it does not own it any more. */
   onOwnership(listener: (isOwner: boolean) => void): void {
     this.#onOwnership = listener
   }
@@ -136,7 +139,6 @@ export class Conversation extends KnownThread {
       if (isNew) await this.#writer.release()
       throw error
     }
-    if (isNew) this.#followsOwner = false
     if (isNew) this.#onOwnership(true)
     return true
   }

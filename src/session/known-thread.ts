@@ -78,6 +78,16 @@ export abstract class KnownThread {
     return loading
   }
 
+  /** Calls `goOn` if a run that waited does so no more: a process that did not know that it had lost the thread has continued it. */
+  protected async ifContinued(goOn: () => void): Promise<void> {
+    const waits = (): boolean => this.feed.latest?.phase === 'waiting'
+    if (this.isExecuting || !waits()) return
+    await this.load()
+    if (waits()) return
+    this.isUncertain = true
+    goOn()
+  }
+
   isKnown(messageId: string): boolean {
     return this.#ids.has(messageId)
   }

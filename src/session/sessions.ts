@@ -197,7 +197,7 @@ export class Threads<M extends Modes = Modes> {
   async #begin(threadId: string, opened: NewThreadEvent): Promise<void> {
     if (threadId.startsWith(MEMORY_THREADS))
       throw new SessionError('invalid_options', `Expected a thread id that does not begin with \`${MEMORY_THREADS}\`.`)
-    const writer = new ThreadWriter(this.#config.log, threadId, () => undefined)
+    const writer = new ThreadWriter(this.#config.log, threadId)
     const exists = (): SessionError => new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
     if (!(await writer.claim())) throw exists()
     try {

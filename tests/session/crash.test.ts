@@ -157,6 +157,33 @@ test('a process that loses the thread while it stores a message shows all runs o
   ])
 })
 
+test('a run that waits is continued by a process that had lost the thread: the next owner goes on with its queue', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const log = memoryLog()
+  const pay = defineTool({
+    ...{ name: 'pay', description: 'Pays.', parameters: { type: 'object' }, requiresApproval: true },
+    handler: () => 'paid',
+  })
+  const model = new ScriptedModel().calls('pay').says('Paid.')
+  const first = await sessionsOf({ log, harness: harnessOf({ model, tools: [pay] }) }).open('t1')
+  await (
+    await first.send('1')
+  ).done
+  const ref = { kind: 'thread', id: 't1' } as const
+  await log.claim(ref, (await log.inspect(ref))?.owner ?? '', 0)
+  const harness = harnessOf({ model: new ScriptedModel().says('Two.'), tools: [pay] })
+  const second = await sessionsOf({ log, harness }).open('t1')
+  const { status, done } = await second.send('2')
+  expect(status).toBe('queued')
+  await first.answer([{ callId: first.pending[0]?.callId ?? '', approved: true }])
+  await first.whenIdle()
+  // Both renew their claims: one in vain.
+  vi.advanceTimersByTime(20_000)
+  expect(await done).toMatchObject({ status: 'completed', text: 'Two.' })
+  expect(said(second)).toEqual(['user: 1', 'assistant: ', 'assistant: Paid.', 'user: 2', 'assistant: Two.'])
+})
+
 test('a message of another process that was refused is not sent later, although the store failed after it had stored the refusal', async () => {
   const log = memoryLog()
   const append = log.append.bind(log)

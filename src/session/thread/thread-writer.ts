@@ -10,19 +10,25 @@ import type { ThreadState } from './thread-state.js'
 const LEASE_MS = 60_000
 const RENEW_MS = 20_000
 
+interface WriterMeans {
+  /** Another process has taken the thread over. */
+  readonly onLost?: () => void
+  /** This process still has the thread: now and then. */
+  readonly onKept?: () => void
+}
+
 /** The one writer of a thread's log: claims it, appends to it, and takes the posts of others. */
 export class ThreadWriter {
   readonly ref: LogRef<'thread'>
   readonly #log: LogStore
-  readonly #onLost: () => void
+  readonly #means: WriterMeans
   #owner: string | null = null
   #timer: NodeJS.Timeout | undefined
 
-  /** `onLost` is called if another process takes the thread over. */
-  constructor(log: LogStore, threadId: string, onLost: () => void) {
+  constructor(log: LogStore, threadId: string, means: WriterMeans = {}) {
     this.#log = log
     this.ref = { kind: 'thread', id: threadId }
-    this.#onLost = onLost
+    this.#means = means
   }
 
   get isOwner(): boolean {
@@ -79,13 +85,14 @@ export class ThreadWriter {
   async #renew(owner: string): Promise<void> {
     // The next renewal tries again after a failure; without a valid claim, an append is rejected.
     const isOurs = await this.#log.claim(this.ref, owner, LEASE_MS).catch(() => true)
-    if (isOurs || this.#owner !== owner) return
-    this.#lose()
+    if (this.#owner !== owner) return
+    if (isOurs) this.#means.onKept?.()
+    else this.#lose()
   }
 
   #lose(): void {
     this.#forget()
-    this.#onLost()
+    this.#means.onLost?.()
   }
 
   #forget(): void {
