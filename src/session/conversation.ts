@@ -338,6 +338,8 @@ export class Conversation extends KnownThread {
 
   /** A process that has lost the thread still has the run: nothing can be said of its messages before that has stopped. */
   #recoverLater(): void {
+    // What the run has read is known when it has stopped.
+    this.isUncertain = true
     clearTimeout(this.#recoverTimer)
     const recover = async (): Promise<void> => {
       if (!(await this.own()) || this.#open !== null) return
@@ -394,7 +396,5 @@ export class Conversation extends KnownThread {
   }
 
   /** Posts of other processes. Only within `exclusive`, by the owner. */
-  takePosts(): ReturnType<ThreadWriter['takePosts']> {
-    return this.#writer.takePosts()
-  }
+  readonly takePosts = (): ReturnType<ThreadWriter['takePosts']> => this.#writer.takePosts()
 }

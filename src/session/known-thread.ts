@@ -83,9 +83,7 @@ export abstract class KnownThread {
     const waits = (): boolean => this.feed.latest?.phase === 'waiting'
     if (this.isExecuting || !waits()) return
     await this.load()
-    if (waits()) return
-    this.isUncertain = true
-    goOn()
+    if (!waits()) goOn()
   }
 
   isKnown(messageId: string): boolean {

@@ -15,7 +15,7 @@ async function crash(...args: readonly string[]): Promise<string> {
 }
 
 test.each([
-  ['file', '8'],
+  ['file', '16'],
   ['sqlite', '6'],
 ])(
   '159 runs in processes that are killed at appends and at random times finish: nothing is done twice, nothing is lost (%s)',

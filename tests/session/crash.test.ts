@@ -292,6 +292,45 @@ test('a message for a run that is cancelled while it stores its request is read 
   expect(chat.queue.list()).toEqual([])
 })
 
+test('a message for a run that is cancelled while the store is slow is not lost when the next message begins a run', async () => {
+  const log = memoryLog()
+  const [append, claim] = [log.append.bind(log), log.claim.bind(log)]
+  const [begun, mayEnd, ended] = [gate(), gate(), gate()]
+  log.append = async (...args) => {
+    const isEnd = args[1][0]?.kind === 'run_failed'
+    if (isEnd) await mayEnd.opened
+    await append(...args)
+    if (isEnd) ended.open()
+  }
+  log.claim = async (...args) => {
+    // The claim of the run stands until its end is stored, which is when it is claimed again, in vain.
+    if (args[0].kind === 'run' && args[2] === 0) await ended.opened
+    const isGranted = await claim(...args)
+    if (!isGranted) {
+      mayEnd.open()
+      await ended.opened
+    }
+    return isGranted
+  }
+  const endless = defineTool({
+    ...{ name: 'endless', description: 'Waits.', parameters: { type: 'object' } },
+    handler: (_args, { signal }) => {
+      begun.open()
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('Stopped.'))))
+    },
+  })
+  const model = new ScriptedModel().calls('endless').says('Two.').says('Three.')
+  const chat = await sessionsOf({ log, harness: harnessOf({ model, tools: [endless] }) }).open('t1')
+  await chat.send('1')
+  await begun.opened
+  await chat.cancel()
+  const [steered, sent] = await Promise.all([chat.steer('2'), chat.send('3')])
+  expect([steered.status, sent.status]).toEqual(['steered', 'queued'])
+  expect((await sent.done).status).toBe('completed')
+  await chat.whenIdle()
+  expect(said(chat).filter((line) => line.startsWith('user'))).toEqual(['user: 1', 'user: 2', 'user: 3'])
+})
+
 test('answers that could not be stored are not accepted: their items wait again', async () => {
   const log = memoryLog()
   const append = log.append.bind(log)

@@ -10,7 +10,7 @@ import type { ThreadState } from './thread-state.js'
 const LEASE_MS = 60_000
 const RENEW_MS = 20_000
 
-interface WriterMeans {
+interface WriterListener {
   /** Another process has taken the thread over. */
   readonly onLost?: () => void
   /** This process still has the thread: now and then. */
@@ -21,14 +21,14 @@ interface WriterMeans {
 export class ThreadWriter {
   readonly ref: LogRef<'thread'>
   readonly #log: LogStore
-  readonly #means: WriterMeans
+  readonly #listener: WriterListener
   #owner: string | null = null
   #timer: NodeJS.Timeout | undefined
 
-  constructor(log: LogStore, threadId: string, means: WriterMeans = {}) {
+  constructor(log: LogStore, threadId: string, listener: WriterListener = {}) {
     this.#log = log
     this.ref = { kind: 'thread', id: threadId }
-    this.#means = means
+    this.#listener = listener
   }
 
   get isOwner(): boolean {
@@ -86,13 +86,13 @@ export class ThreadWriter {
     // The next renewal tries again after a failure; without a valid claim, an append is rejected.
     const isOurs = await this.#log.claim(this.ref, owner, LEASE_MS).catch(() => true)
     if (this.#owner !== owner) return
-    if (isOurs) this.#means.onKept?.()
+    if (isOurs) this.#listener.onKept?.()
     else this.#lose()
   }
 
   #lose(): void {
     this.#forget()
-    this.#means.onLost?.()
+    this.#listener.onLost?.()
   }
 
   #forget(): void {
