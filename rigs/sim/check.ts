@@ -40,6 +40,8 @@ export async function checkLife(seed: number, life: Life): Promise<LifeReport> {
     lastRuns.push(...runIds.slice(-1))
     calls += events.filter(({ kind }) => kind === 'tool_call_completed').length
   }
+  for (const threadId of life.deleted) problems.push(...(await problemsOfDeletion(process, world.base, threadId)))
+  if (life.deleted.size > 0) await world.time.sleep(SETTLE_MS)
   problems.push(...problemsOfMessages(life, await placesOf(world.base, threads)))
   problems.push(...(await problemsOfCalls(life)))
   for (const [{ messageId }, { processNumber }] of people.open)
@@ -84,6 +86,15 @@ export async function settled(
 /** The claim of a process that has died is valid for a while. */
 function unlessOwned(error: unknown): void {
   if (!(error instanceof HarnessError) || error.code !== 'run_owned') throw error
+}
+
+/** A thread that was to be deleted: that may have failed, or it was begun anew. */
+async function problemsOfDeletion(process: SimProcess, base: LogStore, threadId: string): Promise<readonly string[]> {
+  const [first] = await storedIn(base, threadId)
+  if (first === undefined) return []
+  if (first.kind !== 'thread_opened') return [`${threadId} was deleted, and written again without a beginning.`]
+  await process.sessions.delete(threadId)
+  return (await storedIn(base, threadId)).length === 0 ? [] : [`${threadId} was deleted, and is still there.`]
 }
 
 /** Every stored event of a thread and its runs, log by log. */

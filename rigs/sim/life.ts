@@ -135,7 +135,7 @@ const STEPS: readonly (readonly [number, (life: Life) => Promise<unknown>])[] = 
   [2, (life) => anyProcess(life).close()],
   [6, read],
   [2, fork],
-  [1, remove],
+  [2, remove],
   [2, lookAround],
   [2, expire],
 ]
@@ -226,8 +226,9 @@ async function fork(life: Life): Promise<void> {
 }
 
 async function remove(life: Life): Promise<void> {
-  const threadId = anyThread(life)
-  if (threadId === 't') return
+  const forks = [...life.threads].filter((threadId) => threadId !== 't')
+  const threadId = forks[between(life.world.random, 0, forks.length - 1)]
+  if (threadId === undefined) return
   life.deleted.add(threadId)
   await anyProcess(life).sessions.delete(threadId)
 }

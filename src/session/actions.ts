@@ -161,6 +161,14 @@ export class Actions {
     return removed
   }
 
+  /** Deletes the thread with its runs. False if one is in progress. */
+  async deleteThread(): Promise<boolean> {
+    const talk = this.#conversation
+    if (talk.openRun !== null) return false
+    await talk.removeLogs([...talk.state.replaced, ...talk.snapshot.runs.map(({ runId }) => runId)])
+    return true
+  }
+
   async release(): Promise<void> {
     const talk = this.#conversation
     const released = this.#releasing()

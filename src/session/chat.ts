@@ -14,7 +14,7 @@ import { SessionError } from './errors.js'
 import type { EventsOptions } from './feed.js'
 import { Follower } from './follower.js'
 import type { ChatAnswer } from './grants.js'
-import type { ChatMeans, Modes, OutputOf } from './options.js'
+import type { ChatMeans, Modes, OutputOf, TagChanges } from './options.js'
 import { PostOffice } from './post-office.js'
 import type { PostedAction } from './post-office.js'
 import type { ChatSnapshot } from './thread/reduce-chat.js'
@@ -236,13 +236,7 @@ export class Chat<M extends Modes = Modes> {
     await this.#change({ kind: 'title_changed', title, ...(auto && { auto }) })
   }
 
-  async tag({
-    add = [],
-    remove = [],
-  }: {
-    readonly add?: readonly string[]
-    readonly remove?: readonly string[]
-  }): Promise<void> {
+  async tag({ add = [], remove = [] }: TagChanges): Promise<void> {
     const kept = this.#talk.state.tags.filter((tag) => !remove.includes(tag))
     await this.#change({ kind: 'tags_changed', tags: [...new Set([...kept, ...add])] })
   }
@@ -250,6 +244,11 @@ export class Chat<M extends Modes = Modes> {
   /** Resolves when no run is in progress and the queue is empty, held, or waits for people. */
   whenIdle(): Promise<void> {
     return this.#talk.whenIdle()
+  }
+
+  /** For `sessions.delete`. False if a run is in progress, or another process has the thread. */
+  remove(): Promise<boolean> {
+    return this.#talk.exclusive(async () => (await this.#talk.own()) && this.#actions.deleteThread())
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,6 @@
 import { HarnessError } from '../index.js'
 import type { Answer, HarnessStream, StreamEvent } from '../index.js'
 import type { PolicyExtension } from '../policy/index.js'
-import { SessionError } from './errors.js'
 import { Grants } from './grants.js'
 import { KnownThread } from './known-thread.js'
 import type { MessageOutcome, StopListener } from './message-ends.js'
@@ -42,7 +41,6 @@ export class Conversation extends KnownThread {
   #open: OpenRun | null = null
   #followsOwner = false
   #isCancelling = false
-  #isClosed = false
   #work: Promise<unknown> = Promise.resolve()
   #idleTimer: NodeJS.Timeout | undefined
   #recoverTimer: NodeJS.Timeout | undefined
@@ -69,10 +67,6 @@ export class Conversation extends KnownThread {
   /** Another process owns the thread, and its events are followed. */
   get followsOwner(): boolean {
     return this.#followsOwner
-  }
-
-  get isClosed(): boolean {
-    return this.#isClosed
   }
 
   /** Is called when this process owns the thread, and follows nobody, and when it does not own it any more. */
@@ -108,7 +102,7 @@ export class Conversation extends KnownThread {
   /** Does `work` when everything before it is done. Rejects with `closed` after `close`. */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
     return this.#queued(() => {
-      if (this.#isClosed) throw new SessionError('closed', 'The sessions are closed.')
+      this.checkOpen()
       return work()
     })
   }
@@ -129,6 +123,9 @@ export class Conversation extends KnownThread {
     const isNew = !this.#writer.isOwner
     if (isNew && !(await this.#writer.claim())) return false
     try {
+      // Another process may have deleted the thread.
+      if (isNew) this.noteLog(await this.#setup.log.inspect(this.#writer.ref))
+      this.checkOpen()
       await this.load()
       this.isUncertain = false
       const events = isNew ? eventsAfterCrash(this.latest) : this.#open === null ? eventsAfterEnd(this.latest) : []
@@ -189,13 +186,7 @@ export class Conversation extends KnownThread {
   /** Continues a paused run with answers. Rejects if they are refused; then the run stays paused. */
   async resume(answers: readonly Answer[]): Promise<void> {
     const ids = new Set(answers.map(({ callId }) => callId))
-    let stop = (): void => undefined
-    const stored = new Promise<undefined>((resolve) => {
-      stop = this.feed.listen((event) => {
-        if (event.kind === 'answer_received') ids.delete(event.callId)
-        if (ids.size === 0) resolve(undefined)
-      })
-    })
+    const { stored, stop } = this.feed.answersOf(ids)
     const outcome = this.#launch((run, options) =>
       this.starter.harnessOf(run).streamResume(run.runId, answers, options),
     )
@@ -245,8 +236,8 @@ export class Conversation extends KnownThread {
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return
-    this.#isClosed = true
+    if (this.wasClosed) return
+    this.wasClosed = true
     clearTimeout(this.#idleTimer)
     clearTimeout(this.#recoverTimer)
     await this.#work
@@ -312,7 +303,7 @@ export class Conversation extends KnownThread {
     const { continues: goesOn = false, plan = null } = this.#open ?? {}
     this.#open = null
     if (end.status === 'left') {
-      if (plan !== null && !this.#isClosed && this.#writer.isOwner) return this.#afterPlan(run, plan)
+      if (plan !== null && !this.isClosed && this.#writer.isOwner) return this.#afterPlan(run, plan)
       this.settleAll(run, end)
       return
     }
@@ -333,7 +324,7 @@ export class Conversation extends KnownThread {
     if (asking === null) settle()
     const events = eventsAfterRun(this.latest, { isNew: false, holds })
     if (events.length > 0) await this.append(...events)
-    if (!this.#isClosed) await this.beginNext()
+    if (!this.isClosed) await this.beginNext()
   }
 
   /** A process that has lost the thread still has the run: nothing can be said of its messages before that has stopped. */
@@ -382,7 +373,7 @@ export class Conversation extends KnownThread {
 
   #watchIdle(): void {
     clearTimeout(this.#idleTimer)
-    if (!this.#writer.isOwner || this.#open !== null || this.#isClosed) return
+    if (!this.#writer.isOwner || this.#open !== null || this.isClosed) return
     this.#idleTimer = setTimeout(() => void this.exclusive(() => this.rest()).catch(() => undefined), IDLE_MS).unref()
   }
 
@@ -397,4 +388,10 @@ export class Conversation extends KnownThread {
 
   /** Posts of other processes. Only within `exclusive`, by the owner. */
   readonly takePosts = (): ReturnType<ThreadWriter['takePosts']> => this.#writer.takePosts()
+
+  /** Removes the thread, and these runs, from the log. Only within `exclusive`, by the owner. */
+  async removeLogs(runIds: readonly string[]): Promise<void> {
+    await this.#writer.remove(runIds)
+    this.markGone()
+  }
 }

@@ -30,6 +30,8 @@ export class Feed {
   readonly #readers = new Set<(event: ChatEvent) => void>()
   readonly #childReaders = new Set<(event: ChatEvent) => void>()
   readonly #onGap: () => void
+  readonly #mailboxes = new Set<Mailbox<ChatEvent>>()
+  #hasEnded = false
   #place: ChatPlace = BEGINNING
   /** Of the latest run alone, and without the deltas in `#open`: they are folded when somebody looks. */
   #folded: ChatSnapshot | undefined
@@ -138,6 +140,18 @@ export class Feed {
     return () => void this.#readers.delete(reader)
   }
 
+  /** Resolves when the answers of all these calls are stored, which leave `ids` one by one. */
+  answersOf(ids: Set<string>): { readonly stored: Promise<undefined>; readonly stop: () => void } {
+    let stop = (): void => undefined
+    const stored = new Promise<undefined>((resolve) => {
+      stop = this.listen((event) => {
+        if (event.kind === 'answer_received') ids.delete(event.callId)
+        if (ids.size === 0) resolve(undefined)
+      })
+    })
+    return { stored, stop }
+  }
+
   /** Stored events from `from` on, then live ones, until the signal; without `live`, the stored ones alone. */
   async *read(
     { log, threadId }: { readonly log: LogStore; readonly threadId: string },
@@ -148,7 +162,13 @@ export class Feed {
     for (;;) {
       const mailbox = new Mailbox({ maxSize: MAX_WAITING, sizeOf, join: joinedDeltas })
       const add = (event: ChatEvent): void => mailbox.add(event)
-      const stops = [this.listen(add), children ? this.#listenToChildren(add) : null, onAbort(signal, mailbox)]
+      this.#mailboxes.add(mailbox)
+      const stops = [
+        () => this.#mailboxes.delete(mailbox),
+        this.listen(add),
+        children ? this.#listenToChildren(add) : null,
+        onAbort(signal, mailbox),
+      ]
       const open = live ? this.#open.map((delta) => ({ ...delta })) : []
       try {
         for await (const event of joined(storedEvents(log, threadId, reader.place), open)) {
@@ -156,20 +176,27 @@ export class Feed {
           const shown = reader.next(event)
           if (shown !== null) yield shown
         }
-        if (!live) return
+        if (!live || this.#hasEnded) return
         for (let events = await mailbox.take(); events !== null; events = await mailbox.take()) {
           for (const event of events) {
             if (signal?.aborted === true) return
             const shown = reader.next(event)
             if (shown !== null) yield shown
           }
-          if (signal?.aborted === true) return
+          // Only a closed mailbox gives none.
+          if (events.length === 0) return
         }
       } finally {
         for (const stop of stops) stop?.()
       }
       reader.fallBehind()
     }
+  }
+
+  /** No further events come: ends the reading of all readers. */
+  end(): void {
+    this.#hasEnded = true
+    for (const mailbox of this.#mailboxes) mailbox.close()
   }
 
   #listenToChildren(reader: (event: ChatEvent) => void): () => void {

@@ -72,7 +72,9 @@ export class Follower {
     const summary = await this.#log.inspect({ kind: 'thread', id: talk.threadId }).catch(() => undefined)
     if (isOurs()) return false
     if (summary === undefined) return true
-    this.#owner = summary?.owner ?? null
+    talk.noteLog(summary)
+    if (summary === null || talk.isClosed) return false
+    this.#owner = summary.owner
     talk.markFollowing(this.#owner !== null)
     return this.#owner !== null || talk.isWatched
   }

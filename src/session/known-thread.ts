@@ -1,4 +1,5 @@
-import type { JsonObject, LogStore, PendingItem, RunEvent } from '../index.js'
+import type { JsonObject, LogStore, LogSummaries, PendingItem, RunEvent } from '../index.js'
+import { SessionError } from './errors.js'
 import { Feed } from './feed.js'
 import { MessageEnds } from './message-ends.js'
 import type { MessageOutcome } from './message-ends.js'
@@ -22,6 +23,8 @@ export abstract class KnownThread {
   /** Posts of other processes that have been dealt with. */
   readonly #taken = new Map<string, JsonObject>()
   #loading: Promise<unknown> = Promise.resolve()
+  #isGone = false
+  protected wasClosed = false
   /** The log may have events that are not known, because the store failed. */
   protected isUncertain = false
 
@@ -62,6 +65,29 @@ export abstract class KnownThread {
   /** Somebody here reads the events, or waits for the end of a message or the outcome of a post. */
   get isWatched(): boolean {
     return this.feed.hasReaders || this.ends.areAwaited || this.posted.size > 0
+  }
+
+  /** It was closed, or the thread deleted. */
+  get isClosed(): boolean {
+    return this.wasClosed || this.#isGone
+  }
+
+  protected checkOpen(): void {
+    if (this.#isGone) throw threadNotFound(this.threadId)
+    if (this.wasClosed) throw new SessionError('closed', 'The sessions are closed.')
+  }
+
+  /** Notes that the thread is gone if its log is, or began anew. `summary`: of the log. */
+  noteLog(summary: LogSummaries['thread'] | null): void {
+    if (summary?.createdAt !== this.state.createdAt) this.markGone()
+  }
+
+  /** Nobody will deal with its messages and posts. */
+  protected markGone(): void {
+    this.#isGone = true
+    this.posted.clear()
+    this.ends.settleRest({ status: 'removed', runId: null, text: '' })
+    this.feed.end()
   }
 
   /** Reads everything that is stored. False if the thread does not exist. */

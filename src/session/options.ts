@@ -41,6 +41,12 @@ export interface ModeHarness<Output = unknown> {
   readonly capabilities?: ((model?: ModelRef | Model) => Promise<ModelCapabilities>) | undefined
 }
 
+/** Tags to be added to a thread, and to be removed from it. */
+export interface TagChanges {
+  readonly add?: readonly string[]
+  readonly remove?: readonly string[]
+}
+
 /** Means of the runs of one conversation, in this process: they are not stored. */
 export interface ChatMeans extends Pick<RunOptions, 'root' | 'mcpServers'> {
   /** Extensions, after those of the sessions. Default: none. */

@@ -99,12 +99,16 @@ export class PostOffice {
     try {
       const posts = await talk.takePosts()
       this.#taken.push(...posts.filter(({ id }) => !this.#taken.some((taken) => taken.id === id)))
+      let isDropped = false
       for (let post = this.#taken[0]; post !== undefined; post = this.#taken[0]) {
         // An outcome that could not be stored, as it seemed, may be in the log.
         await talk.exclusive(() => talk.own())
         if (talk.outcomeOf(post.id) === undefined) await this.#deal(post)
         this.#taken.shift()
+        isDropped = isDrop(post.body as PostedAction)
       }
+      // The sender of the last may be about to delete the thread.
+      if (isDropped) await talk.exclusive(() => talk.rest())
     } finally {
       this.#isLooking = false
     }
@@ -121,6 +125,11 @@ export class PostOffice {
       await talk.append({ kind: 'message_taken', postId: id, messageId: messageIn(body as PostedAction), outcome })
     })
   }
+}
+
+/** Nothing is left to do in the thread. */
+function isDrop({ action, queue }: PostedAction): boolean {
+  return action === 'cancel' && queue === 'drop'
 }
 
 /** The id of the message that an action brings. */

@@ -164,16 +164,21 @@ export class Threads<M extends Modes = Modes> {
     return this.open(forkId)
   }
 
-  /** Deletes a thread and its runs, except those that other threads continue. A run in progress is cancelled. */
+  /**
+   * Deletes a thread and its runs, except those that other threads continue. A run in progress is cancelled, also in another process.
+   * Rejects with `thread_owned`, and deletes nothing, if the thread's owner does not give it up within 10 s.
+   */
   async delete(threadId: string): Promise<void> {
     const chat = await this.#existing(threadId)
-    await chat.cancel({ queue: 'drop' })
+    for (const end = Date.now() + PATIENCE_MS; ;) {
+      await chat.cancel({ queue: 'drop' })
+      if (await chat.remove()) break
+      if (Date.now() >= end)
+        throw new SessionError('thread_owned', `Thread \`${threadId}\` is in use by another process.`)
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+    }
     await chat.close()
     this.#chats.delete(threadId)
-    const { thread, runs: present } = chat.snapshot
-    const runIds = [...thread.replaced, ...present.map(({ runId }) => runId)]
-    const runs = runIds.map((id) => ({ kind: 'run', id }) as const)
-    await this.#config.log.prune({ only: [{ kind: 'thread', id: threadId }, ...runs] })
   }
 
   /** Everything that waits for people, across all threads; with `answered`, what they answered. Claims nothing. */
@@ -215,7 +220,10 @@ export class Threads<M extends Modes = Modes> {
     if (known === undefined) return this.#chats.add(threadId, this.#open(threadId))
     const chat = await known
     await chat?.attach()
-    return chat
+    if (chat?.isClosed !== true) return chat
+    // Another process has deleted it.
+    this.#chats.delete(threadId)
+    return this.#load(threadId)
   }
 
   async #open(threadId: string): Promise<Chat<M> | null> {

@@ -144,7 +144,9 @@ class MemoryLog implements LogStore {
       const kept = this.#find(ref)
       const last = kept?.events.at(-1)?.seq
       if (kept === undefined || last === undefined) continue
-      if ((lastSeq !== null && last !== lastSeq) || ownerOf(kept.claim) !== null) continue
+      const owner = ownerOf(kept.claim)
+      if ((lastSeq !== null && last !== lastSeq) || (owner !== null && owner !== options.owner)) continue
+      if (owner !== null) kept.claim = null
       this.#remove(kept)
       removed += 1
     }

@@ -158,7 +158,7 @@ export class OpenFileLog implements LogStore {
     const [runs, references] = [await prunables(this.list()), await referencesIn(this.#folder)]
     let removed = 0
     for (const removal of removable({ runs, references }, options, Date.now())) {
-      if (await this.#remove(removal)) removed += 1
+      if (await this.#remove(removal, options.owner)) removed += 1
     }
     return removed
   }
@@ -331,20 +331,25 @@ export class OpenFileLog implements LogStore {
   }
 
   /** False if it has more events than when it was chosen, or an owner. */
-  async #remove({ ref, lastSeq }: Removal): Promise<boolean> {
+  async #remove({ ref, lastSeq }: Removal, owner: string | undefined): Promise<boolean> {
     const paths = this.#pathsOf(ref)
     if (!isThere(paths.log)) return false
-    const lease = FileLease.take(paths.lease, { owner: newOwner(), ttlMs: REMOVAL_MS }, paths.log)
+    const held = this.#leases.get(keyOf(ref))
+    const own = held !== undefined && held.owner === owner ? held : null
+    const lease = own ?? FileLease.take(paths.lease, { owner: newOwner(), ttlMs: REMOVAL_MS }, paths.log)
     if (lease === null) return false
+    let isRemoved = false
     try {
       const isChanged = lastSeq !== null && (await this.#summaryOf(ref))?.lastSeq !== lastSeq
       if (isChanged || !lease.stands) return false
       unlinkSync(paths.log)
       for (const path of [paths.digest, paths.inbox, paths.references]) rmSync(path, { recursive: true, force: true })
-      return true
+      isRemoved = true
     } finally {
-      lease.release()
+      if (own === null) lease.release()
+      else if (isRemoved) await this.#letGo(ref, own)
     }
+    return isRemoved
   }
 }
 

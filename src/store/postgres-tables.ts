@@ -250,16 +250,16 @@ export class PostgresTables implements SqlTables {
   }
 
   /**
-   * Removes logs of one kind that have no more events than when they were chosen, that no process owns, and that no log
+   * Removes logs of one kind that have no more events than when they were chosen, that nobody but `owner` owns, and that no log
    * refers to but those removed with them. Resolves to their number.
    */
-  async remove(kind: LogKind, removals: readonly Removal[]): Promise<number> {
+  async remove(kind: LogKind, removals: readonly Removal[], owner: string | undefined): Promise<number> {
     const { logs, events, id } = this.#names[kind]
     const sql = `
       with gone as (
         delete from ${logs} using unnest($1::text[], $2::integer[]) as given (id, seq)
         where ${id} = given.id and last_seq > 0 and (given.seq is null or last_seq = given.seq)
-          and (owner is null or owned_until <= clock_timestamp())
+          and (owner is null or owner = $4 or owned_until <= clock_timestamp())
           and not exists (select 1 from ${this.#references} where to_kind = $3 and to_id = given.id
             and not (from_kind = $3 and from_id = any($1::text[])))
         returning ${id} as id
@@ -275,7 +275,7 @@ export class PostgresTables implements SqlTables {
       select id from gone`
     const ids = removals.map(({ ref }) => ref.id)
     const seqs = removals.map(({ lastSeq }) => lastSeq)
-    return (await this.#rows(sql, [ids, seqs, kind])).length
+    return (await this.#rows(sql, [ids, seqs, kind, owner ?? null])).length
   }
 
   /** Removes the contents that no log uses. False, and none is removed, if a log began to use one of them at this moment. */

@@ -114,9 +114,14 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
     const runs = await prunables(this.list())
     return this.use('remove logs', async (tables) => {
       const removals = removable({ runs, references: await tables.references() }, options, Date.now())
-      const ofKind = (kind: LogKind) => removals.filter(({ ref }) => ref.kind === kind)
+      const remove = (kind: LogKind) =>
+        tables.remove(
+          kind,
+          removals.filter(({ ref }) => ref.kind === kind),
+          options.owner,
+        )
       // Threads first: they refer to runs.
-      const removed = (await tables.remove('thread', ofKind('thread'))) + (await tables.remove('run', ofKind('run')))
+      const removed = (await remove('thread')) + (await remove('run'))
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) if (await tables.dropContents()) break
       return removed
     })

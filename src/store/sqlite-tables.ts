@@ -146,11 +146,12 @@ export class SqliteTables implements SqlTables {
     for (const postId of postIds) this.#emptyPost.run(kind, id, postId)
   }
 
-  /** False if it has more events now, or an owner. */
-  remove({ ref, lastSeq }: Removal): boolean {
+  /** False if it has more events now, or another owner. */
+  remove({ ref, lastSeq }: Removal, owner: string | undefined): boolean {
     const { kind, id } = ref
     const row = this.log(ref)
-    if (row === null || row.owner !== null || (lastSeq !== null && row.lastSeq !== lastSeq)) return false
+    if (row === null || (row.owner !== null && row.owner !== owner) || (lastSeq !== null && row.lastSeq !== lastSeq))
+      return false
     const shared = this.#logs[kind].shared.all(id) as { readonly number: number }[]
     for (const { number } of shared) this.#leaveContent.run(number)
     for (const { number } of shared) this.#dropContent.run(number)

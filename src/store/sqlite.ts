@@ -92,7 +92,7 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
     return this.use('remove logs', (tables) =>
       tables.transaction(() => {
         const removals = removable({ runs, references: tables.references() }, options, Date.now())
-        return removals.filter((removal) => tables.remove(removal)).length
+        return removals.filter((removal) => tables.remove(removal, options.owner)).length
       }),
     )
   }

@@ -190,7 +190,7 @@ describe.each(await allStores())('threads in the %s log', (_name, open: () => Lo
     await sessions.delete('t1')
     for (const id of runs) expect(await log.inspect({ kind: 'run', id })).toBe(null)
     expect(await log.inspect({ kind: 'thread', id: 't1' })).toBe(null)
-    expect(await codeOf(chat.send('Still there?'))).toBe('closed')
+    expect(await codeOf(chat.send('Still there?'))).toBe('thread_not_found')
     expect((await collect(sessions.list())).map(({ threadId }) => threadId)).toEqual(['t2'])
     expect(said(other)).toEqual(['user: Stay.', 'assistant: Yes.'])
     const again = await sessions.open('t1')

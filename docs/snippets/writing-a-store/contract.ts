@@ -29,7 +29,13 @@ export function laws(newDatabase: () => Database) {
         'lists_newest_first',
         'lists_threads',
       ] as const),
-      ...(['prunes_what_has_ended', 'keeps_what_is_referred_to', 'names_referrers', 'removes_by_name'] as const),
+      ...([
+        'prunes_what_has_ended',
+        'keeps_what_is_referred_to',
+        'names_referrers',
+        'removes_by_name',
+        'removes_for_its_owner',
+      ] as const),
     ],
   })
 }

@@ -35,6 +35,8 @@ export interface PruneOptions {
   readonly also?: readonly ('paused' | 'interrupted')[] | undefined
   /** Only these logs, whatever their status, unless a process owns them. The only way to remove a thread. */
   readonly only?: readonly LogRef[] | undefined
+  /** Logs that this owner has claimed are removed as if nobody owned them. Its claims of removed logs end. */
+  readonly owner?: string | undefined
 }
 
 const STATUSES: readonly RunStatus[] = ['running', 'paused', 'interrupted', 'completed', 'failed', 'cancelled']
@@ -131,7 +133,7 @@ export function comparePlaces(left: Place, right: Place): number {
 }
 
 export function checkPruneOptions(options: PruneOptions): void {
-  const problem = unknownKey(options, ['olderThanMs', 'keep', 'also', 'only'], 'option of `prune`')
+  const problem = unknownKey(options, ['olderThanMs', 'keep', 'also', 'only', 'owner'], 'option of `prune`')
   if (problem !== undefined) throw new HarnessError('invalid_options', problem)
   const { olderThanMs, keep, also = [], only } = options
   if (olderThanMs === undefined && keep === undefined && only === undefined) {

@@ -82,6 +82,17 @@ export class ThreadWriter {
     return this.#owner === null ? [] : this.#log.takePosts(this.ref, this.#owner, { keep: true })
   }
 
+  /** Removes the log of the thread, and those of its runs that no other log continues. The claim ends with it. */
+  async remove(runIds: readonly string[]): Promise<void> {
+    const owner = this.#owner
+    if (owner === null) throw new RangeError('Expected the owner of the thread.')
+    const runs = runIds.map((id) => ({ kind: 'run', id }) as const)
+    await this.#log.prune({ only: [this.ref, ...runs], owner })
+    if ((await this.#log.inspect(this.ref)) !== null)
+      throw new HarnessError('store_failure', `The log did not remove thread \`${this.ref.id}\`.`)
+    await this.release()
+  }
+
   async #renew(owner: string): Promise<void> {
     // The next renewal tries again after a failure; without a valid claim, an append is rejected.
     const isOurs = await this.#log.claim(this.ref, owner, LEASE_MS).catch(() => true)

@@ -79,6 +79,25 @@ export const removingLaws = {
       await expectStored(store, threadOf('t_1'), { events: thread(1) })
     },
   },
+  removes_for_its_owner: {
+    says: 'The owner of a log can remove it without giving it back first; nobody owns it then.',
+    async holds({ store, again }) {
+      const other = await again()
+      for (const id of ['t_1', 't_2']) await store.append(threadOf(id), thread(2))
+      await ended(store, 'run_1')
+      await store.claim(threadOf('t_1'), 'ann', 60_000)
+      await other.claim(threadOf('t_2'), 'bob', 60_000)
+      const only = [threadOf('t_1'), threadOf('t_2'), runOf('run_1')]
+      expectSame('logs removed for an owner', await store.prune({ only, owner: 'ann' }), 2)
+      const left = await all(other.list({ kind: 'thread' }))
+      expectSame('the threads that are left', left.map(({ threadId }) => threadId).sort(), ['t_2'])
+      expectSame('a claim of the removed log', await other.claim(threadOf('t_1'), 'bob', 60_000), true)
+      await other.append(threadOf('t_1'), thread(1), { owner: 'bob' })
+      await expectStored(store, threadOf('t_1'), { events: thread(1) })
+      await other.append(threadOf('t_2'), thread(3).slice(2), { owner: 'bob' })
+      await expectStored(store, threadOf('t_2'), { events: thread(3) })
+    },
+  },
 } as const satisfies Record<string, LogLaw>
 
 /** Stores a completed run. */

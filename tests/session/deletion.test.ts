@@ -1,0 +1,143 @@
+import { describe, expect, test, vi } from 'vitest'
+import { memoryLog } from 'thinharness'
+import type { LogRef, LogStore } from 'thinharness'
+import type { Chat } from 'thinharness/session'
+import { ScriptedModel } from 'thinharness/testing'
+import { harnessOf, tool } from '../harness/support.js'
+import { collect } from '../support/collect.js'
+import { allStores, codeOf, gate, said, sessionsOf } from './support.js'
+
+const stores = await allStores()
+
+function always(): ReturnType<typeof harnessOf> {
+  return harnessOf({ model: new ScriptedModel().always('Yes.') })
+}
+
+/** Those of the logs that have an event. */
+async function left(log: LogStore, refs: readonly LogRef[]): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const ref of refs) if ((await log.inspect(ref)) !== null) found.push(`${ref.kind} ${ref.id}`)
+  return found
+}
+
+function logsOf(chat: Chat): readonly LogRef[] {
+  const runs = chat.snapshot.runs.map(({ runId }): LogRef => ({ kind: 'run', id: runId }))
+  return [{ kind: 'thread', id: chat.threadId }, ...runs]
+}
+
+async function done(chat: Chat, text: string): Promise<void> {
+  await (
+    await chat.send(text)
+  ).done
+}
+
+describe.each(stores)('a thread that another process has, in %s', (_, open) => {
+  test('SB-33 is deleted with its runs at once if nothing is in progress there, and is a new one when it is opened again', async () => {
+    const log = open()
+    const model = new ScriptedModel().says('One.').says('New.')
+    const [here, there] = [sessionsOf({ log, harness: always() }), sessionsOf({ log, harness: harnessOf({ model }) })]
+    const chat = await there.open('t1')
+    await done(chat, '1')
+    const logs = logsOf(chat)
+    const other = await here.open('t1')
+    const reading = Promise.all([chat, other].map((each) => collect(each.events())))
+    await here.delete('t1')
+    expect(await left(log, logs)).toEqual([])
+    const [ofChat, ofOther] = await reading
+    expect(ofOther).toEqual(ofChat)
+    expect([await codeOf(other.send('Still there?')), await codeOf(chat.send('Still there?'))]).toEqual([
+      'thread_not_found',
+      'thread_not_found',
+    ])
+    expect(await left(log, logs)).toEqual([])
+    const again = await there.open('t1')
+    expect(again.snapshot.runs).toEqual([])
+    await done(again, '2')
+    expect(said(again)).toEqual(['user: 2', 'assistant: New.'])
+  })
+
+  test('SB-33 is deleted after its run there was cancelled; senders there are told', async () => {
+    const log = open()
+    const started = gate()
+    const wait = tool('wait', async (_args, { signal }) => {
+      started.open()
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      return 'Stopped.'
+    })
+    const harness = harnessOf({ model: new ScriptedModel().calls('wait'), tools: [wait] })
+    const chat = await sessionsOf({ log, harness }).open('t1')
+    const [first, second] = [await chat.send('1'), await chat.send('2')]
+    await started.opened
+    const logs = logsOf(chat)
+    await sessionsOf({ log, harness: always() }).delete('t1')
+    expect(await left(log, logs)).toEqual([])
+    expect([(await first.done).status, (await second.done).status]).toEqual(['cancelled', 'removed'])
+  })
+
+  test('SB-33 is not written by a process that does not know yet that it was deleted, and begun anew', async () => {
+    const log = open()
+    const model = new ScriptedModel().says('One.').says('Two.')
+    const here = sessionsOf({ log, harness: harnessOf({ model }) })
+    const chat = await here.open('t1')
+    await done(chat, '1')
+    await chat.release()
+    const there = sessionsOf({ log, harness: always() })
+    await there.delete('t1')
+    await there.create({ threadId: 't1', title: 'Anew' })
+    expect(await codeOf(chat.send('Still there?'))).toBe('thread_not_found')
+    const again = await here.open('t1')
+    expect([again.snapshot.thread.title, again.snapshot.runs]).toEqual(['Anew', []])
+    await done(again, '2')
+    expect(said(again)).toEqual(['user: 2', 'assistant: Two.'])
+  })
+})
+
+test('SB-33 a thread is not deleted, and loses no run, if its owner does not give it up', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+  const log = memoryLog()
+  const sessions = sessionsOf({ log, harness: always() })
+  const chat = await sessions.open('t1')
+  await done(chat, '1')
+  await chat.release()
+  await log.claim({ kind: 'thread', id: 't1' }, 'another', 60_000)
+  const deleting = codeOf(sessions.delete('t1'))
+  await vi.advanceTimersByTimeAsync(25_000)
+  expect(await deleting).toBe('thread_owned')
+  expect(await left(log, logsOf(chat))).toHaveLength(2)
+  vi.useRealTimers()
+})
+
+test('SB-33 the sender of a message that nobody has read is told that the thread was deleted', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+  const log = memoryLog()
+  const chat = await sessionsOf({ log, harness: always() }).open('t1')
+  const ref = { kind: 'thread', id: 't1' } as const
+  await log.claim(ref, 'another', 60_000)
+  const sending = chat.send('1')
+  await vi.advanceTimersByTimeAsync(11_000)
+  const { status, done: end } = await sending
+  expect(status).toBe('posted')
+  await log.prune({ only: [ref], owner: 'another' })
+  await vi.advanceTimersByTimeAsync(2_000)
+  expect((await end).status).toBe('removed')
+  expect(vi.getTimerCount()).toBe(0)
+  vi.useRealTimers()
+})
+
+test('SB-33 a thread that is deleted while a message comes is gone, and the message has an end', async () => {
+  const log = memoryLog()
+  const [here, there] = [sessionsOf({ log, harness: always() }), sessionsOf({ log, harness: always() })]
+  for (let round = 0; round < 20; round += 1) {
+    const chat = await there.open('t1')
+    await done(chat, 'Before.')
+    const logs = logsOf(chat)
+    const sending = chat.send('Late.').then(
+      async (sent) => (await sent.done).status,
+      () => 'refused',
+    )
+    for (let step = 0; step < round; step += 1) await Promise.resolve()
+    await here.delete('t1')
+    expect(await left(log, logs)).toEqual([])
+    expect(['completed', 'cancelled', 'removed', 'refused']).toContain(await sending)
+  }
+})
