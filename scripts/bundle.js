@@ -1,6 +1,6 @@
 // Bundles the compiled source into `dist`, or into the folder that is given: a file for each import path, and chunks for the modules that several share. Node
-// takes longer to open a file than to read it, so that `import 'thinharness'` loads three files, not one for each set of
-// import paths that share modules. Modules of Node are taken from the process: no bundler of a user follows them, and a program
+// takes longer to open a file than to read it (1 ms of CPU, which is 40 kB), so that `import 'thinharness'` loads three files and the
+// first run six more, not one for each set of import paths that share modules. Modules of Node are taken from the process: no bundler of a user follows them, and a program
 // for browsers can contain all of it.
 import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -9,6 +9,8 @@ import { entries } from './entries.js'
 
 const paths = new Map(entries.map(({ name }) => [name, resolve(`.build/src/${name}.js`)]))
 const main = paths.get('index')
+/** What a run loads when it begins, and what tells it which model is meant. */
+const RUN = ['harness/machine', 'providers/infer'].map((name) => resolve(`.build/src/${name}.js`))
 const helper = resolve('.build/src/util/platform/node.js')
 
 const bundle = await rollup({
@@ -34,12 +36,23 @@ await bundle.write({
   },
 })
 
-/** The modules of `import 'thinharness'`: `base` if another import path loads them without it, else `core`. */
+/**
+ * The modules of `import 'thinharness'`: `base` if another import path loads them without it, else `core`. Those that a run loads in
+ * addition: `run` if no import path loads them at once, `base` for what everything rests on, `call` and `schema` for the rest.
+ */
 function sharedModules(importsOf) {
-  const loaded = new Map([...paths.values()].map((path) => [path, reachable(path, importsOf)]))
+  const loaded = new Map([...paths].map(([name, path]) => [name, reachable(path, importsOf)]))
   const others = [...loaded.values()].filter((modules) => !modules.has(main))
-  const own = [...loaded.get(main)].filter((id) => id !== main)
-  return new Map(own.map((id) => [id, others.some((modules) => modules.has(id)) ? 'base' : 'core']))
+  const own = [...loaded.get('index')].filter((id) => id !== main)
+  const chunks = new Map(own.map((id) => [id, others.some((modules) => modules.has(id)) ? 'base' : 'core']))
+  for (const id of RUN.flatMap((path) => [...reachable(path, importsOf)])) {
+    if (id === main || chunks.has(id)) continue
+    const users = [...loaded].flatMap(([name, modules]) => (modules.has(id) ? [name] : []))
+    if (users.length === 0) chunks.set(id, 'run')
+    else if (/\/src\/(util|contracts)\//.test(id)) chunks.set(id, 'base')
+    else chunks.set(id, users.join() === 'mcp/index' ? 'call' : 'schema')
+  }
+  return chunks
 }
 
 /** `import { join as path } from 'node:path'` becomes `const { join: path } = moduleOrStub('node:path')`. */
