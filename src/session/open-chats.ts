@@ -28,7 +28,7 @@ export class OpenChats<Chat extends Closable> {
     this.#chats.set(threadId, opening)
     void opened(opening).then((chat) => {
       if (this.#chats.get(threadId) !== opening) return
-      if (!chat) return this.delete(threadId)
+      if (!chat) return this.#delete(threadId)
       this.#chats.set(threadId, new WeakRef(chat))
       this.#unused.register(chat, threadId)
     })
@@ -40,7 +40,13 @@ export class OpenChats<Chat extends Closable> {
     this.#kept.set(threadId, chat)
   }
 
-  delete(threadId: string): void {
+  /** Forgets one that was closed, unless the thread has been opened again. */
+  forget(threadId: string, chat: Chat): void {
+    const known = this.#chats.get(threadId)
+    if (known instanceof WeakRef && known.deref() === chat) this.#delete(threadId)
+  }
+
+  #delete(threadId: string): void {
     this.#chats.delete(threadId)
     this.#kept.delete(threadId)
   }

@@ -178,7 +178,7 @@ export class Threads<M extends Modes = Modes> {
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
     }
     await chat.close()
-    this.#chats.delete(threadId)
+    this.#chats.forget(threadId, chat)
   }
 
   /** Everything that waits for people, across all threads; with `answered`, what they answered. Claims nothing. */
@@ -222,7 +222,7 @@ export class Threads<M extends Modes = Modes> {
     await chat?.attach()
     if (chat?.isClosed !== true) return chat
     // Another process has deleted it.
-    this.#chats.delete(threadId)
+    this.#chats.forget(threadId, chat)
     return this.#load(threadId)
   }
 
