@@ -118,3 +118,17 @@ test('a conversation is followed by its cursor', async () => {
   expect(snapshot?.runs).toHaveLength(2)
   expect(snapshot?.runs[1]?.calls).toMatchObject([{ callId: 'call_1', status: 'completed' }])
 })
+
+test('the events of a conversation end when it is deleted; then there is none', async () => {
+  const { log, requests, events } = servers(new ScriptedModel().says('One.')).sessions()
+  await requests(post('/threads/t1/messages', { text: '1' }))
+  const address = `${BASE}/threads/t1/events`
+  const read = textOf(await events(new Request(address)))
+  const sessions = new Sessions({ log, harness: harnessOf({ model: new ScriptedModel() }) })
+  onTestFinished(() => sessions.close())
+  await sessions.delete('t1')
+  expect(await read).toContain('event: run_started')
+  expect((await events(new Request(address))).status).toBe(404)
+  expect((await requests(post('/threads/t1/messages', { text: 'Again?' }))).status).toBe(202)
+  expect(await textOf(await events(new Request(`${address}?wait=5`)))).not.toContain('"text":"1"')
+})

@@ -45,7 +45,10 @@ export class ThreadFeed {
       if (this.#chat.phase === 'interrupted') this.#next(null)
     }, CHECK_MS)
     abort.signal.addEventListener('abort', () => clearInterval(check))
-    void this.#read(after, abort.signal).catch(() => this.#stop())
+    const ended = (): void => {
+      if (this.#abort === abort) this.#stop()
+    }
+    void this.#read(after, abort.signal).then(ended, ended)
   }
 
   async #read(after: string, signal: AbortSignal): Promise<void> {
