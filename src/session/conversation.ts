@@ -134,6 +134,8 @@ export class Conversation extends KnownThread {
       // Without the latest events nothing can be decided.
       this.isUncertain = true
       if (isNew) await this.#writer.release()
+      // Whoever waits here follows again.
+      if (isNew) this.#onOwnership(false)
       throw error
     }
     if (isNew) this.#onOwnership(true)

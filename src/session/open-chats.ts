@@ -9,12 +9,17 @@ interface Closable {
  */
 export class OpenChats<Chat extends Closable> {
   readonly #chats = new Map<string, Promise<Chat | null> | WeakRef<Chat>>()
+  #isClosed = false
   /** Those with something that is not stored. */
   readonly #kept = new Map<string, Chat>()
   readonly #unused = new FinalizationRegistry<string>((threadId) => {
     // It may have been opened again.
     if (this.get(threadId) === undefined) this.#chats.delete(threadId)
   })
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
 
   get(threadId: string): Promise<Chat | null> | Chat | undefined {
     const known = this.#chats.get(threadId)
@@ -53,6 +58,7 @@ export class OpenChats<Chat extends Closable> {
 
   /** Closes all, and forgets them. */
   async close(): Promise<void> {
+    this.#isClosed = true
     const all = [...this.#chats.keys()].map((threadId) => this.get(threadId))
     this.#chats.clear()
     this.#kept.clear()

@@ -200,6 +200,7 @@ export class Threads<M extends Modes = Modes> {
   }
 
   async #begin(threadId: string, opened: NewThreadEvent): Promise<void> {
+    this.#checkOpen()
     if (threadId.startsWith(MEMORY_THREADS))
       throw new SessionError('invalid_options', `Expected a thread id that does not begin with \`${MEMORY_THREADS}\`.`)
     const writer = new ThreadWriter(this.#config.log, threadId)
@@ -213,8 +214,13 @@ export class Threads<M extends Modes = Modes> {
     }
   }
 
+  #checkOpen(): void {
+    if (this.#chats.isClosed) throw new SessionError('closed', 'The sessions are closed.')
+  }
+
   /** The conversation of this process; null if the thread does not exist. */
   async #load(threadId: string): Promise<Chat<M> | null> {
+    this.#checkOpen()
     if (threadId.startsWith(MEMORY_THREADS)) return null
     const known = this.#chats.get(threadId)
     if (known === undefined) return this.#chats.add(threadId, this.#open(threadId))

@@ -359,3 +359,29 @@ test('answers that could not be stored are not accepted: their items wait again'
   expect(runs).toBe(0)
   expect((await sent.done).status).not.toBe('completed')
 })
+
+test('a process that could not take a thread over, because the store was slow and failed, goes on to follow it (simulation, seed 400017844)', async () => {
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const log = memoryLog()
+  const chat = await sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel().says('One.') }) }).open('t1')
+  const ref = { kind: 'thread', id: 't1' } as const
+  await log.claim(ref, 'another', 60_000)
+  const sending = chat.send('1')
+  await vi.advanceTimersByTimeAsync(11_000)
+  const { status, done } = await sending
+  expect(status).toBe('posted')
+  const read = log.read.bind(log)
+  log.read = async function* (from, options) {
+    if (from.kind === 'thread') {
+      await new Promise((resolve) => setTimeout(resolve, 3_000))
+      throw new HarnessError('store_failure', 'The disk is away.')
+    }
+    yield* read(from, options)
+  }
+  await log.claim(ref, 'another', 0)
+  await vi.advanceTimersByTimeAsync(4_000)
+  log.read = read
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect((await done).text).toBe('One.')
+})

@@ -199,6 +199,18 @@ describe.each(await allStores())('threads in the %s log', (_name, open: () => Lo
     expect(said(again)).toEqual(['user: Hello?', 'assistant: New.'])
   })
 
+  test('sessions that were closed open nothing, also for who is opening a thread at that moment', async () => {
+    const log = open()
+    const sessions = sessionsOf({ log, harness: always() })
+    await sessions.open('t1')
+    const opening = codeOf(sessions.open('t1'))
+    await sessions.close()
+    expect([await opening, await codeOf(sessions.open('t1')), await codeOf(sessions.open('t2'))]).toEqual([
+      ...['closed', 'closed', 'closed'],
+    ])
+    expect(await log.inspect({ kind: 'thread', id: 't2' })).toBe(null)
+  })
+
   test('SB-34 changes of different settings by two sessions at once both survive', async () => {
     const log = open()
     const one = await sessionsOf({ log, harness: always() }).open('t1')
