@@ -6,6 +6,7 @@ import type { ChatAnswer } from './grants.js'
 import { readBy } from './thread/reduce-chat.js'
 import type { ChatRun } from './thread/reduce-chat.js'
 import type { NewThreadEvent, QueueItem } from './thread/thread-events.js'
+import type { ThreadRun } from './thread/thread-state.js'
 import { withPlannedMode } from './tools/submit-plan.js'
 
 export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
@@ -40,10 +41,18 @@ export class Actions {
     this.#maxQueued = maxQueued
   }
 
+  /** Throws a `SessionError` for a kind of file that the model is known not to take: that of `run`, or of the message's own. */
+  async checkKinds({ content, mode, model }: SentItem, run: ThreadRun | null = null): Promise<void> {
+    const { state, starter } = this.#conversation
+    const chosen = mode ?? state.mode
+    await starter.checkKinds(content, run ?? { mode: chosen, model: model ?? state.models[chosen] ?? null })
+  }
+
   async send(item: SentItem, whenBusy: WhenBusy): Promise<SentStatus> {
     const talk = this.#conversation
-    const { phase, state } = talk
     if (talk.isKnown(item.messageId)) return this.#statusOf(item.messageId)
+    await this.checkKinds(item)
+    const { phase, state } = talk
     if (phase === 'idle') return this.#sendIdle(item)
     if (phase === 'interrupted') {
       await this.#giveToRun(item)
@@ -66,6 +75,7 @@ export class Actions {
     const talk = this.#conversation
     if (talk.isKnown(item.messageId)) return this.#statusOf(item.messageId)
     if (talk.phase === 'idle' || talk.phase === 'interrupted') return this.send(item, 'queue')
+    await this.checkKinds(item, talk.state.run)
     if (talk.phase === 'cancelling') {
       await this.#enqueue(item)
       return 'queued'

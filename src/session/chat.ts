@@ -128,6 +128,7 @@ export class Chat<M extends Modes = Modes> {
     const { signal } = options
     if (!interrupt)
       return this.#send(item, { signal, work: () => this.#actions.steer(item), action: { action: 'steer' } })
+    await this.#actions.checkKinds(item)
     return this.#send(item, {
       ...{ signal, stops: true, action: { action: 'interrupt' } },
       work: () => this.#actions.interruptWith(item),

@@ -1,5 +1,15 @@
 import { HarnessError } from '../index.js'
-import type { Extension, HarnessDescription, HarnessStream, InputPort, LogStore, Model, ModelRef } from '../index.js'
+import type {
+  ContentPart,
+  Extension,
+  HarnessDescription,
+  HarnessStream,
+  InputPort,
+  LogStore,
+  Model,
+  ModelCapabilities,
+  ModelRef,
+} from '../index.js'
 import { SessionError } from './errors.js'
 import type { Grants } from './grants.js'
 import type { ChatMeans, ModeHarness, Modes } from './options.js'
@@ -62,6 +72,28 @@ export class RunStarter {
     const harness = modes[mode] ?? modes[defaultMode]
     if (harness === undefined) throw new SessionError('unknown_mode', `There is no mode \`${mode}\`.`)
     return harness
+  }
+
+  /** Throws a `SessionError` for a part of a kind that the model is known not to take. One that is unknown takes everything. */
+  async checkKinds(content: readonly ContentPart[], run: Pick<ThreadRun, 'mode' | 'model'>): Promise<void> {
+    const media = content.filter(({ type }) => type !== 'text')
+    if (media.length === 0) return
+    // A model that cannot be used is a problem of the run.
+    const inputs = await this.#inputsOf(run).catch(() => undefined)
+    const refused = media.find(({ type }) => inputs?.includes(type as 'image') === false)
+    if (refused === undefined) return
+    const name = run.model === null ? `The model of mode \`${run.mode}\`` : `Model \`${run.model}\``
+    const kinds = inputs?.join(', ') || 'text alone'
+    throw new SessionError(
+      'unsupported_media',
+      `${name} does not take the kind \`${refused.type}\`: it takes ${kinds}.`,
+    )
+  }
+
+  async #inputsOf({ mode, model }: Pick<ThreadRun, 'mode' | 'model'>): Promise<ModelCapabilities['inputs']> {
+    const { resolveModel } = this.#setup
+    const resolved = model === null ? undefined : resolveModel === null ? model : await resolveModel(model)
+    return (await this.harnessOf({ mode }).capabilities?.(resolved))?.inputs
   }
 
   begin(run: ThreadRun, { history, resourceId, threadId }: ThreadState, means: RunMeans): HarnessStream<unknown> {

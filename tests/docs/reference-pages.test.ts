@@ -22,6 +22,13 @@ test('docs/errors.md has a row for each code of `HarnessError`, and no other', (
   expect(rowsOf('docs/errors.md', 'Codes')).toEqual(codes)
 })
 
+test('docs/errors.md has a row for each code of `SessionError`, and no other', () => {
+  const [, union = ''] = /export type SessionErrorCode =\n(.*?)\n\n/s.exec(read('src/session/errors.ts')) ?? []
+  const codes = [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code)
+  expect(codes).toContain('thread_owned')
+  expect(rowsOf('docs/errors.md', 'Codes of conversations')).toEqual(codes)
+})
+
 const OPTIONS = 'src/harness/options.ts'
 const LIMITS = 'src/contracts/limits.ts'
 

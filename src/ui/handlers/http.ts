@@ -52,6 +52,7 @@ const SESSION_STATUS: Partial<Record<SessionErrorCode, number>> = {
   invalid_answer: 422,
   queue_full: 429,
   file_too_large: 413,
+  unsupported_media: 415,
   thread_exists: 409,
   thread_not_found: 404,
   message_not_found: 404,
