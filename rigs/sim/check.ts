@@ -41,7 +41,10 @@ export async function checkLife(seed: number, life: Life): Promise<LifeReport> {
     calls += events.filter(({ kind }) => kind === 'tool_call_completed').length
   }
   for (const threadId of life.deleted) problems.push(...(await problemsOfDeletion(process, world.base, threadId)))
-  if (life.deleted.size > 0) await world.time.sleep(SETTLE_MS)
+  if (life.deleted.size > 0) {
+    problems.push(...(await problemsOfOrphans(world.base, life.deleted)))
+    await world.time.sleep(SETTLE_MS)
+  }
   problems.push(...problemsOfMessages(life, await placesOf(world.base, threads)))
   problems.push(...(await problemsOfCalls(life)))
   for (const [{ messageId }, { processNumber }] of people.open)
@@ -95,6 +98,18 @@ async function problemsOfDeletion(process: SimProcess, base: LogStore, threadId:
   if (first.kind !== 'thread_opened') return [`${threadId} was deleted, and written again without a beginning.`]
   await process.sessions.delete(threadId)
   return (await storedIn(base, threadId)).length === 0 ? [] : [`${threadId} was deleted, and is still there.`]
+}
+
+/** Runs of deleted threads that no other log needs. */
+async function problemsOfOrphans(base: LogStore, deleted: ReadonlySet<string>): Promise<readonly string[]> {
+  const problems: string[] = []
+  for await (const { runId, metadata } of base.list({ parentRunId: null })) {
+    const { conversation_id: threadId } = metadata
+    if (typeof threadId !== 'string' || !deleted.has(threadId)) continue
+    const needed = (await base.referrers?.({ kind: 'run', id: runId })) ?? []
+    if (needed.length === 0) problems.push(`Run ${runId} of ${threadId}, which was deleted, is still there.`)
+  }
+  return problems
 }
 
 /** Every stored event of a thread and its runs, log by log. */

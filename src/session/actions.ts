@@ -175,7 +175,8 @@ export class Actions {
   async deleteThread(): Promise<boolean> {
     const talk = this.#conversation
     if (talk.openRun !== null) return false
-    await talk.removeLogs([...talk.state.replaced, ...talk.snapshot.runs.map(({ runId }) => runId)])
+    const own = talk.snapshot.runs.map(({ runId }) => runId)
+    await talk.removeLogs([...own, ...talk.state.replaced])
     return true
   }
 

@@ -84,7 +84,7 @@ export async function openDatabase(path: string, synchronous: 'normal' | 'full')
   if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
   const database = await openSqlite(path, { missing })
   try {
-    database.exec(`pragma synchronous = ${synchronous}`)
+    database.exec(`pragma synchronous = ${synchronous}; pragma secure_delete = on`)
     transaction(database, () => createTables(database, path))
     return database
   } catch (error) {

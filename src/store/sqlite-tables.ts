@@ -6,7 +6,7 @@ import type { Reference, Removal } from '../run/log/pruning.js'
 import { SHARED_PREFIX } from './short/short-form.js'
 import { PAGE_ROWS } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
-import { rewriteFiles, transaction } from '../util/platform/sqlite.js'
+import { emptyWalIfFree, rewriteFiles, transaction } from '../util/platform/sqlite.js'
 import type { Database, Statement, Value } from '../util/platform/sqlite.js'
 
 /** The tables of each kind of log, and the column that orders its list. */
@@ -160,6 +160,11 @@ export class SqliteTables implements SqlTables {
     this.#dropReferences.run(kind, id)
     this.#dropPosts.run(kind, id)
     return true
+  }
+
+  /** What was removed leaves the write-ahead log as well, unless another process is reading that. */
+  settleRemoval(): void {
+    emptyWalIfFree(this.#database)
   }
 
   /** Writes the files anew. False if another process is reading the log, whose pages must stay. */

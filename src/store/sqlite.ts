@@ -89,12 +89,14 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
 
   async prune(options: PruneOptions): Promise<number> {
     const runs = await prunables(this.list())
-    return this.use('remove logs', (tables) =>
-      tables.transaction(() => {
+    return this.use('remove logs', (tables) => {
+      const removed = tables.transaction(() => {
         const removals = removable({ runs, references: tables.references() }, options, Date.now())
         return removals.filter((removal) => tables.remove(removal, options.owner)).length
-      }),
-    )
+      })
+      if (options.only !== undefined && removed > 0) tables.settleRemoval()
+      return removed
+    })
   }
 
   scrub(): Promise<void> {

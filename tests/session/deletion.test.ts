@@ -1,11 +1,14 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { memoryLog } from 'thinharness'
+import { fileLog, memoryLog } from 'thinharness'
 import type { LogRef, LogStore } from 'thinharness'
 import type { Chat } from 'thinharness/session'
+import { sqliteLog } from 'thinharness/store/sqlite'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
 import { collect } from '../support/collect.js'
-import { allStores, codeOf, gate, said, sessionsOf } from './support.js'
+import { allStores, codeOf, gate, said, sessionsOf, temporaryFolder } from './support.js'
 
 const stores = await allStores()
 
@@ -140,4 +143,29 @@ test('SB-33 a thread that is deleted while a message comes is gone, and the mess
     expect(await left(log, logs)).toEqual([])
     expect(['completed', 'cancelled', 'removed', 'refused']).toContain(await sending)
   }
+})
+
+/** The files of a folder that contain a text. */
+function filesWith(folder: string, text: string): readonly string[] {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+  return files.flatMap(({ parentPath, name }) => (readFileSync(join(parentPath, name)).includes(text) ? [name] : []))
+}
+
+test.each([
+  ['files', (folder: string) => fileLog(folder)],
+  ['SQLite', (folder: string) => sqliteLog(join(folder, 'chat.db'))],
+])('SB-33 the text of a thread that was deleted leaves the %s; that of a fork stays', async (_, open) => {
+  const folder = temporaryFolder()
+  const log = open(folder)
+  const model = new ScriptedModel().always(`The answer is SECRET-${'x'.repeat(600)}.`)
+  const sessions = sessionsOf({ log, harness: harnessOf({ model }) })
+  const chat = await sessions.open('t1')
+  for (const text of ['First SECRET.', `Second SECRET-${'y'.repeat(30_000)}.`]) await done(chat, text)
+  await chat.rename('About the SECRET')
+  await sessions.fork('t1', { threadId: 't2', title: 'Fork' })
+  await sessions.delete('t1')
+  expect(filesWith(folder, 'About the SECRET')).toEqual([])
+  expect(filesWith(folder, 'First SECRET')).not.toEqual([])
+  await sessions.delete('t2')
+  expect(filesWith(folder, 'SECRET')).toEqual([])
 })

@@ -5,6 +5,7 @@ import { SessionError } from '../errors.js'
 import type { NewThreadEvent, RunPlace, ThreadEvent } from './thread-events.js'
 import { applyThread, threadDigest } from './thread-state.js'
 import type { ThreadState } from './thread-state.js'
+import { continuedBy } from './transcript.js'
 
 /** How long a claim lasts, and how often it is renewed, in ms. */
 const LEASE_MS = 60_000
@@ -86,7 +87,9 @@ export class ThreadWriter {
   async remove(runIds: readonly string[]): Promise<void> {
     const owner = this.#owner
     if (owner === null) throw new RangeError('Expected the owner of the thread.')
-    const runs = runIds.map((id) => ({ kind: 'run', id }) as const)
+    // Those of a source that was deleted before.
+    const continued = await continuedBy(this.#log, this.ref.id)
+    const runs = [...runIds, ...continued].map((id) => ({ kind: 'run', id }) as const)
     await this.#log.prune({ only: [this.ref, ...runs], owner })
     if ((await this.#log.inspect(this.ref)) !== null)
       throw new HarnessError('store_failure', `The log did not remove thread \`${this.ref.id}\`.`)

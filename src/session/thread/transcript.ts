@@ -14,6 +14,20 @@ export async function transcriptOf(log: LogStore, { thread, runs }: ChatSnapshot
   return [...(await conversationAt(log, await forkPlace(log, thread.threadId))), ...own]
 }
 
+/** The runs that a fork continues, the latest first. None for a thread that is no fork. */
+export async function continuedBy(log: LogStore, threadId: string): Promise<readonly string[]> {
+  const runIds: string[] = []
+  for (let next = await forkPlace(log, threadId); next !== null; next = await historyOf(log, next.runId))
+    runIds.push(next.runId)
+  return runIds
+}
+
+async function historyOf(log: LogStore, runId: string): Promise<ThreadHistory | null> {
+  for await (const event of log.read({ kind: 'run', id: runId }))
+    return event.kind === 'run_started' && !Array.isArray(event.history) ? placeOf(event.history) : null
+  return null
+}
+
 /** The prompt of a run and everything after it. Ids are `<run id>.<entry id>`. */
 function entriesOf(run: ChatRun): readonly TranscriptEntry[] {
   const { runId, promptId, at, prompt } = run

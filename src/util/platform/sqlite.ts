@@ -84,6 +84,21 @@ export function transaction<T>(database: Database, work: () => T): T {
  */
 export function rewriteFiles(database: Database): boolean {
   database.exec('vacuum')
+  return emptyWal(database)
+}
+
+/** Moves what is in the write-ahead log into the file, without waiting, unless another process is reading it. */
+export function emptyWalIfFree(database: Database): void {
+  database.exec('pragma busy_timeout = 0')
+  try {
+    emptyWal(database)
+  } finally {
+    database.exec(`pragma busy_timeout = ${BUSY_MS}`)
+  }
+}
+
+/** False if another process is reading it. */
+function emptyWal(database: Database): boolean {
   const { busy } = database.prepare('pragma wal_checkpoint(truncate)').get() as { readonly busy: number }
   return busy === 0
 }
