@@ -9,6 +9,8 @@ import { entries } from './entries.js'
 /** CPU time that `import 'thinharness'` may take beyond a bare start of Node, as a part of that: machines differ in speed. */
 const MOST = 0.5
 const ROUNDS = 15
+/** As often as that on a busy machine. */
+const MOST_ROUNDS = 90
 /** Packages that an import path loads at once: what it does is synchronous. */
 const PACKAGES = { 'thinharness/policy': ['unbash'] }
 
@@ -49,15 +51,14 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** By the minimum of some rounds: the cost of the work itself. */
+/** By the minimum of some rounds: the cost of the work itself. More rounds if it is too much, which a busy machine may have caused. */
 function cost() {
-  const [bare, loaded] = [[], []]
-  for (let round = 0; round < ROUNDS; round++) {
-    bare.push(Number(run('bare.js', CPU)))
-    loaded.push(Number(run('loaded.js', `import './dist/index.js'; ${CPU}`)))
+  let [bareMs, loadedMs] = [Infinity, Infinity]
+  for (let round = 0; round < ROUNDS || (round < MOST_ROUNDS && loadedMs - bareMs > MOST * bareMs); round++) {
+    bareMs = Math.min(bareMs, Number(run('bare.js', CPU)))
+    loadedMs = Math.min(loadedMs, Number(run('loaded.js', `import './dist/index.js'; ${CPU}`)))
   }
-  const bareMs = Math.min(...bare)
-  return { bareMs, extraMs: Math.max(0, Math.round(Math.min(...loaded) - bareMs)) }
+  return { bareMs, extraMs: Math.max(0, Math.round(loadedMs - bareMs)) }
 }
 
 /** What `npm install thinharness` brings along, the optional search engine included. */
