@@ -171,13 +171,12 @@ export class Actions {
     return removed
   }
 
-  /** Deletes the thread with its runs. False if one is in progress. */
+  /** Deletes the thread with its runs. False if one is in progress, or another process has it still. */
   async deleteThread(): Promise<boolean> {
     const talk = this.#conversation
     if (talk.openRun !== null) return false
     const own = talk.snapshot.runs.map(({ runId }) => runId)
-    await talk.removeLogs([...own, ...talk.state.replaced])
-    return true
+    return talk.removeLogs([...own, ...talk.state.replaced])
   }
 
   async release(): Promise<void> {

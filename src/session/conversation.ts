@@ -391,9 +391,10 @@ export class Conversation extends KnownThread {
   /** Posts of other processes. Only within `exclusive`, by the owner. */
   readonly takePosts = (): ReturnType<ThreadWriter['takePosts']> => this.#writer.takePosts()
 
-  /** Removes the thread, and these runs, from the log. Only within `exclusive`, by the owner. */
-  async removeLogs(runIds: readonly string[]): Promise<void> {
-    await this.#writer.remove(runIds)
-    this.markGone()
+  /** Removes the thread, and these runs; false if another process has one. Only within `exclusive`, by the owner. */
+  async removeLogs(runIds: readonly string[]): Promise<boolean> {
+    const isGone = await this.#writer.remove(runIds)
+    if (isGone) this.markGone()
+    return isGone
   }
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { closeSync, constants, fstatSync, mkdirSync, openSync, statSync, writeSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -37,4 +37,19 @@ function makeOne(folder: string): boolean {
 
 function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code
+}
+
+/**
+ * Writes a small JSON text over that of a file by one call, and spaces over the rest: to cut a file and to fill it again costs far
+ * more, and readers would see it empty.
+ */
+export function replaceText(path: string, text: string): void {
+  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600)
+  try {
+    const bytes = Buffer.from(text)
+    const rest = fstatSync(fd).size - bytes.length
+    writeSync(fd, rest > 0 ? Buffer.concat([bytes, Buffer.alloc(rest, ' ')]) : bytes, 0, undefined, 0)
+  } finally {
+    closeSync(fd)
+  }
 }

@@ -7,6 +7,7 @@ import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
 import type { FollowOptions, Post, ReadOptions, TakePostsOptions } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
 import { prunables, removable } from '../run/log/pruning.js'
+import type { Removal } from '../run/log/pruning.js'
 import type { DurableEvent } from '../run/machine/events.js'
 import type { JsonObject } from '../util/json.js'
 import { exportRun, foldRun } from './fold-run.js'
@@ -139,14 +140,20 @@ class MemoryLog implements LogStore {
     const runs = await prunables(this.list())
     const all = [...this.#logs.run.values(), ...this.#logs.thread.values()]
     const references = all.flatMap((from) => [...from.references].map((to) => ({ from: from.ref, to: to.ref })))
+    const removals = removable({ runs, references }, options, Date.now())
+    const { owner } = options
+    const isFree = ({ ref }: Removal): boolean => {
+      const claimant = ownerOf(this.#find(ref)?.claim ?? null)
+      return claimant === null || claimant === owner
+    }
+    if (owner !== undefined && !removals.every(isFree)) return 0
     let removed = 0
-    for (const { ref, lastSeq } of removable({ runs, references }, options, Date.now())) {
-      const kept = this.#find(ref)
+    for (const removal of removals) {
+      const kept = this.#find(removal.ref)
       const last = kept?.events.at(-1)?.seq
-      if (kept === undefined || last === undefined) continue
-      const owner = ownerOf(kept.claim)
-      if ((lastSeq !== null && last !== lastSeq) || (owner !== null && owner !== options.owner)) continue
-      if (owner !== null) kept.claim = null
+      if (kept === undefined || last === undefined || !isFree(removal)) continue
+      if (removal.lastSeq !== null && last !== removal.lastSeq) continue
+      if (kept.claim?.owner === owner) kept.claim = null
       this.#remove(kept)
       removed += 1
     }

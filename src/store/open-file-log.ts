@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  unlinkSync,
-  writeSync,
-} from 'node:fs'
+import { fstatSync, readFileSync, rmSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { summaryOf } from '../run/log/digest.js'
 import type { LogSummaries, ThreadSummary } from '../run/log/digest.js'
@@ -27,7 +17,7 @@ import { isObject, parseJson } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
 import { FileInbox } from './file-inbox.js'
 import { FileLease, isClaimed, ownerIn } from './file-lease.js'
-import { namesIn } from './folder.js'
+import { namesIn, replaceText } from './folder.js'
 import { folderOf, pathsOf, runIdOf } from './file-paths.js'
 import { addReference, referencesIn, referencesTo } from './file-references.js'
 import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
@@ -156,9 +146,13 @@ export class OpenFileLog implements LogStore {
 
   async prune(options: PruneOptions): Promise<number> {
     const [runs, references] = [await prunables(this.list()), await referencesIn(this.#folder)]
+    const { owner } = options
+    const removals = removable({ runs, references }, options, Date.now())
+    const isOwnedByOther = ({ ref }: Removal): boolean => ![null, owner].includes(ownerIn(this.#pathsOf(ref).lease))
+    if (owner !== undefined && removals.some(isOwnedByOther)) return 0
     let removed = 0
-    for (const removal of removable({ runs, references }, options, Date.now())) {
-      if (await this.#remove(removal, options.owner)) removed += 1
+    for (const removal of removals) {
+      if (await this.#remove(removal, owner)) removed += 1
     }
     return removed
   }
@@ -364,21 +358,6 @@ function isEnd({ kind }: LogEvent): boolean {
 
 function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined
-}
-
-/**
- * Writes a small JSON text over that of a file by one call, and spaces over the rest: to cut a file and to fill it again costs far
- * more, and readers would see it empty.
- */
-function replaceText(path: string, text: string): void {
-  const fd = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600)
-  try {
-    const bytes = Buffer.from(text)
-    const rest = fstatSync(fd).size - bytes.length
-    writeSync(fd, rest > 0 ? Buffer.concat([bytes, Buffer.alloc(rest, ' ')]) : bytes, 0, undefined, 0)
-  } finally {
-    closeSync(fd)
-  }
 }
 
 /** The digest of a thread after its last event; null if its writer passed none with that, or it was not stored. */

@@ -278,6 +278,17 @@ export class PostgresTables implements SqlTables {
     return (await this.#rows(sql, [ids, seqs, kind, owner ?? null])).length
   }
 
+  /** True if somebody else than `owner` owns one of the logs. */
+  async areOwnedByOthers(removals: readonly Removal[], owner: string): Promise<boolean> {
+    for (const kind of ['thread', 'run'] as const) {
+      const { logs, id } = this.#names[kind]
+      const ids = removals.flatMap(({ ref }) => (ref.kind === kind ? [ref.id] : []))
+      const sql = `select 1 from ${logs} where ${id} = any($1::text[]) and owner <> $2 and owned_until > clock_timestamp()`
+      if ((await this.#rows(sql, [ids, owner])).length > 0) return true
+    }
+    return false
+  }
+
   /** Removes the contents that no log uses. False, and none is removed, if a log began to use one of them at this moment. */
   async dropContents(): Promise<boolean> {
     const used = `select 1 from ${this.#uses} as uses where uses.sha256 = contents.sha256`

@@ -114,6 +114,8 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
     const runs = await prunables(this.list())
     return this.use('remove logs', async (tables) => {
       const removals = removable({ runs, references: await tables.references() }, options, Date.now())
+      const { owner } = options
+      if (owner !== undefined && (await tables.areOwnedByOthers(removals, owner))) return 0
       const remove = (kind: LogKind) =>
         tables.remove(
           kind,

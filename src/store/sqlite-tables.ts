@@ -146,6 +146,11 @@ export class SqliteTables implements SqlTables {
     for (const postId of postIds) this.#emptyPost.run(kind, id, postId)
   }
 
+  isOwnedByOther(ref: LogRef, owner: string | undefined): boolean {
+    const claimant = this.log(ref)?.owner ?? null
+    return claimant !== null && claimant !== owner
+  }
+
   /** False if it has more events now, or another owner. */
   remove({ ref, lastSeq }: Removal, owner: string | undefined): boolean {
     const { kind, id } = ref

@@ -92,7 +92,9 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
     return this.use('remove logs', (tables) => {
       const removed = tables.transaction(() => {
         const removals = removable({ runs, references: tables.references() }, options, Date.now())
-        return removals.filter((removal) => tables.remove(removal, options.owner)).length
+        const { owner } = options
+        if (owner !== undefined && removals.some(({ ref }) => tables.isOwnedByOther(ref, owner))) return 0
+        return removals.filter((removal) => tables.remove(removal, owner)).length
       })
       if (options.only !== undefined && removed > 0) tables.settleRemoval()
       return removed

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fileLog, memoryLog } from 'thinharness'
 import type { LogRef, LogStore } from 'thinharness'
 import type { Chat } from 'thinharness/session'
@@ -14,6 +14,11 @@ const stores = await allStores()
 
 function always(): ReturnType<typeof harnessOf> {
   return harnessOf({ model: new ScriptedModel().always('Yes.') })
+}
+
+function fakeTimers(): void {
+  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+  onTestFinished(() => void vi.useRealTimers())
 }
 
 /** Those of the logs that have an event. */
@@ -96,7 +101,7 @@ describe.each(stores)('a thread that another process has, in %s', (_, open) => {
 })
 
 test('SB-33 a thread is not deleted, and loses no run, if its owner does not give it up', async () => {
-  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+  fakeTimers()
   const log = memoryLog()
   const sessions = sessionsOf({ log, harness: always() })
   const chat = await sessions.open('t1')
@@ -107,11 +112,27 @@ test('SB-33 a thread is not deleted, and loses no run, if its owner does not giv
   await vi.advanceTimersByTimeAsync(25_000)
   expect(await deleting).toBe('thread_owned')
   expect(await left(log, logsOf(chat))).toHaveLength(2)
-  vi.useRealTimers()
+})
+
+test('SB-33 a thread is not deleted while a process still has one of its runs', async () => {
+  fakeTimers()
+  const log = memoryLog()
+  const sessions = sessionsOf({ log, harness: always() })
+  const chat = await sessions.open('t1')
+  await done(chat, '1')
+  const [, run] = logsOf(chat)
+  await log.claim(run!, 'another', 60_000)
+  const deleting = codeOf(sessions.delete('t1'))
+  await vi.advanceTimersByTimeAsync(25_000)
+  expect(await deleting).toBe('thread_owned')
+  expect(await left(log, logsOf(chat))).toHaveLength(2)
+  await log.claim(run!, 'another', 0)
+  await sessions.delete('t1')
+  expect(await left(log, logsOf(chat))).toEqual([])
 })
 
 test('SB-33 the sender of a message that nobody has read is told that the thread was deleted', async () => {
-  vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
+  fakeTimers()
   const log = memoryLog()
   const chat = await sessionsOf({ log, harness: always() }).open('t1')
   const ref = { kind: 'thread', id: 't1' } as const
@@ -124,7 +145,6 @@ test('SB-33 the sender of a message that nobody has read is told that the thread
   await vi.advanceTimersByTimeAsync(2_000)
   expect((await end).status).toBe('removed')
   expect(vi.getTimerCount()).toBe(0)
-  vi.useRealTimers()
 })
 
 test('SB-33 a thread that is deleted while a message comes is gone, and the message has an end', async () => {

@@ -35,7 +35,10 @@ export interface PruneOptions {
   readonly also?: readonly ('paused' | 'interrupted')[] | undefined
   /** Only these logs, whatever their status, unless a process owns them. The only way to remove a thread. */
   readonly only?: readonly LogRef[] | undefined
-  /** Logs that this owner has claimed are removed as if nobody owned them. Its claims of removed logs end. */
+  /**
+   * Logs that this owner has claimed are removed as if nobody owned them; its claims of removed logs end. None is removed if somebody
+   * else owns one of them.
+   */
   readonly owner?: string | undefined
 }
 

@@ -40,26 +40,27 @@ export function removable(
 ): Removal[] {
   checkPruneOptions(options)
   const threads = (options.only ?? []).filter(({ kind }) => kind === 'thread')
+  const trees = removableTrees(runs, options, nowMs)
+  if (trees === null) return []
   const groups = [
     ...threads.map((ref): Removal[] => [{ ref, lastSeq: null }]),
-    ...removableTrees(runs, options, nowMs).map((tree) =>
-      tree.map(({ runId, lastSeq }): Removal => ({ ref: runRef(runId), lastSeq })),
-    ),
+    ...trees.map((tree) => tree.map(({ runId, lastSeq }): Removal => ({ ref: runRef(runId), lastSeq }))),
   ]
   return withoutNeeded(groups, references).flat()
 }
 
-function removableTrees(runs: readonly Prunable[], options: PruneOptions, nowMs: number): Prunable[][] {
-  const { olderThanMs = 0, keep = 0, also = [], only } = options
+/** Null: none may be removed, for an owner, since one of them is running. */
+function removableTrees(runs: readonly Prunable[], options: PruneOptions, nowMs: number): Prunable[][] | null {
+  const { olderThanMs = 0, keep = 0, also = [], only, owner } = options
   const latest = new Date(nowMs - olderThanMs).toISOString()
   const named = only === undefined ? null : new Set(only.flatMap(({ kind, id }) => (kind === 'run' ? [id] : [])))
   const allowed: readonly RunStatus[] = ['completed', 'failed', 'cancelled', ...also]
   const isAllowed = ({ runId, status }: Prunable): boolean =>
     named === null ? allowed.includes(status) : named.has(runId)
-  return [...treesOf(runs).values()]
-    .filter(([top]) => top !== undefined && isAllowed(top))
-    .slice(keep)
-    .filter((tree) => tree.every(({ status, updatedAt }) => status !== 'running' && updatedAt <= latest))
+  const trees = [...treesOf(runs).values()].filter(([top]) => top !== undefined && isAllowed(top)).slice(keep)
+  const free = trees.filter((tree) => tree.every(({ status }) => status !== 'running'))
+  if (owner !== undefined && free.length < trees.length) return null
+  return free.filter((tree) => tree.every(({ updatedAt }) => updatedAt <= latest))
 }
 
 /** Without the groups that a remaining log refers to; those then remain too. */

@@ -83,17 +83,20 @@ export class ThreadWriter {
     return this.#owner === null ? [] : this.#log.takePosts(this.ref, this.#owner, { keep: true })
   }
 
-  /** Removes the log of the thread, and those of its runs that no other log continues. The claim ends with it. */
-  async remove(runIds: readonly string[]): Promise<void> {
+  /**
+   * Removes the log of the thread, and those of its runs that no other log continues; the claim ends with it. False, and nothing is
+   * removed, if another process has one of the runs.
+   */
+  async remove(runIds: readonly string[]): Promise<boolean> {
     const owner = this.#owner
     if (owner === null) throw new RangeError('Expected the owner of the thread.')
     // Those of a source that was deleted before.
     const continued = await continuedBy(this.#log, this.ref.id)
     const runs = [...runIds, ...continued].map((id) => ({ kind: 'run', id }) as const)
     await this.#log.prune({ only: [this.ref, ...runs], owner })
-    if ((await this.#log.inspect(this.ref)) !== null)
-      throw new HarnessError('store_failure', `The log did not remove thread \`${this.ref.id}\`.`)
+    if ((await this.#log.inspect(this.ref)) !== null) return false
     await this.release()
+    return true
   }
 
   async #renew(owner: string): Promise<void> {

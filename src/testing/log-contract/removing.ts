@@ -80,14 +80,23 @@ export const removingLaws = {
     },
   },
   removes_for_its_owner: {
-    says: 'The owner of a log can remove it without giving it back first; nobody owns it then.',
+    says: 'The owner of a log can remove it with others without giving it back first, unless somebody else owns one of them.',
     async holds({ store, again }) {
       const other = await again()
       for (const id of ['t_1', 't_2']) await store.append(threadOf(id), thread(2))
       await ended(store, 'run_1')
       await store.claim(threadOf('t_1'), 'ann', 60_000)
       await other.claim(threadOf('t_2'), 'bob', 60_000)
-      const only = [threadOf('t_1'), threadOf('t_2'), runOf('run_1')]
+      const only = [threadOf('t_1'), runOf('run_1')]
+      expectSame(
+        'logs removed with one of another owner',
+        await store.prune({ only: [...only, threadOf('t_2')], owner: 'ann' }),
+        0,
+      )
+      await other.claim(runOf('run_1'), 'bob', 60_000)
+      expectSame('logs removed with a run of another owner', await store.prune({ only, owner: 'ann' }), 0)
+      await other.claim(runOf('run_1'), 'bob', 0)
+      await expectStored(store, threadOf('t_1'), { events: thread(2) })
       expectSame('logs removed for an owner', await store.prune({ only, owner: 'ann' }), 2)
       const left = await all(other.list({ kind: 'thread' }))
       expectSame('the threads that are left', left.map(({ threadId }) => threadId).sort(), ['t_2'])
