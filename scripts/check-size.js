@@ -12,6 +12,7 @@ const SEARCH = ['@vscode/ripgrep', '@vscode/ripgrep-linux-x64']
 const isWriting = process.argv.includes('--write')
 const problems = []
 
+if (!existsSync('dist/index.d.ts')) throw new Error('Run `npm run build` first: types are part of the package.')
 const imports = importSizes()
 const dependencies = Object.keys(manifest.dependencies)
 const { size: tarball, unpackedSize } = packed()
