@@ -26,3 +26,7 @@ export class SessionError extends Error {
     this.code = code
   }
 }
+
+export function sessionsClosed(): SessionError {
+  return new SessionError('closed', 'The sessions are closed.')
+}

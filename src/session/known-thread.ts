@@ -1,5 +1,5 @@
 import type { JsonObject, LogStore, LogSummaries, PendingItem, RunEvent } from '../index.js'
-import { SessionError } from './errors.js'
+import { sessionsClosed } from './errors.js'
 import { Feed } from './feed.js'
 import { MessageEnds } from './message-ends.js'
 import type { MessageOutcome } from './message-ends.js'
@@ -74,7 +74,7 @@ export abstract class KnownThread {
 
   protected checkOpen(): void {
     if (this.#isGone) throw threadNotFound(this.threadId)
-    if (this.wasClosed) throw new SessionError('closed', 'The sessions are closed.')
+    if (this.wasClosed) throw sessionsClosed()
   }
 
   /** Notes that the thread is gone if its log is, or began anew. `summary`: of the log. */

@@ -53,6 +53,14 @@ export interface ChatMeans extends Pick<RunOptions, 'root' | 'mcpServers'> {
   readonly use?: readonly Extension<never>[] | undefined
 }
 
+/** The model for a reference; the reference itself if harnesses resolve it, and null for none. */
+export async function modelOf(
+  { resolveModel }: Pick<SessionsConfig<Modes>, 'resolveModel'>,
+  reference: ModelRef | null,
+): Promise<ModelRef | Model | null> {
+  return reference === null || resolveModel === null ? reference : resolveModel(reference)
+}
+
 /** Harnesses by the name of their mode. */
 export type Modes = Readonly<Record<string, ModeHarness>>
 

@@ -12,6 +12,7 @@ import type {
 } from '../index.js'
 import { SessionError } from './errors.js'
 import type { Grants } from './grants.js'
+import { modelOf } from './options.js'
 import type { ChatMeans, ModeHarness, Modes } from './options.js'
 import { callOf } from './thread/reduce-chat.js'
 import type { ChatRun } from './thread/reduce-chat.js'
@@ -76,11 +77,11 @@ export class RunStarter {
 
   /** Throws a `SessionError` for a part of a kind that the model is known not to take. One that is unknown takes everything. */
   async checkKinds(content: readonly ContentPart[], run: Pick<ThreadRun, 'mode' | 'model'>): Promise<void> {
-    const media = content.filter(({ type }) => type !== 'text')
+    const media = content.filter((part) => part.type !== 'text')
     if (media.length === 0) return
     // A model that cannot be used is a problem of the run.
     const inputs = await this.#inputsOf(run).catch(() => undefined)
-    const refused = media.find(({ type }) => inputs?.includes(type as 'image') === false)
+    const refused = media.find(({ type }) => inputs?.includes(type) === false)
     if (refused === undefined) return
     const name = run.model === null ? `The model of mode \`${run.mode}\`` : `Model \`${run.model}\``
     const kinds = inputs?.join(', ') || 'text alone'
@@ -91,9 +92,8 @@ export class RunStarter {
   }
 
   async #inputsOf({ mode, model }: Pick<ThreadRun, 'mode' | 'model'>): Promise<ModelCapabilities['inputs']> {
-    const { resolveModel } = this.#setup
-    const resolved = model === null ? undefined : resolveModel === null ? model : await resolveModel(model)
-    return (await this.harnessOf({ mode }).capabilities?.(resolved))?.inputs
+    const resolved = await modelOf(this.#setup, model)
+    return (await this.harnessOf({ mode }).capabilities?.(resolved ?? undefined))?.inputs
   }
 
   begin(run: ThreadRun, { history, resourceId, threadId }: ThreadState, means: RunMeans): HarnessStream<unknown> {
@@ -106,10 +106,10 @@ export class RunStarter {
   }
 
   async means(stretch: Stretch): Promise<RunMeans> {
-    const { log, use, resolveModel } = this.#setup
+    const { log, use } = this.#setup
     const { run, port, abort } = stretch
     const { root, mcpServers, use: own = [] } = this.#means
-    const model = run.model === null || resolveModel === null ? run.model : await resolveModel(run.model)
+    const model = await modelOf(this.#setup, run.model)
     return {
       ...{ log, input: port, signal: abort.signal, model: model ?? undefined, root, mcpServers },
       tools: clientToolsIn(run.items[0]?.metadata),

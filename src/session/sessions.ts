@@ -12,7 +12,7 @@ import { isObject } from '../util/json.js'
 import { jsonOf } from './actions.js'
 import { Chat } from './chat.js'
 import { Conversation } from './conversation.js'
-import { SessionError } from './errors.js'
+import { SessionError, sessionsClosed } from './errors.js'
 import { forkPoint } from './thread/fork-point.js'
 import { expireItems } from './people/expiry.js'
 import type { ExpiredItem, ExpireOptions } from './people/expiry.js'
@@ -23,7 +23,7 @@ import { giveTitle } from './people/titles.js'
 import type { ModeHarness, Modes } from './options.js'
 import { OpenChats } from './open-chats.js'
 import { newId } from './play-run.js'
-import { resolveOptions } from './options.js'
+import { modelOf, resolveOptions } from './options.js'
 import type { SessionsConfig, SessionsOptions } from './options.js'
 import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
 import { transcriptOf } from './thread/transcript.js'
@@ -32,6 +32,8 @@ import type { NewThreadEvent } from './thread/thread-events.js'
 /** How long `open` waits for a thread that another process is creating, and how often it looks, in ms. */
 const PATIENCE_MS = 10_000
 const LOOK_MS = 20
+/** How often `delete` tries to have the thread; each attempt reads the list of runs. */
+const DELETE_MS = 100
 
 export interface CreateOptions {
   /** Default: none. */
@@ -175,7 +177,7 @@ export class Threads<M extends Modes = Modes> {
       if (await chat.remove()) break
       if (Date.now() >= end)
         throw new SessionError('thread_owned', `Thread \`${threadId}\` is in use by another process.`)
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
+      await new Promise((resolve) => setTimeout(resolve, DELETE_MS))
     }
     await chat.close()
     this.#chats.forget(threadId, chat)
@@ -215,7 +217,7 @@ export class Threads<M extends Modes = Modes> {
   }
 
   #checkOpen(): void {
-    if (this.#chats.isClosed) throw new SessionError('closed', 'The sessions are closed.')
+    if (this.#chats.isClosed) throw sessionsClosed()
   }
 
   /** The conversation of this process; null if the thread does not exist. */
@@ -317,9 +319,8 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
     mode: keyof M & string = this.#config.defaultMode,
     model: ModelRef | null = null,
   ): Promise<ModelCapabilities | null> {
-    const { resolveModel } = this.#config
-    const resolved = model === null ? undefined : resolveModel === null ? model : await resolveModel(model)
-    return (await this.#harnessOf(mode).capabilities?.(resolved)) ?? null
+    const resolved = await modelOf(this.#config, model)
+    return (await this.#harnessOf(mode).capabilities?.(resolved ?? undefined)) ?? null
   }
 
   /** Describes the runs of a mode that begin now. Default: of the default mode. */

@@ -120,7 +120,7 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
         tables.remove(
           kind,
           removals.filter(({ ref }) => ref.kind === kind),
-          options.owner,
+          owner,
         )
       // Threads first: they refer to runs.
       const removed = (await remove('thread')) + (await remove('run'))

@@ -131,6 +131,27 @@ test('SB-33 a thread is not deleted while a process still has one of its runs', 
   expect(await left(log, logsOf(chat))).toEqual([])
 })
 
+test('SB-33 a fork is deleted while the run of its source that it continues is in progress; that one stays', async () => {
+  const log = memoryLog()
+  const [started, waited] = [gate(), gate()]
+  const wait = tool('wait', async () => {
+    started.open()
+    await waited.opened
+    return 'Done.'
+  })
+  const model = new ScriptedModel().calls('wait').says('Waited.')
+  const sessions = sessionsOf({ log, harness: harnessOf({ model, tools: [wait] }) })
+  const chat = await sessions.open('t1')
+  const sent = await chat.send('1')
+  await started.opened
+  const fork = await sessions.fork('t1', { threadId: 't2' })
+  expect(fork.snapshot.thread.history?.runId).toBe(chat.snapshot.runs[0]?.runId)
+  await sessions.delete('t2')
+  expect(await left(log, [{ kind: 'thread', id: 't2' }, ...logsOf(chat)])).toHaveLength(2)
+  waited.open()
+  expect((await sent.done).text).toBe('Waited.')
+})
+
 test('SB-33 the sender of a message that nobody has read is told that the thread was deleted', async () => {
   fakeTimers()
   const log = memoryLog()

@@ -40,27 +40,33 @@ export function removable(
 ): Removal[] {
   checkPruneOptions(options)
   const threads = (options.only ?? []).filter(({ kind }) => kind === 'thread')
-  const trees = removableTrees(runs, options, nowMs)
-  if (trees === null) return []
   const groups = [
     ...threads.map((ref): Removal[] => [{ ref, lastSeq: null }]),
-    ...trees.map((tree) => tree.map(({ runId, lastSeq }): Removal => ({ ref: runRef(runId), lastSeq }))),
+    ...removableTrees(runs, options, nowMs).map((tree) =>
+      tree.map(({ runId, lastSeq }): Removal => ({ ref: runRef(runId), lastSeq })),
+    ),
   ]
-  return withoutNeeded(groups, references).flat()
+  const removals = withoutNeeded(groups, references).flat()
+  const running = new Set(runs.flatMap(({ runId, status }) => (status === 'running' ? [runId] : [])))
+  const isRunning = ({ ref }: Removal): boolean => ref.kind === 'run' && running.has(ref.id)
+  return options.owner !== undefined && removals.some(isRunning) ? [] : removals
 }
 
-/** Null: none may be removed, for an owner, since one of them is running. */
-function removableTrees(runs: readonly Prunable[], options: PruneOptions, nowMs: number): Prunable[][] | null {
-  const { olderThanMs = 0, keep = 0, also = [], only, owner } = options
-  const latest = new Date(nowMs - olderThanMs).toISOString()
+/** For an owner also those with a running one, for which nothing is removed. */
+function removableTrees(runs: readonly Prunable[], options: PruneOptions, nowMs: number): Prunable[][] {
+  const { olderThanMs, keep = 0, also = [], only, owner } = options
+  // The clock of another machine may be ahead: without a limit, no time is compared.
+  const latest = olderThanMs === undefined ? null : new Date(nowMs - olderThanMs).toISOString()
   const named = only === undefined ? null : new Set(only.flatMap(({ kind, id }) => (kind === 'run' ? [id] : [])))
   const allowed: readonly RunStatus[] = ['completed', 'failed', 'cancelled', ...also]
   const isAllowed = ({ runId, status }: Prunable): boolean =>
     named === null ? allowed.includes(status) : named.has(runId)
-  const trees = [...treesOf(runs).values()].filter(([top]) => top !== undefined && isAllowed(top)).slice(keep)
-  const free = trees.filter((tree) => tree.every(({ status }) => status !== 'running'))
-  if (owner !== undefined && free.length < trees.length) return null
-  return free.filter((tree) => tree.every(({ updatedAt }) => updatedAt <= latest))
+  const isOver = ({ status, updatedAt }: Prunable): boolean =>
+    (owner !== undefined || status !== 'running') && (latest === null || updatedAt <= latest)
+  return [...treesOf(runs).values()]
+    .filter(([top]) => top !== undefined && isAllowed(top))
+    .slice(keep)
+    .filter((tree) => tree.every(isOver))
 }
 
 /** Without the groups that a remaining log refers to; those then remain too. */
