@@ -7,7 +7,7 @@ const BUDGETS = {
   'thinharness/tools': '67.5 kB',
   'thinharness/testing': '45 kB',
   'thinharness/tracing': '24 kB',
-  'thinharness/mcp': '40 kB',
+  'thinharness/mcp': '40.5 kB',
   'thinharness/store/sqlite': '23 kB',
   'thinharness/store/postgres': '24 kB',
   'thinharness/durable': '18 kB',
