@@ -21,8 +21,8 @@ const { values } = parseArgs({
     /** Null: until all lives are lived. */
     minutes: { type: 'string' },
     trace: { type: 'boolean', default: false },
-    // Of a child process; the script passes it to itself.
-    lane: { type: 'string' },
+    // Of a child process; the script passes it to itself: the number of its first life.
+    from: { type: 'string' },
   },
 })
 const [lives, first, lanes] = [Number(values.lives), Number(values.seed), Number(values.lanes)]
@@ -31,30 +31,44 @@ const AGAIN = 50
 /** With more lives than this, totals are printed while they are lived. */
 const SHORT_FORM = 5_000
 const MINUTE_MS = 60_000
-/** How often a lane tells its totals, in ms. */
+/** How often a child process tells its totals, in ms. */
 const TELL_MS = 5_000
+/** What a process that died in a life was waiting for stays in the memory, 4 KB a life: a child process lives so many. */
+const LIVES_OF_A_PROCESS = 25_000
 /** Most errors of a life are expected, and nobody reads where they come from; little of a life outlives it. */
-const LANE_ARGS = ['--no-warnings', '--stack-trace-limit=0', '--max-semi-space-size=32']
+const PROCESS_ARGS = ['--no-warnings', '--stack-trace-limit=0', '--max-semi-space-size=32']
 
 if (values.trace) await showLife()
-else if (values.lane !== undefined) await beLane(Number(values.lane))
+else if (values.from !== undefined) await beLane(Number(values.from))
 else await play()
 
 async function play(): Promise<void> {
   const began = Date.now()
-  const workers = Array.from({ length: lanes }, (_, lane) =>
-    fork(fileURLToPath(import.meta.url), [...process.argv.slice(2), '--lane', String(lane)], { execArgv: LANE_ARGS }),
-  )
-  const stop = (): void => workers.forEach((worker) => worker.connected && worker.send('stop'))
+  const parts: Totals[] = []
+  const workers = new Set<ChildProcess>()
+  const end = { isOver: false }
+  const stop = (): void => {
+    end.isOver = true
+    for (const worker of workers) if (worker.connected) worker.send('stop')
+  }
   process.on('SIGINT', stop).on('SIGTERM', stop)
-  const parts = workers.map(() => NOTHING)
   const sum = (): Totals => parts.reduce(added, NOTHING)
   const report = (): void => console.error(`${((Date.now() - began) / MINUTE_MS).toFixed(1)} min: ${shown(sum())}`)
   const timers = [
     ...(lives > SHORT_FORM ? [setInterval(report, MINUTE_MS)] : []),
     ...(values.minutes === undefined ? [] : [setTimeout(stop, Number(values.minutes) * MINUTE_MS)]),
   ]
-  await Promise.all(workers.map((worker, lane) => ended(worker, (totals) => (parts[lane] = totals))))
+  const playLane = async (lane: number): Promise<void> => {
+    for (let from = lane; from < lives && !end.isOver; from += LIVES_OF_A_PROCESS * lanes) {
+      const args = [...process.argv.slice(2), '--from', String(from)]
+      const worker = fork(fileURLToPath(import.meta.url), args, { execArgv: PROCESS_ARGS })
+      workers.add(worker)
+      const part = parts.push(NOTHING) - 1
+      await ended(worker, (totals) => (parts[part] = totals))
+      workers.delete(worker)
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, (_, lane) => playLane(lane)))
   timers.forEach(clearTimeout)
   const totals = sum()
   console.log(`From seed ${first}: ${shown(totals)}.`)
@@ -63,7 +77,7 @@ async function play(): Promise<void> {
   process.exitCode = totals.problems === 0 && !isEarly ? 0 : 1
 }
 
-/** Resolves when a lane has ended; it tells its totals now and then, and at its end. */
+/** Resolves when a child process has ended; it tells its totals now and then, and at its end. */
 function ended(worker: ChildProcess, onTotals: (totals: Totals) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     worker.on('message', (totals) => onTotals(totals as Totals))
@@ -71,14 +85,15 @@ function ended(worker: ChildProcess, onTotals: (totals: Totals) => void): Promis
   })
 }
 
-/** Lives every life whose number is one of this lane. */
-async function beLane(lane: number): Promise<void> {
+/** Lives the lives of one lane, from a number on. */
+async function beLane(from: number): Promise<void> {
   const end = { isOver: false }
   process.on('message', () => (end.isOver = true))
   await preload()
   let totals = NOTHING
   let toldMs = Date.now()
-  for (let number = lane; number < lives && !end.isOver; number += lanes) {
+  const until = Math.min(lives, from + LIVES_OF_A_PROCESS * lanes)
+  for (let number = from; number < until && !end.isOver; number += lanes) {
     const seed = first + number
     const isTwice = number % AGAIN === 0
     const { problems, counts, log } = await live(seed)
