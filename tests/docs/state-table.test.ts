@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Harness, HarnessError, inputPort, memoryLog } from 'thinharness'
+import { defineExtension, defineTool, Harness, HarnessError, inputPort, memoryLog } from 'thinharness'
 import type { DurableEvent, HarnessOptions } from 'thinharness'
 import { clearResults } from 'thinharness/context'
 import { ScriptedModel } from 'thinharness/testing'
@@ -64,11 +64,11 @@ function corpus(): Scenario[] {
   })
 }
 
-async function recorded(name: string, act: (options: HarnessOptions) => Promise<string>): Promise<Scenario> {
+async function recorded(name: string, act: (options: HarnessOptions<unknown>) => Promise<string>): Promise<Scenario> {
   const log = memoryLog()
   const runId = await act({ log, builtinTools: [] })
   const events: DurableEvent[] = []
-  for await (const event of log.read<DurableEvent>({ kind: 'run', id: runId })) events.push(event)
+  for await (const event of log.read({ kind: 'run', id: runId })) events.push(event)
   return { name, events }
 }
 
@@ -81,14 +81,15 @@ function recovered(): Promise<Scenario> {
   return recorded('recovered', async (options) => {
     const whole = await recorded('whole', async (other) => {
       const model = new ScriptedModel().calls('wait', {}).says('Done.')
-      return (await new Harness({ ...other, model, tools: [wait] }).run('Go.')).runId
+      return (await new Harness<unknown>({ ...other, model, tools: [wait] }).run('Go.')).runId
     })
     const last = whole.events.findIndex(({ kind }) => kind === 'tool_call_started')
     const runId = whole.events[0]?.runId ?? ''
     const log = options.log ?? memoryLog()
     await log.append({ kind: 'run', id: runId }, whole.events.slice(0, last + 1))
-    return (await new Harness({ ...options, model: new ScriptedModel().says('Done.'), tools: [wait] }).recover(runId))
-      .runId
+    return (
+      await new Harness<unknown>({ ...options, model: new ScriptedModel().says('Done.'), tools: [wait] }).recover(runId)
+    ).runId
   })
 }
 
@@ -97,7 +98,7 @@ function scenarios(): Promise<Scenario[]> {
     recorded('steered', async (options) => {
       const input = inputPort()
       const model = new ScriptedModel().calls('look', {}).says('Done.')
-      const run = new Harness({ ...options, model, tools: [look] }).stream('Go.', { input })
+      const run = new Harness<unknown>({ ...options, model, tools: [look] }).stream('Go.', { input })
       input.send('And quickly.')
       return (await run.result).runId
     }),
@@ -113,35 +114,36 @@ function scenarios(): Promise<Scenario[]> {
     }),
     recorded('budget_notice', async (options) => {
       const model = new ScriptedModel().calls('look', {}).says('Done.')
-      return (await new Harness({ ...options, model, tools: [look], limits: { modelRequests: 2 } }).run('Go.')).runId
+      return (await new Harness<unknown>({ ...options, model, tools: [look], limits: { modelRequests: 2 } }).run('Go.'))
+        .runId
     }),
     recorded('recorded_by_extension', async (options) => {
       const model = new ScriptedModel().calls('look', {}).says('Done.')
-      const notes = {
+      const notes = defineExtension({
         name: 'notes',
-        forRun: ({ record }: { record: (value: string) => Promise<void> }) => ({
-          hooks: [{ event: 'before_tool_call' as const, handler: async () => void (await record('seen')) }],
+        forRun: ({ record }) => ({
+          hooks: [{ event: 'before_tool_call', handler: () => record('seen').then(() => undefined) }],
         }),
-      }
-      return (await new Harness({ ...options, model, tools: [look], use: [notes] }).run('Go.')).runId
+      })
+      return (await new Harness<unknown>({ ...options, model, tools: [look], use: [notes] }).run('Go.')).runId
     }),
     recorded('cleared_results', async (options) => {
       const long = defineTool({ ...LOOK, handler: () => 'seen '.repeat(4000) })
       const model = new ScriptedModel({ capabilities: { contextTokens: 12_000 } })
       for (let turn = 0; turn < 6; turn++) model.calls('look', {})
       model.says('Done.')
-      return (await new Harness({ ...options, model, tools: [long], use: [clearResults()] }).run('Go.')).runId
+      return (await new Harness<unknown>({ ...options, model, tools: [long], use: [clearResults()] }).run('Go.')).runId
     }),
     recorded('provider_failed', async (options) => {
       const model = new ScriptedModel().fails(new HarnessError('provider_error', 'Down.'))
-      const { run } = await failureOf(new Harness({ ...options, model }).run('Go.'))
-      return run?.runId ?? ''
+      const { run } = await failureOf(new Harness<unknown>({ ...options, model }).run('Go.'))
+      return run.runId
     }),
     recovered(),
     recorded('failed_hook', async (options) => {
       const model = new ScriptedModel().says('Done.')
       const hooks = [{ event: 'run_end' as const, handler: () => Promise.reject(new Error('no')) }]
-      return (await new Harness({ ...options, model, hooks }).run('Go.')).runId
+      return (await new Harness<unknown>({ ...options, model, hooks }).run('Go.')).runId
     }),
   ])
 }
