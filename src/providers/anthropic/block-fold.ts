@@ -3,7 +3,7 @@ import { isObject } from '../../util/json.js'
 import { argumentsObject, argumentsText } from '../wire/calls.js'
 import { stringIn, without } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
-import type { Call } from './decode.js'
+import type { Call } from './reply.js'
 
 /** Adds up one content block of a stream, and emits each piece. */
 export class BlockFold {

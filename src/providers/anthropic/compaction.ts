@@ -5,7 +5,7 @@ import type { JsonObject } from '../../util/json.js'
 import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { Compactor } from '../http/wire.js'
 import { objectsIn, stringIn, without } from '../wire/read.js'
-import { isError, tokenUsage } from './decode.js'
+import { isError, tokenUsage } from './reply.js'
 import { PROVIDER } from './models.js'
 
 /**

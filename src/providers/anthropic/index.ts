@@ -4,11 +4,11 @@ import { oneOf, partial } from '../../util/shape.js'
 import { wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
-import { messagesFormat, rejectTemperature } from './format.js'
-import type { AnthropicApiVersion } from './format.js'
+import { messagesFormat, rejectTemperature } from './request.js'
+import type { AnthropicApiVersion } from './request.js'
 import { modelCapabilities, PROVIDER } from './models.js'
 
-export type { AnthropicApiVersion } from './format.js'
+export type { AnthropicApiVersion } from './request.js'
 
 export interface AnthropicOptions extends ProviderOptions {
   /**

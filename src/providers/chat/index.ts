@@ -7,7 +7,7 @@ import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
 import { DIALECT, dialectFor, OPENAI, OPENROUTER } from './dialect.js'
 import type { ChatDialect } from './dialect.js'
-import { chatFormat } from './format.js'
+import { chatFormat } from './request.js'
 
 export type { ChatDialect, MediaTypes } from './dialect.js'
 

@@ -1,6 +1,6 @@
 import { objectsIn, stringIn } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
-import { textOfDetail } from './decode.js'
+import { textOfDetail } from './reply.js'
 import { mergePieces } from './merge-pieces.js'
 import { REASONING_FIELDS } from './native.js'
 

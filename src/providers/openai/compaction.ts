@@ -5,7 +5,7 @@ import { errorWithin, providerError } from '../http/errors.js'
 import type { Compactor } from '../http/wire.js'
 import { objectsIn, stringIn, without } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
-import { failureOf, usageOf } from './decode.js'
+import { failureOf, usageOf } from './reply.js'
 import { PROVIDER } from './native.js'
 
 /** The fields of a request that the endpoint takes too. */

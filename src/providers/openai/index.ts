@@ -4,7 +4,7 @@ import { OPENAI_ACCOUNT, wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
 import { API_INPUTS } from './content.js'
-import { isReasoningModel, responsesFormat } from './format.js'
+import { isReasoningModel, responsesFormat } from './request.js'
 import { PROVIDER } from './native.js'
 
 export interface OpenAiOptions extends ProviderOptions {

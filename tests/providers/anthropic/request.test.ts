@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ModelSettings, ReasoningEffort, RequestConstants, ToolChoice } from 'thinharness'
-import type { RequestOptions } from '#providers/anthropic/format.js'
+import type { RequestOptions } from '#providers/anthropic/request.js'
 import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { bodyOf, CONSTANTS, errorOf, format, user } from './support.js'

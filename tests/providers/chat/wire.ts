@@ -1,4 +1,4 @@
-import { chatFormat } from '#providers/chat/format.js'
+import { chatFormat } from '#providers/chat/request.js'
 import { OPENAI, OPENROUTER, dialectFor } from '#providers/chat/dialect.js'
 import type { ChatDialect } from '#providers/chat/dialect.js'
 import { EventReader } from '#providers/http/sse.js'

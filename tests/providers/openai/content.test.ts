@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { responsesFormat } from '#providers/openai/format.js'
-import type { FormatOptions } from '#providers/openai/format.js'
+import { responsesFormat } from '#providers/openai/request.js'
+import type { FormatOptions } from '#providers/openai/request.js'
 import type { ContentPart, ToolEntry, UserEntry } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { PIXEL, encoded, replied, result, user } from './entries.js'

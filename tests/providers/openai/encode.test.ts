@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { responsesFormat } from '#providers/openai/format.js'
+import { responsesFormat } from '#providers/openai/request.js'
 import { without } from '#providers/wire/read.js'
 import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'

@@ -1,5 +1,5 @@
-import { responsesFormat } from '#providers/openai/format.js'
-import type { FormatOptions } from '#providers/openai/format.js'
+import { responsesFormat } from '#providers/openai/request.js'
+import type { FormatOptions } from '#providers/openai/request.js'
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type {
   AssistantEntry,

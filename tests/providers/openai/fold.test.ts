@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { HarnessError } from '#contracts/errors.js'
-import { responsesFormat } from '#providers/openai/format.js'
+import { responsesFormat } from '#providers/openai/request.js'
 import { without } from '#providers/wire/read.js'
 import { assistant } from './entries.js'
 import { NO_CONSTANTS, call, chunk, decoded, eventsOf, folded, message, reasoning, response, told } from './replies.js'

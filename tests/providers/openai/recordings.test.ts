@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import type { ModelTurn } from '#contracts/model.js'
-import { responsesFormat } from '#providers/openai/format.js'
+import { responsesFormat } from '#providers/openai/request.js'
 import { openai } from '#providers/openai/index.js'
 import { nativeDataOf } from '#providers/openai/native.js'
 import { UNREPORTED_USAGE, toolCallsOf } from '#contracts/entry.js'

@@ -1,5 +1,5 @@
 import type { ModelDelta, RequestConstants } from '#contracts/model.js'
-import { responsesFormat } from '#providers/openai/format.js'
+import { responsesFormat } from '#providers/openai/request.js'
 import { without } from '#providers/wire/read.js'
 import type { DecodedReply, WireChunk } from '#providers/http/wire.js'
 

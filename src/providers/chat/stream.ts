@@ -7,7 +7,7 @@ import { isFilled, objectsIn, stringIn, without } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
 import { CallsFold } from './calls-fold.js'
 import { ContentFold } from './content-fold.js'
-import { cutReply, decodeReply, rejectError, rejectErrorIn, usageOf } from './decode.js'
+import { cutReply, decodeReply, rejectError, rejectErrorIn, usageOf } from './reply.js'
 import { mergedPieces } from './merge-pieces.js'
 import { ReasoningFold } from './reasoning-fold.js'
 

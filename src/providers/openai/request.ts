@@ -14,9 +14,9 @@ import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '..
 import type { RequestDefaults } from '../wire/settings.js'
 import { API_INPUTS } from './content.js'
 import { compactor } from './compaction.js'
-import { decodeReply } from './decode.js'
-import { encodeEntries } from './encode.js'
-import { ResponseFold } from './fold.js'
+import { decodeReply } from './reply.js'
+import { encodeEntries } from './messages.js'
+import { ResponseFold } from './stream.js'
 import { PROVIDER } from './native.js'
 
 /** The options of a model that its requests depend on. */

@@ -6,7 +6,7 @@ import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../http/wi
 import { ReplyCallIds } from '../wire/calls.js'
 import { objectsIn, stringIn } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
-import { decodedReply, failureOf } from './decode.js'
+import { decodedReply, failureOf } from './reply.js'
 import { OutputItem } from './output-item.js'
 import type { PieceKind } from './output-item.js'
 

@@ -7,10 +7,10 @@ import type { TailOptions, WireFormat } from '../http/wire.js'
 import { ReplyCallIds } from '../wire/calls.js'
 import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
-import { decodeReply } from './decode.js'
+import { decodeReply } from './reply.js'
 import type { ChatDialect } from './dialect.js'
-import { encodeEntries } from './encode.js'
-import { ChatFold } from './fold.js'
+import { encodeEntries } from './messages.js'
+import { ChatFold } from './stream.js'
 
 /** The options that all requests to one model share. */
 export interface RequestOptions {

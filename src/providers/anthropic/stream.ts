@@ -6,7 +6,7 @@ import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../http/wi
 import { ReplyCallIds } from '../wire/calls.js'
 import type { Fields } from '../wire/read.js'
 import { BlockFold } from './block-fold.js'
-import { isError, partOf, replyOf, tokenUsage } from './decode.js'
+import { isError, partOf, replyOf, tokenUsage } from './reply.js'
 
 /** Adds up a streamed message, and decodes the result like a whole one. */
 export class MessageFold implements ReplyFold {
