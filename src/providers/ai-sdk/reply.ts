@@ -1,14 +1,14 @@
-import type { AssistantPart } from '../../contracts/entry.js'
+import type { AssistantPart, FinishReason, TokenUsage } from '../../contracts/entry.js'
+import { UNREPORTED_USAGE } from '../../contracts/entry.js'
+import type { HarnessError } from '../../contracts/errors.js'
 import { isObject } from '../../util/json.js'
-import type { DecodedReply, FoldOptions } from '../http/wire.js'
 import { providerError } from '../http/errors.js'
+import type { DecodedReply, FoldOptions } from '../http/wire.js'
 import { argumentsText, ReplyCallIds } from '../wire/calls.js'
 import { waitsForClient } from '../wire/client-items.js'
-import { listIn, objectsIn, stringIn } from '../wire/read.js'
+import { listIn, objectsIn, stringIn, countIn } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
-import { endedInError, finishOf } from './finish.js'
 import type { ProviderTraits } from './traits.js'
-import { tokenUsage } from './usage.js'
 import { isCompaction, nativeForm } from './wire.js'
 import type { AiSdkReply } from './wire.js'
 
@@ -91,4 +91,129 @@ function partOf(part: Fields, provider: string): AssistantPart | null {
  */
 function compactionPart({ text, providerMetadata }: Fields, provider: string): AssistantPart {
   return { type: 'opaque', ...nativeForm(provider, { type: 'compaction', content: text, providerMetadata }) }
+}
+
+interface Finish {
+  readonly finishReason: FinishReason
+  /** Null for `v2`, which has no field for it. */
+  readonly nativeFinishReason: string | null
+}
+
+/**
+ * The finish reason of a reply. The specification has fewer reasons, with `stop` for a pause and `content-filter` for a
+ * refusal, so the provider's own word takes precedence. A reply with tool calls has `tool_calls` in place of `stop`.
+ * `filterWord`: see `ProviderTraits`.
+ */
+export function finishOf(given: unknown, hasCalls: boolean, filterWord?: string): Finish {
+  const { word, native } = wordsOf(given)
+  const unified = WORDS.get(word) ?? 'other'
+  const isFiltered = unified === 'content_filter' && isObject(given)
+  const isRefusal = isFiltered && filterWord !== undefined && native !== filterWord
+  const finishReason = isRefusal ? 'refusal' : (NATIVE_WORDS.get(native) ?? unified)
+  return {
+    finishReason: hasCalls && finishReason === 'stop' ? 'tool_calls' : finishReason,
+    nativeFinishReason: native === '' ? null : native,
+  }
+}
+
+/**
+ * The error of a reply that the provider ended in an error; null for any other reply. Providers of the AI SDK give words
+ * that they do not know as `other`, such as `error` of a gateway.
+ */
+function endedInError(given: unknown): HarnessError | null {
+  const { word, native } = wordsOf(given)
+  if (word !== 'error' && !ERROR_WORDS.test(native)) return null
+  return providerError(`The provider ended the reply with an error (\`${native || word}\`).`, { retryable: true })
+}
+
+const ERROR_WORDS = /^(error|failed|abort|aborted|cancelled|network_error|insufficient_system_resource)$/i
+
+/**
+ * True if a stream ended without the provider's finish reason: it was cut. Some providers close it as if it were
+ * complete, with `other`, `unknown` or `interrupted`, and no reason of the API.
+ */
+export function isCut(given: unknown): boolean {
+  const { word, native } = wordsOf(given)
+  return (
+    word === 'interrupted' ||
+    (native === '' && (word === '' || word === 'unknown' || (word === 'other' && isObject(given))))
+  )
+}
+
+/** `v2` has a word, later versions also the provider's own. */
+function wordsOf(given: unknown): { readonly word: string; readonly native: string } {
+  return isObject(given)
+    ? { word: stringIn(given['unified']), native: stringIn(given['raw']) }
+    : { word: stringIn(given), native: '' }
+}
+
+const WORDS: ReadonlyMap<string, FinishReason> = new Map([
+  ['stop', 'stop'],
+  ['length', 'length'],
+  ['tool-calls', 'tool_calls'],
+  ['content-filter', 'content_filter'],
+])
+
+const NATIVE_WORDS: ReadonlyMap<string, FinishReason> = new Map([
+  ['refusal', 'refusal'],
+  ['pause_turn', 'pause'],
+  // After a compaction only, Anthropic continues the reply when it is sent back.
+  ['compaction', 'pause'],
+  ['model_context_window_exceeded', 'length'],
+])
+
+/** Token counts of any version; missing or invalid ones are null. */
+function tokenUsage(usage: unknown, providerMetadata: unknown): TokenUsage {
+  if (!isObject(usage)) return UNREPORTED_USAGE
+  const { inputTokens: input, outputTokens: output } = usage
+  return isObject(input) || isObject(output)
+    ? nestedUsage(isObject(input) ? input : {}, isObject(output) ? output : {}, usage['raw'])
+    : flatUsage(usage, providerMetadata)
+}
+
+/** `v3` and `v4`. Providers report 0 for counts that their API did not report; the API's own usage is in `raw`. */
+function nestedUsage(input: Fields, output: Fields, raw: unknown): TokenUsage {
+  const reported = (value: unknown, names: RegExp): number | null => {
+    const number = countIn(value)
+    return number === 0 && isObject(raw) && !hasCount(raw, names) ? null : number
+  }
+  return {
+    inputTokens: countIn(input['total']),
+    outputTokens: countIn(output['total']),
+    cacheReadTokens: reported(input['cacheRead'], /cache(?!.*(?:creat|writ))/i),
+    cacheWriteTokens: reported(input['cacheWrite'], /cache.*(?:creat|writ)/i),
+    ...longWrites(raw),
+    reasoningTokens: reported(output['reasoning'], /reason|th(?:ink|ought)/i),
+  }
+}
+
+/** True if an API's own usage has a number with such a name, at any level. */
+function hasCount(raw: Fields, names: RegExp): boolean {
+  return Object.entries(raw).some(([name, value]) =>
+    isObject(value) ? hasCount(value, names) : typeof value === 'number' && names.test(name),
+  )
+}
+
+/** `v2`, in which Anthropic's input tokens exclude tokens read from and written to the cache. */
+function flatUsage(usage: Fields, providerMetadata: unknown): TokenUsage {
+  const anthropic = isObject(providerMetadata) ? providerMetadata['anthropic'] : undefined
+  const cacheReadTokens = countIn(usage['cachedInputTokens'])
+  const cacheWriteTokens = isObject(anthropic) ? countIn(anthropic['cacheCreationInputTokens']) : null
+  const cached = isObject(anthropic) ? (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0) : 0
+  const input = countIn(usage['inputTokens'])
+  return {
+    inputTokens: input === null ? null : input + cached,
+    outputTokens: countIn(usage['outputTokens']),
+    cacheReadTokens,
+    cacheWriteTokens,
+    ...longWrites(isObject(anthropic) ? anthropic['usage'] : undefined),
+    reasoningTokens: countIn(usage['reasoningTokens']),
+  }
+}
+
+/** Tokens that Anthropic's API caches for an hour. */
+function longWrites(raw: unknown): Pick<TokenUsage, 'longCacheWriteTokens'> {
+  const creation = isObject(raw) ? raw['cache_creation'] : undefined
+  const longCacheWriteTokens = isObject(creation) ? (countIn(creation['ephemeral_1h_input_tokens']) ?? 0) : 0
+  return longCacheWriteTokens > 0 ? { longCacheWriteTokens } : {}
 }

@@ -1,15 +1,13 @@
 import type { TokenUsage } from '../../contracts/entry.js'
 import type { ModelDelta } from '../../contracts/model.js'
-import { isObject } from '../../util/json.js'
+import { isObject, parseJson } from '../../util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
+import { argumentsText, customArguments, ReplyCallIds } from '../wire/calls.js'
 import { isFilled, objectsIn, stringIn, without } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
-import { CallsFold } from './calls-fold.js'
-import { ContentFold } from './content-fold.js'
-import { cutReply, decodeReply, rejectError, rejectErrorIn, usageOf } from './reply.js'
-import { mergedPieces } from './merge-pieces.js'
-import { ReasoningFold } from './reasoning-fold.js'
+import { REASONING_FIELDS } from './native.js'
+import { cutReply, decodeReply, rejectError, rejectErrorIn, usageOf, textOfDetail } from './reply.js'
 
 /** Adds up the chunks of a stream to a reply, which is then decoded like a whole one. */
 export class ChatFold implements ReplyFold {
@@ -140,4 +138,313 @@ export class ChatFold implements ReplyFold {
       }
     }
   }
+}
+
+type EmitText = (text: string) => void
+
+type Item =
+  | { readonly kind: 'text'; readonly pieces: string[] }
+  | { readonly kind: 'thinking'; fields: Fields; readonly content: ContentFold }
+  | { readonly kind: 'block'; readonly block: unknown }
+
+/** Adds up the content of a streamed message, which consists of strings, lists of blocks, or both. */
+class ContentFold {
+  readonly #emit: EmitText
+  readonly #emitThinking: EmitText
+  readonly #items: Item[] = []
+  #hasBlocks = false
+
+  constructor(emit: EmitText, emitThinking: EmitText) {
+    this.#emit = emit
+    this.#emitThinking = emitThinking
+  }
+
+  add(content: unknown): void {
+    if (typeof content === 'string') return this.#addText(content)
+    if (!Array.isArray(content)) return
+    this.#hasBlocks = true
+    for (const block of content as unknown[]) this.#addBlock(block)
+  }
+
+  /** The sum: a string, or a list of blocks if there were any; null if there was nothing. */
+  value(): string | unknown[] | null {
+    if (this.#hasBlocks) return this.#items.map(blockOf)
+    const [item] = this.#items
+    return item?.kind === 'text' ? item.pieces.join('') : null
+  }
+
+  #addText(text: string): void {
+    if (text === '') return
+    const last = this.#items.at(-1)
+    if (last?.kind === 'text') last.pieces.push(text)
+    else this.#items.push({ kind: 'text', pieces: [text] })
+    this.#emit(text)
+  }
+
+  #addBlock(block: unknown): void {
+    if (!isObject(block)) return
+    if (block['type'] === 'text') this.#addText(stringIn(block['text']))
+    else if (block['type'] === 'thinking') this.#addThinking(block)
+    else this.#items.push({ kind: 'block', block })
+  }
+
+  #addThinking({ thinking, ...fields }: Fields): void {
+    let last = this.#items.at(-1)
+    if (last?.kind !== 'thinking') {
+      last = { kind: 'thinking', fields, content: new ContentFold(this.#emitThinking, this.#emitThinking) }
+      this.#items.push(last)
+    }
+    last.fields = { ...last.fields, ...fields }
+    last.content.add(thinking)
+  }
+}
+
+function blockOf(item: Item): unknown {
+  switch (item.kind) {
+    case 'text':
+      return { type: 'text', text: item.pieces.join('') }
+    case 'thinking':
+      return { ...item.fields, thinking: item.content.value() ?? [] }
+    case 'block':
+      return item.block
+  }
+}
+
+/** `callId` is final. */
+type EmitArguments = (text: string, callId: string, toolName: string) => void
+
+/**
+ * Adds up the tool calls of a streamed message. Servers assign a piece to its call in different ways: by index, by id, by
+ * neither (a name then begins a call), or by an index that is repeated for the next call.
+ */
+class CallsFold {
+  readonly #emit: EmitArguments
+  readonly #ids: ReplyCallIds
+  readonly #calls: CallFold[] = []
+  readonly #byIndex = new Map<unknown, CallFold>()
+
+  constructor(callIdFor: (index: number) => string, emit: EmitArguments) {
+    this.#ids = new ReplyCallIds(callIdFor)
+    this.#emit = emit
+  }
+
+  add(pieces: unknown): void {
+    for (const piece of objectsIn(pieces)) this.#addPiece(readPiece(piece))
+  }
+
+  /** Final ids, in the order of `value`. The input of custom tools is emitted now, since it becomes JSON. */
+  end(): string[] {
+    for (const call of this.#calls) {
+      if (call.isCustom) this.#emit(customArguments(call.text), this.#idOf(call), call.name)
+    }
+    return this.#calls.map((call) => this.#idOf(call))
+  }
+
+  value(): Fields[] {
+    return this.#calls.map((call) => call.value())
+  }
+
+  #addPiece(piece: Piece): void {
+    const call = this.#callOf(piece)
+    if (this.#byIndex.get(piece.index) !== call && piece.index !== null) this.#byIndex.set(piece.index, call)
+    const text = call.add(piece)
+    if (text !== '' && !call.isCustom) this.#emit(text, this.#idOf(call), call.name)
+  }
+
+  #callOf(piece: Piece): CallFold {
+    const { id, index, name } = piece
+    const last = this.#calls.at(-1)
+    if (index !== null) {
+      const known = this.#byIndex.get(index)
+      return known === undefined || known.isFollowedBy(piece) ? this.#begin() : known
+    }
+    const known = id === '' ? undefined : this.#calls.find((call) => call.id === id)
+    if (known !== undefined) return known
+    if (last === undefined || (id !== '' && last.id !== '')) return this.#begin()
+    return name !== '' && last.name !== '' ? this.#begin() : last
+  }
+
+  #begin(): CallFold {
+    const call = new CallFold()
+    this.#calls.push(call)
+    return call
+  }
+
+  /** The final id of a call, the same in its deltas and its part. */
+  #idOf(call: CallFold): string {
+    call.finalId ??= this.#ids.take(call.id, this.#calls.indexOf(call))
+    return call.finalId
+  }
+}
+
+/** A piece of a call; absent fields are empty. */
+interface Piece {
+  readonly index: unknown
+  readonly id: string
+  readonly type: string
+  readonly name: string
+  readonly text: string
+  readonly others: Fields
+}
+
+function readPiece({ index, id, type, function: func, custom, ...others }: Fields): Piece {
+  const body = isObject(custom) && !isObject(func) ? custom : isObject(func) ? func : {}
+  const text = body['arguments'] ?? body['input'] ?? ''
+  return {
+    index: index ?? null,
+    id: stringIn(id),
+    type: stringIn(type) || (body === custom ? 'custom' : ''),
+    name: stringIn(body['name']),
+    text: text === '' ? '' : argumentsText(text),
+    others,
+  }
+}
+
+class CallFold {
+  id = ''
+  finalId: string | null = null
+  name = ''
+  text = ''
+  #type = ''
+  #others: Fields = {}
+
+  get isCustom(): boolean {
+    return this.#type === 'custom'
+  }
+
+  /** True if `piece` begins another call: it has another id, or a beginning of its own. */
+  isFollowedBy({ id, name, text }: Piece): boolean {
+    if (name === '' || this.name === '') return false
+    if (id !== '' && this.id !== '') return id !== this.id
+    return id === '' && text.startsWith('{') && this.#isComplete()
+  }
+
+  /** Adds a piece, and returns the new text of its arguments. */
+  add({ id, type, name, text, others }: Piece): string {
+    if (this.id === '') this.id = id
+    if (type !== '') this.#type = type
+    if (name !== this.name && this.text === '') this.name += name
+    if (isFilled(others)) this.#others = mergePieces(this.#others, others) as Fields
+    if (this.#isRepeated(text)) return ''
+    this.text += text
+    return text
+  }
+
+  value(): Fields {
+    const { id, name, text } = this
+    const body = this.isCustom ? { custom: { name, input: text } } : { function: { name, arguments: text } }
+    return { id, type: this.#type || 'function', ...body, ...this.#others }
+  }
+
+  /** True if `text` repeats the whole arguments, as in a last chunk with the sum. */
+  #isRepeated(text: string): boolean {
+    return text.length === this.text.length && text.startsWith('{') && text === this.text && this.#isComplete()
+  }
+
+  #isComplete(): boolean {
+    return this.text.endsWith('}') && parseJson(this.text).ok
+  }
+}
+
+/** Adds up the reasoning of a streamed message: plain text by field, and the entries of `reasoning_details`. */
+class ReasoningFold {
+  readonly #emit: (text: string) => void
+  readonly #texts = new Map<string, string[]>()
+  readonly #details: DetailFold[] = []
+
+  constructor(emit: (text: string) => void) {
+    this.#emit = emit
+  }
+
+  /** `name` is a field of `delta`. Text that several fields repeat is emitted once. */
+  add(name: string, value: unknown, delta: Fields): void {
+    const first = REASONING_FIELDS.find((field) => stringIn(delta[field]) !== '')
+    if (name === 'reasoning_details') {
+      for (const detail of objectsIn(value)) this.#addDetail(detail, first === undefined)
+      return
+    }
+    if (typeof value !== 'string') return
+    const texts = this.#texts.get(name)
+    if (texts === undefined) this.#texts.set(name, [value])
+    else texts.push(value)
+    if (name === first) this.#emit(value)
+  }
+
+  value(): Fields {
+    const texts = [...this.#texts].map(([name, pieces]): [string, unknown] => [name, pieces.join('')])
+    const details = this.#details.map((detail) => detail.value())
+    return { ...Object.fromEntries<unknown>(texts), ...(details.length > 0 && { reasoning_details: details }) }
+  }
+
+  #addDetail(detail: Fields, isEmitted: boolean): void {
+    const known = this.#details.findLast((other) => other.isContinuedBy(detail))
+    if (known === undefined) this.#details.push(new DetailFold(detail))
+    else known.add(detail)
+    const text = textOfDetail(detail)
+    if (isEmitted && text !== '') this.#emit(text)
+  }
+}
+
+/** One entry of `reasoning_details`; its pieces have the same type and index, and the same id or none. */
+class DetailFold {
+  #fields: Fields
+  readonly #pieces: Readonly<Record<'text' | 'summary', string[]>> = { text: [], summary: [] }
+
+  constructor(fields: Fields) {
+    this.#fields = {}
+    this.add(fields)
+  }
+
+  isContinuedBy({ type, index, id }: Fields): boolean {
+    const { type: ownType, index: ownIndex, id: ownId } = this.#fields
+    const sameId = stringIn(id) === '' || stringIn(ownId) === '' || id === ownId
+    return type === ownType && (index ?? null) === (ownIndex ?? null) && sameId
+  }
+
+  add({ text, summary, ...fields }: Fields): void {
+    if (typeof text === 'string') this.#pieces.text.push(text)
+    if (typeof summary === 'string') this.#pieces.summary.push(summary)
+    if (Object.keys(fields).every((name) => fields[name] === this.#fields[name])) return
+    this.#fields = mergePieces(this.#fields, fields) as Fields
+  }
+
+  value(): Fields {
+    const { text, summary } = this.#pieces
+    return {
+      ...this.#fields,
+      ...(text.length > 0 && { text: text.join('') }),
+      ...(summary.length > 0 && { summary: summary.join('') }),
+    }
+  }
+}
+
+/** Members that identify an object: a later piece repeats them. */
+const NAMES: ReadonlySet<string> = new Set(['id', 'type', 'index', 'format', 'role'])
+
+/** The sum of the pieces of a stream. */
+function mergedPieces(pieces: readonly unknown[]): unknown {
+  if (pieces.every((piece) => Array.isArray(piece))) return pieces.flat()
+  return pieces.reduce((value, piece) => mergePieces(value, piece))
+}
+
+/**
+ * A value of a stream with its next piece: strings and lists are appended, objects are merged, repetitions are ignored.
+ * For fields of unknown meaning.
+ */
+function mergePieces(value: unknown, piece: unknown): unknown {
+  if (piece === null) return value
+  if (typeof value === 'string' && typeof piece === 'string') return value === piece ? value : value + piece
+  if (Array.isArray(value) && Array.isArray(piece)) return [...(value as unknown[]), ...(piece as unknown[])]
+  if (!isObject(value) || !isObject(piece)) return piece
+  const merged: Record<string, unknown> = { ...value }
+  for (const [name, part] of Object.entries(piece)) {
+    const isName = NAMES.has(name) && part !== null
+    Object.defineProperty(merged, name, {
+      value: isName ? part : mergePieces(Object.hasOwn(value, name) ? value[name] : undefined, part),
+      enumerable: true,
+      configurable: true,
+      writable: true,
+    })
+  }
+  return merged
 }

@@ -6,7 +6,7 @@ import type { Compactor } from '../http/wire.js'
 import { objectsIn, stringIn, without } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
 import { failureOf, usageOf } from './reply.js'
-import { PROVIDER } from './native.js'
+import { PROVIDER } from './parts.js'
 
 /** The fields of a request that the endpoint takes too. */
 const FIELDS = ['model', 'input', 'instructions', 'prompt_cache_key', 'prompt_cache_retention', 'service_tier']

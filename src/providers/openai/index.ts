@@ -3,9 +3,9 @@ import { boolean, partial } from '../../util/shape.js'
 import { OPENAI_ACCOUNT, wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
-import { API_INPUTS } from './content.js'
+import { API_INPUTS } from './messages.js'
 import { isReasoningModel, responsesFormat } from './request.js'
-import { PROVIDER } from './native.js'
+import { PROVIDER } from './parts.js'
 
 export interface OpenAiOptions extends ProviderOptions {
   /**

@@ -8,8 +8,7 @@ import { ReplyCallIds } from '../wire/calls.js'
 import { waitsForClient } from '../wire/client-items.js'
 import { countIn, objectsIn, stringIn } from '../wire/read.js'
 import type { Fields } from '../wire/read.js'
-import { nativeDataOf } from './native.js'
-import { callIdOf, clientItems, partsOf } from './parts.js'
+import { nativeDataOf, callIdOf, clientItems, partsOf } from './parts.js'
 
 /**
  * A whole reply. A refusal has the finish reason `refusal`; its text is in `refusal` and in an opaque part, not in a text

@@ -12,12 +12,11 @@ import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
 import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
-import { API_INPUTS } from './content.js'
+import { API_INPUTS, encodeEntries } from './messages.js'
 import { compactor } from './compaction.js'
 import { decodeReply } from './reply.js'
-import { encodeEntries } from './messages.js'
 import { ResponseFold } from './stream.js'
-import { PROVIDER } from './native.js'
+import { PROVIDER } from './parts.js'
 
 /** The options of a model that its requests depend on. */
 export type FormatOptions = RequestDefaults & {

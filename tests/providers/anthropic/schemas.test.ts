@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { inputSchema } from '#schema/input-schema.js'
-import { outputSchema } from '#providers/anthropic/output-schema.js'
+import { outputSchema } from '#providers/anthropic/request.js'
 import type { JsonSchema } from '#util/json.js'
 
 const text = { type: 'string' }
