@@ -82,7 +82,8 @@ function fillManifest() {
   const address = manifest.repository.url.replace(/^git\+/, '').replace(/\.git$/, '')
   const expected = { homepage: `${address}#readme`, bugs: `${address}/issues` }
   if (Object.entries(expected).every(([name, value]) => manifest[name] === value)) return
-  if (checkOnly) problems.push('`homepage` and `bugs` of package.json differ from its `repository`: run `npm run docs`.')
+  if (checkOnly)
+    problems.push('`homepage` and `bugs` of package.json differ from its `repository`: run `npm run docs`.')
   else writeFileSync('package.json', `${JSON.stringify({ ...manifest, ...expected }, null, 2)}\n`)
 }
 
