@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { format } from 'prettier'
 
-const FILE = new URL('docs/performance.md', import.meta.resolve('thinharness/package.json'))
+const FILE = new URL('bench/results.md', import.meta.resolve('thinharness/package.json'))
 
 /** A scenario with its results. */
 export interface Section {
@@ -11,7 +11,7 @@ export interface Section {
   readonly missed: readonly string[]
 }
 
-/** Writes docs/performance.md. */
+/** Writes bench/results.md. */
 export async function writeDocument(
   sections: readonly Section[],
   { machine, rounds }: { readonly machine: string; readonly rounds: number },
