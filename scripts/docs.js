@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import * as prettier from 'prettier'
 import { eventDeclarations } from './event-declarations.js'
 
-const EVENTS_PAGE = 'docs/events.md'
+const EVENTS_PAGE = 'docs/event-reference.md'
 const BLOCK = /<!-- (snippet|event): (\S+) -->\n+```ts\n[\s\S]*?\n?```/g
 const MARK = /<!-- (snippet|event): (\S+) -->/g
 
