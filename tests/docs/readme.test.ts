@@ -48,8 +48,8 @@ async function run(provider: ScriptedProvider, name: string, ...options: readonl
     env: { PATH: process.env['PATH'], ANTHROPIC_API_KEY: 'test-key', ANTHROPIC_BASE_URL: provider.url.messages },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const [printed, [, signal]] = await Promise.all([text(child.stdout), once(child, 'close')])
-  return { printed, signal: signal as string | null }
+  const [printed] = await Promise.all([text(child.stdout), once(child, 'close')])
+  return { printed, signal: child.signalCode }
 }
 
 test('first.ts prints what README shows', async () => {
