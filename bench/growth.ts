@@ -1,5 +1,5 @@
 // `npm run bench:growth`: the cost of a turn along a run, a conversation and a transcript, with many tools, and the memory of many
-// waiting runs. `--write` puts the curves into docs/performance.md, `--only <curve>` measures some of them, `--rounds <n>` sets the
+// waiting runs. `--write` puts the curves into bench/results.md, `--only <curve>` measures some of them, `--rounds <n>` sets the
 // rounds, of which the table has the medians.
 import { execFile } from 'node:child_process'
 import { cpus } from 'node:os'

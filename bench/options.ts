@@ -8,7 +8,7 @@ export const USAGE = `npm run bench -- [options]
   --rounds <n>       Rounds of each scenario. Default 7.
   --quick            2 rounds, without the long scenarios.
   --profile <folder> Keeps a CPU profile of each process (--cpu-prof), which makes them slower.
-  --write            Writes docs/performance.md; for a whole run on a quiet machine.
+  --write            Writes bench/results.md; for a whole run on a quiet machine.
   --help             Shows this.
 
 With BENCH_POSTGRES_URL=postgres://… the logs are measured in that database too, in a schema for each process.

@@ -1,5 +1,5 @@
 // `npm run bench:readers`: 10,000 deltas at 200 a second through the hub to 100 readers of server-sent events. Each round runs once
-// without readers and once with them, each in a process of its own. `--write` puts the figures into docs/performance.md.
+// without readers and once with them, each in a process of its own. `--write` puts the figures into bench/results.md.
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

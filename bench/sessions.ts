@@ -1,7 +1,7 @@
 // `npm run bench:sessions`: conversations in each store. 1,000 threads with the shape of discussions (`--threads` of them) are
 // played for the bytes that they store; messages are compared with the bare runs that they start, late ones with early ones, and a
 // thread of 500 messages is opened. `--url` is the address of a PostgreSQL server; without it that store is left out. Each
-// measurement has a process of its own. `--write` puts the figures into docs/performance.md.
+// measurement has a process of its own. `--write` puts the figures into bench/results.md.
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 // Bundles the compiled source into `dist`, or into the folder that is given: a file for each import path, and chunks for the
 // modules that several share. To open a file costs Node about 1 ms of CPU, however short it is: `import 'thinharness'` loads three
-// files and the first run six more, not one for each set of import paths that share modules (decision 51). Modules of Node are taken
+// files and the first run six more, not one for each set of import paths that share modules (decision 17). Modules of Node are taken
 // from the process: no bundler of a user follows them, and a program for browsers can contain all of it.
 import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'

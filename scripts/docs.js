@@ -2,13 +2,13 @@
 //   <!-- snippet: docs/snippets/first.ts -->      the file
 //   <!-- event: run_started -->                   the fields of an event, from src/run/machine/events.ts
 // each followed by a ```ts block. With `--check` nothing is written, and outdated blocks fail. Links to files and headings of
-// this project are checked in both cases.
+// this project are checked in both cases. `homepage` and `bugs` of package.json follow from its `repository`, the only place to set.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import * as prettier from 'prettier'
 import { eventDeclarations } from './event-declarations.js'
 
-const EVENTS_PAGE = 'docs/events.md'
+const EVENTS_PAGE = 'docs/event-reference.md'
 const BLOCK = /<!-- (snippet|event): (\S+) -->\n+```ts\n[\s\S]*?\n?```/g
 const MARK = /<!-- (snippet|event): (\S+) -->/g
 
@@ -19,6 +19,7 @@ const pages = ['README.md', 'CONTEXT.md', 'CHANGELOG.md', ...markdownIn('docs')]
 let blocks = 0
 for (const page of pages) await fill(page)
 checkEvents()
+fillManifest()
 
 if (problems.length === 0) console.log(`${pages.length} pages with ${blocks} blocks.`)
 else {
@@ -72,6 +73,18 @@ function checkEvents() {
     if (!text.includes(`<!-- event: ${kind} -->`))
       problems.push(`${EVENTS_PAGE} does not document the event \`${kind}\`.`)
   }
+}
+
+/** `homepage` and `bugs` follow from `repository`. */
+function fillManifest() {
+  const text = readFileSync('package.json', 'utf8')
+  const manifest = JSON.parse(text)
+  const address = manifest.repository.url.replace(/^git\+/, '').replace(/\.git$/, '')
+  const expected = { homepage: `${address}#readme`, bugs: `${address}/issues` }
+  if (Object.entries(expected).every(([name, value]) => manifest[name] === value)) return
+  if (checkOnly)
+    problems.push('`homepage` and `bugs` of package.json differ from its `repository`: run `npm run docs`.')
+  else writeFileSync('package.json', `${JSON.stringify({ ...manifest, ...expected }, null, 2)}\n`)
 }
 
 function checkLinks(page, text) {

@@ -151,8 +151,10 @@ function keysOf(value: unknown): string[] {
 const FREE = new Set(['metadata', 'responses', 'payload', 'answerSchema', 'native', 'notes', 'toolRetries', 'streaks'])
 const OF_NAMES = new Set(['tools', 'toolRetryBudgets', 'byModel', 'answer', 'editedArguments', 'output'])
 
-test('docs/log-format.md names every key of the stored states, and every kind of durable event', () => {
-  const page = readFileSync(new URL('../../docs/log-format.md', import.meta.url), 'utf8')
+test('the pages on formats name every key of the stored states, and every kind of durable event', () => {
+  const page = ['docs/log-format.md', 'docs/state-format.md']
+    .map((path) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8'))
+    .join('')
   const keys = new Set<string>()
   const collect = (value: unknown): void => {
     const named = JSON.parse(

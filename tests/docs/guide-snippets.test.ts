@@ -34,7 +34,7 @@ test('docs/writing-a-store.md: another process has the result of a run', async (
   expect((await second.run('Hello?', { runId: 'r1', ifExists: 'continue' })).text).toBe('Hi.')
 })
 
-test.each(['structured', 'by-prompt', 'question'])('docs/testing.md: %s.ts passes', async (name) => {
+test.each(['lookup', 'structured', 'by-prompt', 'question'])('docs/testing.md: %s.ts passes', async (name) => {
   await import(new URL(`testing/${name}.ts`, SNIPPETS).pathname)
 })
 
@@ -78,8 +78,17 @@ test('every snippet of these pages is run', () => {
     readdirSync(new URL(page, SNIPPETS)),
   )
   expect(files.sort()).toEqual(
-    ['by-prompt', 'contract', 'handle', 'history', 'ported', 'provider', 'question', 'store', 'structured'].map(
-      (name) => `${name}.ts`,
-    ),
+    [
+      'by-prompt',
+      'contract',
+      'handle',
+      'history',
+      'lookup',
+      'ported',
+      'provider',
+      'question',
+      'store',
+      'structured',
+    ].map((name) => `${name}.ts`),
   )
 })

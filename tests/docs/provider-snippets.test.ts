@@ -69,6 +69,20 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
       `^answers: yes\nusage: yes\nstreaming: yes\nstreamedUsage: yes\ntools: no \\(Not supported.*\\)\n[^]*\n${RIVERS}\n$`,
     ),
   },
+  'models.ts': {
+    script: (provider) =>
+      provider
+        .replies(({ api, model, body }) => {
+          expect([api, model, body['reasoning']]).toMatchObject(['responses', 'gpt-5.5', { effort: 'high' }])
+          return 'Soup on Monday.'
+        })
+        .replies(({ api, model, heard }) => {
+          expect([api, model]).toEqual(['chat', 'qwen3'])
+          expect(heard).toMatchObject({ prompt: 'Make a shopping list of it:\nSoup on Monday.' })
+          return '- leeks'
+        }),
+    prints: '- leeks\n',
+  },
   'official-clients.ts': {
     script: (provider) => provider.always(({ api }) => `Hello from ${api}.`),
     prints: 'openai: Hello from responses.\nanthropic: Hello from messages.\n',
@@ -125,4 +139,5 @@ function useProvider({ url }: ScriptedProvider): void {
   vi.stubEnv('OPENROUTER_API_KEY', 'test-key')
   vi.stubEnv('OPENROUTER_BASE_URL', url.openrouter)
   vi.stubEnv('LOCAL_URL', url.chat)
+  vi.stubEnv('THINHARNESS_LOCAL_URL', url.chat)
 }

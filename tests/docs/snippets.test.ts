@@ -1,8 +1,8 @@
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { callTool, fileLog, Harness } from 'thinharness'
+import { callTool, Harness } from 'thinharness'
 import { ScriptedModel, scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
 import { expect, test, vi } from 'vitest'
@@ -18,32 +18,11 @@ inTemporaryFolder()
 /** How a snippet is run: unchanged, in a folder with these files, with a scripted provider. */
 interface Program {
   readonly files?: Readonly<Record<string, string>>
-  readonly before?: () => Promise<void>
   readonly script: (provider: ScriptedProvider) => void
   readonly prints: string
-  readonly writes?: Readonly<Record<string, string>>
 }
 
 const PROGRAMS: Readonly<Record<string, Program>> = {
-  'readme/first.ts': {
-    files: { 'notes/a.md': 'Invoices are due on 2026-12-01.\n' },
-    script: (provider) =>
-      provider
-        .calls('search', { query: 'due|deadline' })
-        .calls('write', { path: 'deadlines.md', content: '- 2026-12-01 invoices\n' })
-        .says('One note names a deadline.'),
-    prints: 'One note names a deadline.\n3 requests, 2 tool calls\n',
-    writes: { 'notes/deadlines.md': '- 2026-12-01 invoices\n' },
-  },
-  'readme/own-tool.ts': {
-    script: (provider) =>
-      provider.calls('lookup_order', { id: '1042' }).replies(({ heard }) => {
-        const [found] = heard.kind === 'tool_outputs' ? heard.outputs : []
-        const answer = { late: true, reason: `It is ${found?.content}.` }
-        return { calls: [{ name: 'final_result', arguments: answer }] }
-      }),
-    prints: 'Late: It is in transit, promised for 2026-11-18.\n',
-  },
   'conversations/chat.ts': {
     files: { 'notes/a.md': 'Rent is due on 2026-12-01.\n' },
     script: (provider) => provider.says('On December 1.').says('The notes do not say.'),
@@ -67,7 +46,7 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
     script: (provider) => provider.calls('list', {}).says('May is the deadline.'),
     prints: 'May is the deadline.\n0 messages arrived too late.\n',
   },
-  'readme/streaming.ts': {
+  'events/streaming.ts': {
     files: { 'notes/meeting.md': 'We ship in May.\n' },
     script: (provider) =>
       provider
@@ -82,53 +61,6 @@ To ship in May.
 600 tokens in, 25 out
 `,
   },
-  'readme/models.ts': {
-    script: (provider) =>
-      provider
-        .replies(({ api, model, body }) => {
-          expect([api, model, body['reasoning']]).toMatchObject(['responses', 'gpt-5.5', { effort: 'high' }])
-          return 'Soup on Monday.'
-        })
-        .replies(({ api, model, heard }) => {
-          expect([api, model]).toEqual(['chat', 'qwen3'])
-          expect(heard).toMatchObject({ prompt: 'Make a shopping list of it:\nSoup on Monday.' })
-          return '- leeks'
-        }),
-    prints: '- leeks\n',
-  },
-  'readme/errors.ts': {
-    files: { 'notes/a.md': 'A.\n' },
-    script: (provider) => provider.calls('read', { path: 'a.md' }).fails(401, { message: 'No such key.' }),
-    prints: `provider_error: No such key. (authentication_error)
-Tools that had run: read
-`,
-  },
-  'readme/approvals.ts': {
-    script: (provider) =>
-      provider.calls('refund', { orderId: '1042', cents: 6450 }).replies(({ heard }) => {
-        const [paid] = heard.kind === 'tool_outputs' ? heard.outputs : []
-        return paid?.content ?? 'Nothing was paid.'
-      }),
-    prints: 'refund {"orderId":"1042","cents":6450}: approved\nRefunded 6450 cents of order 1042.\n',
-  },
-  'readme/conversation.ts': {
-    script: (provider) =>
-      provider.says('Ada and Grace.').replies(({ turn, heard }) => {
-        expect([turn, heard]).toMatchObject([1, { prompt: 'Write an agenda for them to agenda.md.' }])
-        return 'Done.'
-      }),
-    prints: 'Done.\n',
-  },
-  'readme/recover.ts': {
-    before: interruptedRun,
-    script: (provider) =>
-      provider.replies(({ turn, heard }) => {
-        expect([turn, heard.kind]).toEqual([1, 'tool_outputs'])
-        return 'The notes are sorted.'
-      }),
-    prints: 'The notes are sorted.\n',
-  },
-  'readme/testing.ts': { script: () => undefined, prints: '' },
   'tools/call.ts': {
     script: () => undefined,
     prints: `true {"shards":2,"job":"outside_a_run:call_1"}
@@ -140,32 +72,27 @@ Correct this and call \`reindex\` again with one JSON object of all its fields: 
   },
 }
 
-test.each(Object.entries(PROGRAMS))(
-  '%s prints the documented output',
-  async (name, { files = {}, before, script, prints, writes = {} }) => {
-    for (const [path, text] of Object.entries(files)) {
-      await mkdir(dirname(path), { recursive: true })
-      await writeFile(path, text)
-    }
-    await before?.()
-    await using provider = await scriptedProvider()
-    script(provider)
-    const printed = listen()
-    useProvider(provider)
+test.each(Object.entries(PROGRAMS))('%s prints the documented output', async (name, { files = {}, script, prints }) => {
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, text)
+  }
+  await using provider = await scriptedProvider()
+  script(provider)
+  const printed = listen()
+  useProvider(provider)
 
-    await import(join(SNIPPETS, name))
+  await import(join(SNIPPETS, name))
 
-    expect(printed()).toBe(prints)
-    for (const [path, text] of Object.entries(writes)) expect(await readFile(path, 'utf8')).toBe(text)
-  },
-)
+  expect(printed()).toBe(prints)
+})
 
 test('every snippet that is a program is run', () => {
-  const programs = ['conversations', 'readme', 'replay', 'steering', 'tools'].flatMap((page) =>
+  const programs = ['conversations', 'events', 'replay', 'steering', 'tools'].flatMap((page) =>
     readdirSync(join(SNIPPETS, page)).map((file) => `${page}/${file}`),
   )
   const tools = [
-    'readme/lookup-order.ts',
+    'tools/lookup-order.ts',
     'replay/fixture.ts',
     'tools/minimal.ts',
     'tools/result.ts',
@@ -191,23 +118,6 @@ test.each([
   await writeFile('2026-Q3.png', Buffer.from([1, 2, 3]))
   expect(await callTool(chart, { quarter }, { root: process.cwd() })).toMatchObject(expected)
 })
-
-/** Creates the log of a crashed run in `runs`: it ends during the second model request. */
-async function interruptedRun(): Promise<void> {
-  const runId = 'tidy-2026-11-21'
-  const model = new ScriptedModel()
-    .calls('list', { path: '.' })
-    .waits(new Promise(() => undefined))
-    .says('Never said.')
-  await using harness = new Harness({ model, root: 'notes', log: fileLog('elsewhere') })
-  const stream = harness.stream('Sort the notes into folders by subject.', { runId })
-  for await (const event of stream) {
-    if (event.kind !== 'model_request_started' || event.requestKind === 'start') continue
-    await mkdir('runs')
-    await copyFile(`elsewhere/${runId}.jsonl`, `runs/${runId}.jsonl`)
-    return
-  }
-}
 
 test('a tool that asks a question pauses the run, and continues with the answer', async () => {
   const model = new ScriptedModel().calls('choose_slot', { days: ['Monday', 'Friday'] }).says('Friday it is.')

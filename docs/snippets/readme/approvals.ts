@@ -1,24 +1,9 @@
-import { defineTool, Harness } from 'thinharness'
-import type { ResumeState } from 'thinharness'
-import { z } from 'zod'
+import { fileLog, Harness } from 'thinharness'
+import { refund } from './refund.js'
 
-const refund = defineTool({
-  name: 'refund',
-  description: 'Refund an order, in full or in part.',
-  parameters: z.object({ orderId: z.string(), cents: z.number().int().positive() }),
-  requiresApproval: ({ cents }) => cents > 1000,
-  handler: ({ orderId, cents }) => `Refunded ${cents} cents of order ${orderId}.`,
-})
-
-await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', tools: [refund] })
-let result = await harness.run('Order 1042 arrived broken. It cost 64.50 euros. Please refund it.')
-
-while (result.stopReason === 'approval_required') {
-  const stored = JSON.stringify(result.resumeState)
-  const answers = result.pending.map(({ callId, toolName, arguments: args }) => {
-    console.log(`${toolName} ${args}: approved`)
-    return { callId, approved: true }
-  })
-  result = await harness.resume(JSON.parse(stored) as ResumeState, answers)
-}
-console.log(result.text)
+const harness = new Harness({ model: 'anthropic:claude-sonnet-5', tools: [refund], log: fileLog('runs') })
+const { pending } = await harness.run('Order 1042 arrived broken. Refund its 64.50 euros.', { runId: 'refund-1042' })
+console.log('Waiting:', pending[0]?.toolName, pending[0]?.arguments)
+// Three days later, in any process that has the log:
+const answers = pending.map(({ callId }) => ({ callId, approved: true }))
+console.log((await harness.resume('refund-1042', answers)).text)

@@ -1,5 +1,5 @@
 import { fileLog, Harness } from 'thinharness'
-import { lookupOrder } from '../readme/lookup-order.js'
+import { lookupOrder } from '../tools/lookup-order.js'
 
 const log = fileLog('./runs')
 await using harness = new Harness({ model: 'openai:gpt-5.5', tools: [lookupOrder], log })

@@ -1,4 +1,3 @@
-// app/api/[...path]/route.ts
 import { Harness } from 'thinharness'
 import { Sessions } from 'thinharness/session'
 import { sqliteLog } from 'thinharness/store/sqlite'

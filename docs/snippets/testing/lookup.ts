@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { Harness } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
-import { lookupOrder } from './lookup-order.js'
+import { lookupOrder } from '../tools/lookup-order.js'
 
 const model = new ScriptedModel().calls('lookup_order', { id: '1042' }).says('It is in transit.')
 await using harness = new Harness({ model, tools: [lookupOrder] })
