@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../util/json.js'
 import { MAX_CHARS, MAX_TIMEOUT_SECONDS, wholeNumber } from '../search/arguments.js'
-import { MAX_LINE_CHARS } from '../search/hits.js'
+import { MAX_LINE_CHARS } from '../search/match-file.js'
 import { FILTER_OPERATORS } from './filter.js'
 import type { WhereFilter } from './filter.js'
 

@@ -1,5 +1,6 @@
-import type { Line } from '../search/hits.js'
-import { Shelf } from '../search/shelf.js'
+import type { FileCount } from '../search/engine.js'
+import type { Line } from '../search/match-file.js'
+import { ResultCollector } from '../search/result-collector.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { blocksWith } from './collector.js'
 import type { Body, FileCollector, RowCollector } from './collector.js'
@@ -9,9 +10,13 @@ import type { RowView } from './row-text.js'
 /** Longest text that is composed; the files after it are omitted. */
 const MAX_TEXT_CHARS = 32_000_000
 
+interface FileRows extends FileCount {
+  readonly lines: readonly Line[]
+}
+
 /** Shows the first rows of each file, file by file. */
 export class Pages implements RowCollector {
-  readonly #shelf: Shelf
+  readonly #collector: ResultCollector<FileRows>
   readonly #maxRows: number
   readonly #view: RowView
 
@@ -20,14 +25,17 @@ export class Pages implements RowCollector {
     { maxFiles, maxRows }: { readonly maxFiles: number; readonly maxRows: number },
     view: RowView,
   ) {
-    this.#shelf = new Shelf(workspace, maxFiles)
+    this.#collector = new ResultCollector(workspace, {
+      maxFiles,
+      charsOf: ({ lines }) => lines.reduce((sum, { text }) => sum + text.length, 0),
+    })
     this.#maxRows = maxRows
     this.#view = view
   }
 
   openFile(path: string): FileCollector {
     const lines: Line[] = []
-    const keepRows = this.#shelf.wants(path) ? this.#maxRows : 0
+    const keepRows = this.#collector.wants(path) ? this.#maxRows : 0
     let rows = 0
     return {
       add: (row, number) => {
@@ -35,16 +43,16 @@ export class Pages implements RowCollector {
         if (lines.length < keepRows) lines.push({ number, text: rowText(row, this.#view) })
       },
       close: () => {
-        if (rows > 0) this.#shelf.add({ path, matches: rows, lines, isReported: false })
+        if (rows > 0) this.#collector.add({ path, matches: rows, lines })
       },
     }
   }
 
   body(): Body {
-    const { totalFiles } = this.#shelf
+    const { totalFiles } = this.#collector
     const blocks: string[] = []
     let chars = 0
-    for (const { shown, matches, lines } of this.#shelf.shown()) {
+    for (const { shown, matches, lines } of this.#collector.firstFiles()) {
       const omitted = matches - lines.length
       const rows = lines.map(({ number, text }) => `  ${number}: ${text}`)
       const block = [shown, ...rows, ...(omitted > 0 ? [`  ... ${omitted} more row(s)`] : [])].join('\n')
