@@ -7,13 +7,14 @@ import { messageOf } from '../../../contracts/errors.js'
 import { isObject } from '../../../util/json.js'
 import { LONGEST_TIMER_MS } from '../../../util/timeout.js'
 import { environmentOf } from '../../process/environment.js'
-import { DeadlinePassed, fileFailureOf } from '../../workspace/failure.js'
+import { DeadlinePassed, fileFailureOf, invalidInput } from '../../workspace/failure.js'
 import { openFolder, statIn } from '../../workspace/safe-open.js'
 import type { Workspace } from '../../workspace/workspace.js'
 import { builtinEngine, isWanted } from '../builtin-engine.js'
-import type { EngineEnd, FileCount, SearchEngine, SearchRequest } from '../engine.js'
+import type { EngineEnd, FileCount, FileType, SearchEngine, SearchRequest } from '../engine.js'
 import { parentsToUse, ripgrepArguments } from './command.js'
-import { fileTypeIn } from './file-types.js'
+import { didYouMean } from '../../../util/suggest.js'
+import { segmentPattern } from '../../../util/glob/segment.js'
 
 /** The program could not be started. */
 export class RipgrepUnavailable extends Error {
@@ -31,7 +32,7 @@ const TYPE_LIST_MS = 10_000
 export function ripgrepEngine(program: string): SearchEngine {
   return {
     name: 'ripgrep',
-    fileType: async (name) => fileTypeIn(await readTypeList(program), name),
+    fileType: async (name) => findFileType(await readTypeList(program), name),
     async search(request, onFile) {
       const parents = await parentsToUse(request)
       if (parents === 'impossible') return builtinEngine.search(request, onFile)
@@ -211,4 +212,29 @@ async function waitForExit(child: ChildProcess): Promise<Exit> {
     child.once('error', (error) => reject(new RipgrepUnavailable(`cannot run ripgrep: ${messageOf(error)}`)))
     child.once('close', (code, signal) => resolve({ code, signal }))
   })
+}
+
+/**
+ * The file type with this name.
+ * @param list The output of `rg --type-list`: `md: *.markdown, *.md, …` in each line.
+ * @throws FileFailure `InvalidInput`.
+ */
+function findFileType(list: string, name: string): FileType {
+  const types = new Map(
+    list.split('\n').map((line) => {
+      const [key = '', globs = ''] = line.split(': ')
+      return [key, globs.split(', ')]
+    }),
+  )
+  const globs = types.get(name)
+  if (globs === undefined || name === '') {
+    const hint = didYouMean(name.slice(0, 40), [...types.keys()])
+    const problem = `\`${name.slice(0, 40)}\` is not a file type: expected a name such as md, txt, csv, json or py.${hint}`
+    throw invalidInput(problem)
+  }
+  const patterns = globs.map((glob) => segmentPattern(glob))
+  // ripgrep would include a hidden file that a type names, such as `.zshrc`.
+  const matches = (fileName: string): boolean =>
+    !fileName.startsWith('.') && patterns.some((pattern) => pattern.test(fileName))
+  return { name, matches }
 }
