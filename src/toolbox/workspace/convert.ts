@@ -184,9 +184,13 @@ function resultOf(worker: Worker): Promise<string> {
     worker.once('message', (result: unknown) => {
       if (!isObject(result)) reject(new Error('it returned no text'))
       else if (typeof result['text'] === 'string') resolve(result['text'])
-      else reject(new FileFailure(String(result['errorType'] ?? 'ConversionFailed'), String(result['problem'])))
+      else reject(failureIn(result))
     })
     worker.once('error', reject)
     worker.once('exit', () => reject(new Error('it was stopped')))
   })
+}
+
+function failureIn({ problem, errorType }: Readonly<Record<string, unknown>>): FileFailure {
+  return new FileFailure(typeof errorType === 'string' ? errorType : 'ConversionFailed', String(problem))
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, readdir, unlink } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import { CONTENT_SOURCES } from '../../contracts/entry.js'
 import type { ContentSource } from '../../contracts/entry.js'
@@ -154,28 +153,14 @@ function pieces(line: string): readonly string[] {
   return all
 }
 
-/** A name that exists already gets the next millisecond. */
-async function writeNew(folder: Folder, prefix: string, bytes: Buffer): Promise<string> {
-  for (let time = Date.now(); ; time++) {
-    const name = `${prefix}-${time}-${randomBytes(4).toString('hex')}.txt`
-    try {
-      const file = await openIn(folder, name, {
-        flags: constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL,
-        mode: 0o600,
-      })
-      await writeOrRemove(folder, name, { file, bytes })
-      return name
-    } catch (error) {
-      if (!isSystemError(error, 'EEXIST')) throw error
-    }
-  }
-}
+/** The time in the name of the last file: each file of this process has its own, so that they can be ordered. */
+let lastTime = 0
 
-async function writeOrRemove(
-  folder: Folder,
-  name: string,
-  { file, bytes }: { readonly file: FileHandle; readonly bytes: Buffer },
-): Promise<void> {
+async function writeNew(folder: Folder, prefix: string, bytes: Buffer): Promise<string> {
+  lastTime = Math.max(Date.now(), lastTime + 1)
+  const name = `${prefix}-${lastTime}-${randomBytes(4).toString('hex')}.txt`
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
+  const file = await openIn(folder, name, { flags, mode: 0o600 })
   try {
     await file.writeFile(bytes)
   } catch (error) {
@@ -184,6 +169,7 @@ async function writeOrRemove(
   } finally {
     await file.close()
   }
+  return name
 }
 
 /** Only files with the name of an artifact are removed: the folder may contain others. */
