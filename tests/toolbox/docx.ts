@@ -4,7 +4,6 @@ export interface Packed {
   readonly content: string | Uint8Array
   /** Size in the directory. Default: the real one. */
   readonly declaredSize?: number
-  readonly encrypted?: boolean
   /** Default: 8, deflated. */
   readonly method?: number
 }
@@ -85,11 +84,10 @@ export function zipOf(files: Readonly<Record<string, Packed>>): Buffer {
   const parts: Buffer[] = []
   const directory: Buffer[] = []
   let offset = 0
-  for (const [name, { content, declaredSize, encrypted = false, method = 8 }] of Object.entries(files)) {
+  for (const [name, { content, declaredSize, method = 8 }] of Object.entries(files)) {
     const packed = method === 8 ? deflateRawSync(content) : Buffer.from(content)
     const fields = Buffer.alloc(26)
     fields.writeUInt16LE(20, 0)
-    fields.writeUInt16LE(encrypted ? 1 : 0, 2)
     fields.writeUInt16LE(method, 4)
     fields.writeUInt32LE(packed.length, 14)
     fields.writeUInt32LE(declaredSize ?? Buffer.byteLength(content), 18)

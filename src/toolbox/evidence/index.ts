@@ -1,4 +1,4 @@
-import type { ContentPart, ToolEntry } from '../../contracts/entry.js'
+import type { ContentPart, ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import type { CallEvidence, CheckEvidence, Evidence, FileEvidence, RowEvidence } from '../../tools/evidence.js'
 import { isObject, parseJson } from '../../util/json.js'
 import { parseFieldPath, valueAt } from '../jsonl/field-path.js'
@@ -6,7 +6,14 @@ import { FileFailure, isMissing, isSystemError, PathValidationError } from '../w
 import { readLineRange, splitLines } from '../workspace/lines.js'
 import { shownPath } from '../workspace/path-text.js'
 import { withFile, workspaceOf } from '../workspace/workspace.js'
-import type { EvidenceSources } from './sources.js'
+
+/** The sources of quotations. */
+export interface EvidenceSources {
+  /** The workspace, an absolute path. */
+  readonly root: string
+  readonly transcript: readonly TranscriptEntry[]
+  readonly signal: AbortSignal
+}
 
 /**
  * Compares quotations with files of the workspace, rows of JSONL files and tool results of the conversation. White space

@@ -1,4 +1,3 @@
-import { basename } from 'node:path'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { JsonObject } from '../../util/json.js'
@@ -16,7 +15,7 @@ import { mediaKind, readMedia, requireNoPages } from './read-media.js'
 import type { DocumentText } from './read-media.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
-import { artifactSource, isArtifact, mayBeArtifact, saveOutput, spill } from '../workspace/spill.js'
+import { artifactSource, isArtifact, saveOutput, spill } from '../workspace/spill.js'
 import { workspaceOf } from '../workspace/workspace.js'
 import type { Workspace } from '../workspace/workspace.js'
 
@@ -95,11 +94,8 @@ async function readFile(call: FileCall<ReadArguments>): Promise<ToolOutcome> {
       if (edited !== undefined) return readEdited(call, path, edited)
       const file = await openFile(workspace, path, shownPath(args.path))
       try {
-        const isSaved = mayBeArtifact(workspace, path) && (await isArtifact(basename(path), file.handle))
-        // Any other file with the name of an artifact must be allowed.
-        if (!isSaved) workspace.readPolicy.requireCovered(path, args.path)
         const reading = { ...readingOf(call, path, Number(file.stats.size)), file }
-        return isSaved ? await readArtifact(reading) : await readMarked(reading)
+        return isArtifact(workspace, path) ? await readArtifact(reading) : await readMarked(reading)
       } finally {
         await file.handle.close()
       }
@@ -119,7 +115,7 @@ async function textInEditor(
   path: string,
 ): Promise<string | undefined> {
   const { read } = editorFilesOf(workspace)
-  if (read === undefined || mayBeArtifact(workspace, path)) return undefined
+  if (read === undefined || isArtifact(workspace, path)) return undefined
   const shown = shownPath(args.path)
   try {
     const file = await openFile(workspace, path, shown)
@@ -156,7 +152,7 @@ function tooLarge({ call, shown, size }: Reading): FileFailure {
 
 async function readablePath(workspace: Workspace, raw: string): Promise<string> {
   const path = await workspace.rootPolicy.resolve(raw)
-  if (!mayBeArtifact(workspace, path)) workspace.readPolicy.requireCovered(path, raw)
+  if (!isArtifact(workspace, path)) workspace.readPolicy.requireCovered(path, raw)
   return path
 }
 

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../util/json.js'
 import { MAX_CHARS, MAX_TIMEOUT_SECONDS, wholeNumber } from '../search/arguments.js'
-import { MAX_LINE_CHARS } from '../search/hits.js'
+import { MAX_LINE_CHARS } from '../search/match-file.js'
 import { FILTER_OPERATORS } from './filter.js'
 import type { WhereFilter } from './filter.js'
 
@@ -62,13 +62,13 @@ const where: JsonSchema = {
         description:
           'eq, ne: equal as text, or by `type`. in: one of `values`. contains, regex: in the text of the value. exists: present and not null. gt, gte, lt, lte: need `type`. A missing or null field passes none of them.',
       },
-      value: { ...scalar, description: 'Value to compare with. Write numbers of more than 15 digits as strings.' },
+      value: { ...scalar, description: 'Value to compare with.' },
       values: { type: 'array', items: scalar, maxItems: 1_000, description: 'For the operator in.' },
       type: {
         type: 'string',
         enum: ['number', 'date'],
         description:
-          'Compare as numbers (exact; JSON numbers only) or as ISO dates (`2024-05-31`, `2024-05-31T12:00:00Z`). For eq, ne, gt, gte, lt, lte.',
+          'Compare as numbers (JSON numbers only) or as ISO dates (`2024-05-31`, `2024-05-31T12:00:00Z`), as they are written. For eq, ne, gt, gte, lt, lte.',
       },
     },
     required: ['field', 'op'],

@@ -1,16 +1,9 @@
-import type { Pattern } from '../search/pattern/pattern.js'
 import { compilePattern } from '../search/pattern/pattern.js'
 import { invalidInput } from '../workspace/failure.js'
 import type { FileFailure } from '../workspace/failure.js'
-import { compareDates, parseDate } from './date-value.js'
-import type { DateValue } from './date-value.js'
-import { compareDecimals, parseDecimal } from './decimal.js'
-import type { Decimal } from './decimal.js'
 import { parseFieldPath, valueAt } from './field-path.js'
 import type { FieldPath } from './field-path.js'
-import { sourceAt } from './json-source.js'
-import { textAt } from './row.js'
-import type { Row } from './row.js'
+import { textOf } from './row-text.js'
 
 /** A filter as the model writes it; the types of its fields were checked against the schema. */
 export interface WhereFilter {
@@ -32,14 +25,8 @@ export type Verdict = boolean | 'incomparable'
 export interface Filter {
   /** As the summary shows it. */
   readonly shown: string
-  readonly isTyped: boolean
-  /**
-   * In every row that passes, at least one of these strings occurs in the value's text, or equals it (`isWhole`);
-   * `undefined` if none are known.
-   */
-  readonly needs?: { readonly texts: readonly string[]; readonly isWhole: boolean } | undefined
   /** `onPause` is called before long work, and may throw. */
-  test(row: Row, onPause: () => void): Verdict
+  test(row: unknown, onPause: () => void): Verdict
 }
 
 /**
@@ -51,7 +38,7 @@ export async function compileFilter(where: WhereFilter): Promise<Filter> {
   if (!field.ok) throw invalidFilter(where, `its field ${field.problem}`)
   const problem = operandProblem(where)
   if (problem !== undefined) throw invalidFilter(where, problem)
-  return where.type === undefined ? untyped(where, field.path) : typed(where, where.type, field.path)
+  return where.type === undefined ? untypedFilter(where, field.path) : typedFilter(where, where.type, field.path)
 }
 
 const RANGES = ['gt', 'gte', 'lt', 'lte']
@@ -62,92 +49,72 @@ function operandProblem({ op, value, values, type }: WhereFilter): string | unde
   if (isRange && type === undefined) return 'it needs a `type`, number or date'
   if (type !== undefined && !isRange && op !== 'eq' && op !== 'ne') return 'it takes no `type`'
   if (type !== undefined && (value === undefined || value === '')) return 'it needs a `value`'
-  if (op === 'in') return values === undefined || values.length === 0 ? 'it needs `values`' : inexactProblem(values)
+  if (op === 'in') return values === undefined || values.length === 0 ? 'it needs `values`' : undefined
   if (values !== undefined && values.length > 0) return 'it takes no `values`: use `value`, or the operator in'
-  if (op === 'exists') return undefined
-  return value === undefined ? 'it needs a `value`' : inexactProblem([value])
+  return op === 'exists' || value !== undefined ? undefined : 'it needs a `value`'
 }
 
-/** A number that JSON has delivered here may have had more digits. Up to 15 digits are the same as a double. */
-function inexactProblem(values: readonly (string | number | boolean)[]): string | undefined {
-  const isInexact = (value: number): boolean => (parseDecimal(String(value))?.digits.length ?? Infinity) > 15
-  const inexact = values.find((value) => typeof value === 'number' && isInexact(value))
-  return inexact === undefined ? undefined : `write ${String(inexact)} as a string, so that no digit is lost`
-}
-
-async function untyped(where: WhereFilter, field: FieldPath): Promise<Filter> {
+async function untypedFilter(where: WhereFilter, field: FieldPath): Promise<Filter> {
   const value = String(where.value ?? '')
-  const filter = { shown: shownFilter(where, value), isTyped: false }
+  const shown = shownFilter(where, value)
   switch (where.op) {
     case 'ne':
-      return { ...filter, test: (row) => isPresent(row, field) && !hasText(row, field, value) }
+      return { shown, test: (row) => isPresent(row, field) && !hasText(row, field, value) }
     case 'in': {
       const values = (where.values ?? []).map(String)
-      const test = (row: Row): boolean => values.some((each) => hasText(row, field, each))
-      return { shown: shownFilter(where, `[${values.join(', ')}]`), isTyped: false, needs: whole(values), test }
+      const test = (row: unknown): boolean => values.some((each) => hasText(row, field, each))
+      return { shown: shownFilter(where, `[${values.join(', ')}]`), test }
     }
-    case 'contains': {
-      const needs = { texts: [value], isWhole: false }
-      return { ...filter, needs, test: (row) => textAt(row, field)?.includes(value) === true }
-    }
+    case 'contains':
+      return { shown, test: (row) => textOf(valueAt(row, field))?.includes(value) === true }
     case 'exists':
-      return { shown: shownFilter(where, ''), isTyped: false, test: (row) => isPresent(row, field) }
-    case 'regex': {
-      const compiled = await compilePattern(value, { scope: 'text' })
-      if (!compiled.ok) throw invalidFilter(where, `its regex cannot be used: ${compiled.problem}`)
-      return { ...filter, ...matching(compiled.pattern, field) }
-    }
+      return { shown: shownFilter(where, ''), test: (row) => isPresent(row, field) }
+    case 'regex':
+      return { shown, test: await regexTest(where, field, value) }
     // Ranges have a type.
     case 'eq':
     case 'gt':
     case 'gte':
     case 'lt':
     case 'lte':
-      return { ...filter, needs: whole([value]), test: (row) => hasText(row, field, value) }
+      return { shown, test: (row) => hasText(row, field, value) }
   }
 }
 
-function whole(texts: readonly string[]): Filter['needs'] {
-  return { texts, isWhole: true }
-}
-
-function matching(pattern: Pattern, field: FieldPath): Pick<Filter, 'needs' | 'test'> {
-  return {
-    needs: pattern.literal && { texts: [pattern.literal.toString()], isWhole: false },
-    test(row, onPause) {
-      onPause()
-      const text = textAt(row, field)
-      return text !== undefined && pattern.test(text)
-    },
+async function regexTest(where: WhereFilter, field: FieldPath, source: string): Promise<Filter['test']> {
+  const compiled = await compilePattern(source, { scope: 'text' })
+  if (!compiled.ok) throw invalidFilter(where, `its regex cannot be used: ${compiled.problem}`)
+  return (row, onPause) => {
+    onPause()
+    const text = textOf(valueAt(row, field))
+    return text !== undefined && compiled.pattern.test(text)
   }
 }
 
-function isPresent(row: Row, field: FieldPath): boolean {
-  const value = valueAt(row.value, field)
+function isPresent(row: unknown, field: FieldPath): boolean {
+  const value = valueAt(row, field)
   return value !== undefined && value !== null
 }
 
-/** True if a value's text is `text`. The text of a number is looked up only if the number is the same. */
-function hasText(row: Row, field: FieldPath, text: string): boolean {
-  const value = valueAt(row.value, field)
-  if (typeof value === 'string') return value === text
-  if (typeof value === 'number' && Number.isFinite(value) && Number(text) !== value) return false
-  return textAt(row, field) === text
+/** True if a value's text is `text`, or if it is the number that `text` spells. */
+function hasText(row: unknown, field: FieldPath, text: string): boolean {
+  const value = valueAt(row, field)
+  return typeof value === 'number' ? parseNumber(text) === value : textOf(value) === text
 }
 
-function typed(where: WhereFilter, type: 'number' | 'date', field: FieldPath): Filter {
+function typedFilter(where: WhereFilter, type: 'number' | 'date', field: FieldPath): Filter {
   const value = String(where.value ?? '')
-  const compare = type === 'number' ? numberComparison(field, value) : dateComparison(field, value)
+  const compare = type === 'number' ? numberComparison(value) : dateComparison(value)
   if (compare === undefined) throw invalidFilter(where, type === 'number' ? NO_NUMBER : NO_DATE)
   const accepted = ACCEPTED[where.op]
-  const test = (row: Row): Verdict => {
-    const order = compare(row)
+  const test = (row: unknown): Verdict => {
+    const order = compare(valueAt(row, field))
     return order === undefined ? 'incomparable' : accepted?.includes(Math.sign(order)) === true
   }
-  return { shown: `${shownFilter(where, value)} (${type})`, isTyped: true, test }
+  return { shown: `${shownFilter(where, value)} (${type})`, test }
 }
 
-const NO_NUMBER = 'its `value` must be a finite decimal number'
+const NO_NUMBER = 'its `value` must be a finite number'
 const NO_DATE = 'its `value` must be an ISO date such as 2024-05-31, or a date and time such as 2024-05-31T12:00:00Z'
 
 /** The signs of a comparison with which a row passes. */
@@ -161,38 +128,47 @@ const ACCEPTED: Readonly<Partial<Record<FilterOperator, readonly number[]>>> = {
 }
 
 /** Compares a row's value with the target: less than 0, 0, more than 0; `undefined` if they cannot be compared. */
-type Comparison = (row: Row) => number | undefined
+type Comparison = (value: unknown) => number | undefined
 
-function numberComparison(field: FieldPath, text: string): Comparison | undefined {
-  const target = parseDecimal(text.trim())
+function numberComparison(text: string): Comparison | undefined {
+  const target = parseNumber(text)
   if (target === undefined) return undefined
-  return (row) => {
-    const value = valueAt(row.value, field)
-    if (typeof value !== 'number') return undefined
-    // Rounding keeps the order: the digits matter only for numbers with the same double.
-    if (Number.isFinite(value) && value !== target.double) return value - target.double
-    const exact = exactNumber(row, field)
-    return exact === undefined ? undefined : compareDecimals(exact, target)
+  return (value) => (typeof value === 'number' ? value - target : undefined)
+}
+
+/** `undefined` for text that is not a finite number. */
+function parseNumber(text: string): number | undefined {
+  const number = Number(text)
+  return text.trim() !== '' && Number.isFinite(number) ? number : undefined
+}
+
+/**
+ * Dates are compared as they are written; if one has no time of day, only the days. Times with an offset from UTC and times
+ * without one cannot be compared.
+ */
+function dateComparison(text: string): Comparison | undefined {
+  const target = text.trim()
+  if (!isDate(target)) return undefined
+  return (value) => {
+    if (!isDate(value)) return undefined
+    if (value.length === DAY_CHARS || target.length === DAY_CHARS) {
+      return compareText(value.slice(0, DAY_CHARS), target.slice(0, DAY_CHARS))
+    }
+    return OFFSET.test(value) === OFFSET.test(target) ? compareText(value, target) : undefined
   }
 }
 
-/** A number of a row with all its digits; `undefined` for `NaN` and the infinities. */
-export function exactNumber({ text }: Row, { steps }: FieldPath): Decimal | undefined {
-  return parseDecimal(sourceAt(text, steps) ?? '')
+function compareText(left: string, right: string): number {
+  return left === right ? 0 : left < right ? -1 : 1
 }
 
-function dateComparison(field: FieldPath, text: string): Comparison | undefined {
-  const target = parseDate(text.trim())
-  if (target === undefined) return undefined
-  return (row) => {
-    const value = dateOf(valueAt(row.value, field))
-    return value === undefined ? undefined : compareDates(value, target)
-  }
-}
+const DAY_CHARS = 10
+const OFFSET = /(?:[Zz]|[+-]\d{2}:?\d{2})$/
+const DATE = /^\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])(?:[Tt ]\d{2}:\d{2}[\d:.,Zz+-]*)?$/
 
-/** A value of a row as a date; `undefined` for anything else. */
-export function dateOf(value: unknown): DateValue | undefined {
-  return typeof value === 'string' ? parseDate(value) : undefined
+/** True for an ISO 8601 date, or date and time. */
+export function isDate(value: unknown): value is string {
+  return typeof value === 'string' && DATE.test(value)
 }
 
 function shownFilter({ field, op }: WhereFilter, value: string): string {

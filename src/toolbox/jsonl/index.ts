@@ -7,8 +7,7 @@ import type { JsonlSearchArguments } from './arguments.js'
 import { runJsonlSearch } from './run-jsonl-search.js'
 
 /**
- * `jsonl_search`: rows of line-delimited JSON, filtered, projected, ordered or counted. Numbers keep all their
- * digits.
+ * `jsonl_search`: rows of line-delimited JSON, filtered, projected, ordered or counted. Numbers are those of JavaScript.
  * @throws HarnessError `invalid_options`; PathValidationError when an allow-list or the output folder leaves the root.
  */
 export function jsonlSearch(options: FileToolOptions = {}): ToolSpec {

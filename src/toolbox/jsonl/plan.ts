@@ -6,8 +6,7 @@ import { fieldPath } from './field-path.js'
 import type { FieldPath } from './field-path.js'
 import { compileFilter } from './filter.js'
 import type { Filter } from './filter.js'
-import { needleOf } from './needle.js'
-import type { Order } from './ranked.js'
+import type { Order } from './results.js'
 import type { FieldSearch, Projection } from './row-text.js'
 import type { RowQuery } from './scan-file.js'
 
@@ -21,22 +20,20 @@ export interface Plan {
 
 /** The result: rows file by file, rows of all files in one list, or counts. */
 type ResultShape =
-  | { readonly kind: 'pages' }
-  | { readonly kind: 'ranked'; readonly orders: readonly Order[] }
-  | { readonly kind: 'groups'; readonly path: FieldPath }
+  | { readonly kind: 'files' }
+  | { readonly kind: 'rows'; readonly orders: readonly Order[] }
+  | { readonly kind: 'counts'; readonly path: FieldPath }
 
 /** @throws FileFailure `InvalidInput`; the message begins with the problem, such as `invalid where filter:`. */
-export async function planOf(args: JsonlSearchArguments): Promise<Plan> {
+export async function createPlan(args: JsonlSearchArguments): Promise<Plan> {
   const filters: Filter[] = []
   for (const where of args.where ?? []) filters.push(await compileFilter(where))
   const fields = Object.entries(args.fields ?? {}).map(([text, maxChars]) => ({ path: fieldPath(text), maxChars }))
-  const searches = await fieldSearchesOf(args.field_searches ?? [])
-  const pattern = await patternOf(args.query)
-  const query = { pattern, filters, needle: pattern === undefined ? needleOf(filters) : undefined }
-  return { query, fields, searches, shape: shapeOf(args) }
+  const searches = await compileSearches(args.field_searches ?? [])
+  return { query: { pattern: await compileQuery(args.query), filters }, fields, searches, shape: shapeOf(args) }
 }
 
-async function fieldSearchesOf(all: readonly FieldSearchArguments[]): Promise<readonly FieldSearch[]> {
+async function compileSearches(all: readonly FieldSearchArguments[]): Promise<readonly FieldSearch[]> {
   const searches: FieldSearch[] = []
   for (const each of all) {
     const { field, query, regex = false, case_sensitive: caseSensitive = false } = each
@@ -63,7 +60,7 @@ function labelOf(search: FieldSearchArguments, all: readonly FieldSearchArgument
   return `${label} #${sameField.indexOf(search) + 1} (query='${search.query.slice(0, 200)}')`
 }
 
-async function patternOf(query = ''): Promise<Pattern | undefined> {
+async function compileQuery(query = ''): Promise<Pattern | undefined> {
   if (query === '') return undefined
   const compiled = await compilePattern(query, { scope: 'line' })
   if (compiled.ok) return compiled.pattern
@@ -81,13 +78,13 @@ function shapeOf(args: JsonlSearchArguments): ResultShape {
   } = args
   if (countBy !== '') {
     const isMixed = orderBy.length + searches.length + Object.keys(fields).length > 0
-    if (!isMixed) return { kind: 'groups', path: fieldPath(countBy) }
+    if (!isMixed) return { kind: 'counts', path: fieldPath(countBy) }
     throw invalidInput('`count_by` shows counts, not rows: leave out `fields`, `field_searches` and `order_by`')
   }
-  const isRanked = orderBy.length > 0 || limit !== undefined || offset !== undefined
-  return isRanked ? { kind: 'ranked', orders: orderBy.map(orderOf) } : { kind: 'pages' }
+  const isOneList = orderBy.length > 0 || limit !== undefined || offset !== undefined
+  return isOneList ? { kind: 'rows', orders: orderBy.map(parseOrder) } : { kind: 'files' }
 }
 
-function orderOf({ field, direction, type }: OrderArguments): Order {
+function parseOrder({ field, direction, type }: OrderArguments): Order {
   return { path: fieldPath(field), isDescending: direction === 'desc', type }
 }

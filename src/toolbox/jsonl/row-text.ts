@@ -3,9 +3,6 @@ import type { Pattern } from '../search/pattern/pattern.js'
 import { splitLines } from '../workspace/lines.js'
 import { valueAt } from './field-path.js'
 import type { FieldPath } from './field-path.js'
-import { normalizedJson } from './json-source.js'
-import { jsonAt, textAt } from './row.js'
-import type { Row } from './row.js'
 
 /** A field to show. */
 export interface Projection {
@@ -29,8 +26,6 @@ export interface RowView {
   /** Empty: the whole row, or nothing of it if there are field searches. */
   readonly fields: readonly Projection[]
   readonly searches: readonly FieldSearch[]
-  /** A path as the model sees it. */
-  readonly display: (path: string) => string
   /** Called during long work; may throw. */
   readonly onPause: () => void
 }
@@ -39,29 +34,48 @@ export interface RowView {
 const MAX_ROW_CHARS = 1_000_000
 const MAX_EXCERPT_CHARS = 500_000
 
+/** A value that is nested deeper is not shown. */
+const MAX_DEPTH = 500
+
+/** A value as JSON on one line, with a space after `,` and `:`. */
+export function jsonText(value: unknown, depth = 0): string {
+  if (typeof value === 'number') return String(value)
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  if (depth > MAX_DEPTH) return '…'
+  if (Array.isArray(value)) return `[${value.map((each) => jsonText(each, depth + 1)).join(', ')}]`
+  const members = Object.entries(value).map(([key, each]) => `${JSON.stringify(key)}: ${jsonText(each, depth + 1)}`)
+  return `{${members.join(', ')}}`
+}
+
+/** A value as text: a string unchanged, anything else as JSON; `undefined` for a missing or null value. */
+export function textOf(value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined
+  return typeof value === 'string' ? value : jsonText(value)
+}
+
 /** A row as JSON, and below it, on lines of their own, the results of its field searches. */
-export function rowText(row: Row, view: RowView): string {
+export function rowText(row: unknown, view: RowView): string {
   const { fields, searches } = view
   const json = searches.length > 0 && fields.length === 0 ? '{}' : rowJson(row, fields)
   return cutText([json, ...searchLines(row, view)].join('\n'), MAX_ROW_CHARS)
 }
 
-function rowJson(row: Row, fields: readonly Projection[]): string {
-  if (fields.length === 0) return normalizedJson(row.text)
+function rowJson(row: unknown, fields: readonly Projection[]): string {
+  if (fields.length === 0) return jsonText(row)
   return `{${fields.map((field) => `${JSON.stringify(field.path.text)}: ${fieldJson(row, field)}`).join(', ')}}`
 }
 
 /** A value that is longer than its limit becomes a string, cut. */
-function fieldJson(row: Row, { path, maxChars }: Projection): string {
-  const value = valueAt(row.value, path)
-  if (value === undefined || value === null) return 'null'
-  const text = textAt(row, path) ?? 'null'
+function fieldJson(row: unknown, { path, maxChars }: Projection): string {
+  const value = valueAt(row, path)
+  const text = textOf(value)
+  if (text === undefined) return 'null'
   const cut = maxChars === 0 ? text : cutText(text, maxChars)
-  return typeof value === 'string' || cut !== text ? JSON.stringify(cut) : jsonAt(row, path)
+  return typeof value === 'string' || cut !== text ? JSON.stringify(cut) : text
 }
 
 /** Searches without a match are reported only if no search of the row matches and no fields are shown. */
-function searchLines(row: Row, { fields, searches, onPause }: RowView): string[] {
+function searchLines(row: unknown, { fields, searches, onPause }: RowView): string[] {
   const results = searches.map((search) => ({ search, found: searchField(row, search, onPause) }))
   const hits = results.filter(({ found }) => typeof found !== 'string')
   if (hits.length === 0 && fields.length > 0) return []
@@ -71,8 +85,8 @@ function searchLines(row: Row, { fields, searches, onPause }: RowView): string[]
 }
 
 /** The lines with a match, or the reason why there are none. */
-function searchField(row: Row, search: FieldSearch, onPause: () => void): readonly string[] | string {
-  const value = valueAt(row.value, search.path)
+function searchField(row: unknown, search: FieldSearch, onPause: () => void): readonly string[] | string {
+  const value = valueAt(row, search.path)
   if (value === undefined) return 'none (missing field)'
   if (value === null) return 'none (null field)'
   if (typeof value !== 'string') return 'none (non-string field)'

@@ -1,13 +1,12 @@
 import { lstat } from 'node:fs/promises'
 import type { ToolOutcome } from '../../tools/outcome.js'
-import { concurrently } from '../search/concurrently.js'
 import { incomplete, outputLimit } from '../search/render.js'
 import { UnreadFiles } from '../search/unread-files.js'
 import { withinTime } from '../workspace/call-time.js'
 import type { CallTime } from '../workspace/call-time.js'
 import { FileFailure, isMissing, PathValidationError } from '../workspace/failure.js'
 import type { FileCall } from '../workspace/file-tool.js'
-import { openFile } from '../workspace/safe-open.js'
+import { openListed } from '../workspace/safe-open.js'
 import { SearchProgress } from '../workspace/search-progress.js'
 import { spill } from '../workspace/spill.js'
 import { walk } from '../workspace/walk.js'
@@ -15,88 +14,79 @@ import type { WalkOptions } from '../workspace/walk.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { DEFAULT_FILES, DEFAULT_LIMIT, DEFAULT_ROWS_PER_FILE } from './arguments.js'
 import type { JsonlSearchArguments } from './arguments.js'
-import type { RowCollector, Body } from './collector.js'
-import { Groups } from './groups.js'
-import { Pages } from './pages.js'
-import { planOf } from './plan.js'
+import { createPlan } from './plan.js'
 import type { Plan } from './plan.js'
-import { Ranked } from './ranked.js'
+import { FirstRows, RowCounts, RowsByFile } from './results.js'
+import type { Body, RowResults } from './results.js'
 import { scanFile } from './scan-file.js'
 import type { ScanCounts } from './scan-file.js'
 import { cutText } from '../../util/characters.js'
 import { shownPath } from '../workspace/path-text.js'
 
-/** Files that are open at once: one is scanned while others are opened. */
-const FILES_AT_ONCE = 4
 const MAX_WARNING_CHARS = 400
 
 /** `jsonl_search`. */
 export async function runJsonlSearch(call: FileCall<JsonlSearchArguments>): Promise<ToolOutcome> {
-  const plan = await planOf(call.args)
+  const plan = await createPlan(call.args)
   const limit = { label: 'jsonl_search', advice: 'narrow the path, or add a query', seconds: call.args.timeout }
   return withinTime(call, limit, async (time) => {
-    const collector = collectorFor(call, plan, time)
-    const scan = await scanAll(call, plan, { collector, time })
-    return outcomeOf(call, plan, { ...scan, collector })
+    const results = createResults(call, plan, time)
+    const scan = await scanFiles(call, plan, { results, time })
+    return outcomeOf(call, plan, { ...scan, results })
   })
 }
 
-function collectorFor({ workspace, args }: FileCall<JsonlSearchArguments>, plan: Plan, time: CallTime): RowCollector {
+function createResults({ workspace, args }: FileCall<JsonlSearchArguments>, plan: Plan, time: CallTime): RowResults {
   const { limit = DEFAULT_LIMIT, offset = 0 } = args
   const { max_files: maxFiles = DEFAULT_FILES, max_matches_per_file: maxRows = DEFAULT_ROWS_PER_FILE } = args
   const { fields, searches, shape } = plan
-  const view = { fields, searches, display: (path: string) => workspace.display(path), onPause: time.check }
+  const view = { fields, searches, onPause: time.check }
   switch (shape.kind) {
-    case 'groups':
-      return new Groups(shape.path, { offset, limit })
-    case 'ranked':
-      return new Ranked(shape.orders, { offset, limit }, view)
-    case 'pages':
-      return new Pages(workspace, { maxFiles, maxRows }, view)
+    case 'counts':
+      return new RowCounts(shape.path, { offset, limit })
+    case 'rows':
+      return new FirstRows(shape.orders, { offset, limit }, view)
+    case 'files':
+      return new RowsByFile(workspace, { maxFiles, maxRows }, view)
   }
 }
 
-interface Scan {
+interface ScanEnd {
   readonly counts: ScanCounts
   readonly unread: UnreadFiles
 }
 
-async function scanAll(
+async function scanFiles(
   call: FileCall<JsonlSearchArguments>,
   { query }: Plan,
-  { collector, time }: { readonly collector: RowCollector; readonly time: CallTime },
-): Promise<Scan> {
+  { results, time }: { readonly results: RowResults; readonly time: CallTime },
+): Promise<ScanEnd> {
   const { workspace, args } = call
   const counts: ScanCounts = { rowsMatched: 0, compareWarnings: 0, parseErrors: 0, overlongLines: 0 }
   const unread = new UnreadFiles(workspace)
   const progress = new SearchProgress(call)
-  await concurrently(jsonlFiles(workspace, args.path ?? '.', time), FILES_AT_ONCE, (path) =>
-    unread.unless(path, async () => {
-      const { handle, stats } = await openFile(workspace, path, workspace.display(path))
-      const file = collector.openFile(path)
+  for await (const path of jsonlFiles(workspace, args.path ?? '.', time)) {
+    const shown = workspace.display(path)
+    const onRow = (value: unknown, line: number): void => {
+      progress.add(path)
+      results.add({ path, shown, line, value })
+    }
+    await unread.unless(path, async () => {
+      const file = await openListed(workspace, path)
       try {
-        await scanFile(handle, Number(stats.size), {
-          query,
-          counts,
-          time,
-          onRow: (row, line) => {
-            progress.add(path)
-            file.add(row, line)
-          },
-        })
+        await scanFile(file, { query, counts, time, onRow })
       } finally {
-        file.close?.()
-        await handle.close()
+        await file.close()
       }
-    }),
-  )
+    })
+  }
   return { counts, unread }
 }
 
 async function outcomeOf(
   call: FileCall<JsonlSearchArguments>,
   plan: Plan,
-  { counts, unread, collector }: Scan & { readonly collector: RowCollector },
+  { counts, unread, results }: ScanEnd & { readonly results: RowResults },
 ): Promise<ToolOutcome> {
   const problem = unread.text.slice(0, MAX_WARNING_CHARS)
   const metadata = {
@@ -107,7 +97,7 @@ async function outcomeOf(
   if (counts.rowsMatched === 0 && problem !== '') {
     throw new FileFailure('SearchFailed', `jsonl_search failed (rc=2): ${problem}`, { metadata })
   }
-  const text = renderResult(call.args, plan, { counts, body: collector.body(counts.rowsMatched) })
+  const text = renderResult(call.args, plan, { counts, body: results.body(counts.rowsMatched) })
   const output = await spill(call.workspace, { text, prefix: 'jsonl_search', limit: outputLimit(call) })
   return { kind: 'succeeded', content: output.content, metadata: { ...metadata, ...output.metadata } }
 }

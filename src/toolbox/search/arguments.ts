@@ -1,5 +1,5 @@
 import type { JsonSchema } from '../../util/json.js'
-import { MAX_LINE_CHARS, MAX_MATCHES_COUNTED } from './hits.js'
+import { MAX_LINE_CHARS, MAX_MATCHES_COUNTED } from './match-file.js'
 
 export const DEFAULT_FILES = 50
 export const DEFAULT_MATCHES_PER_FILE = 10

@@ -4,15 +4,8 @@ import { invalidInput } from '../workspace/failure.js'
 import { openListed } from '../workspace/safe-open.js'
 import type { ListedFile } from '../workspace/safe-open.js'
 import { walk } from '../workspace/walk.js'
-import { blocksOf } from './blocks.js'
-import { concurrently } from './concurrently.js'
-import { invalidQuery } from './engine.js'
-import type { SearchEngine, SearchRequest, SearchTask } from './engine.js'
-import { BINARY_BYTES, lineText, MAX_MATCHES_COUNTED } from './hits.js'
-import type { FileHits, Line } from './hits.js'
-import { eachMatchingLine, lineFeeds } from './pattern/matching-lines.js'
-import { compilePattern } from './pattern/pattern.js'
-import type { Pattern } from './pattern/pattern.js'
+import type { SearchEngine, SearchRequest } from './engine.js'
+import { matchFile, MAX_MATCHES_COUNTED } from './match-file.js'
 import { UnreadFiles } from './unread-files.js'
 
 /** Files that are open at once. */
@@ -31,21 +24,19 @@ export const builtinEngine: SearchEngine = {
   },
 
   async search(request, onFile) {
-    const { query, workspace, time } = request
-    const compiled = await compilePattern(query.text, { scope: 'line', ...query })
-    if (!compiled.ok) throw invalidQuery(query, compiled.problem)
+    const { workspace, time } = request
     const unread = new UnreadFiles(workspace)
     const largeFiles = new Slots(1)
     let filesFound = 0
     const searchOne = async (path: string): Promise<void> => {
       const file = await openListed(workspace, path)
-      const search = (): Promise<SearchedFile> => searchFile(file, path, { request, pattern: compiled.pattern })
+      const count = (): Promise<MatchCount> => countMatches(file, path, request)
       try {
-        const { hits, isCut } = await (file.size > LARGE_BYTES ? largeFiles.within('', time.signal, search) : search())
-        if (isCut) unread.add(`${workspace.display(path)}: only the beginning of a very long line was searched`)
-        if (hits.matches === 0) return
+        const { matches, isCut } = await (file.size > LARGE_BYTES ? largeFiles.within('', time.signal, count) : count())
+        if (isCut) unread.addCut(path)
+        if (matches === 0) return
         filesFound++
-        onFile(hits)
+        onFile({ path, matches })
       } finally {
         await file.close()
       }
@@ -57,7 +48,7 @@ export const builtinEngine: SearchEngine = {
 }
 
 /** True if a file below a start is to be searched; the starts themselves always are. */
-export function isWanted({ workspace, fileType, exclusions }: SearchTask, path: string): boolean {
+export function isWanted({ workspace, fileType, exclusions }: SearchRequest, path: string): boolean {
   if (fileType?.matches(basename(path)) === false) return false
   return exclusions.globs.length === 0 || !exclusions.excludes(relative(workspace.root, path).split(sep))
 }
@@ -72,47 +63,48 @@ async function* filesOf(request: SearchRequest): AsyncGenerator<string, void, un
   }
 }
 
-interface SearchedFile {
-  readonly hits: FileHits
-  /** A line was too long to be searched completely. */
+interface MatchCount {
+  readonly matches: number
   readonly isCut: boolean
 }
 
-/** The matching lines of one file. A binary file has none. */
-async function searchFile(
+async function countMatches(
   file: ListedFile,
   path: string,
-  { request, pattern }: { readonly request: SearchRequest; readonly pattern: Pattern },
-): Promise<SearchedFile> {
-  const { maxLineChars, time } = request
-  const keepLines = request.wantsLines(path) ? request.keepLines : 0
-  const lines: Line[] = []
+  { pattern, time, starts }: SearchRequest,
+): Promise<MatchCount> {
   let matches = 0
-  let isCut = false
-  let isFirst = true
-  /** Number of the first line of the block. */
-  let number = 1
-  const searchBlock = (bytes: Buffer): Promise<void> =>
-    eachMatchingLine(bytes, {
-      pattern,
-      time,
-      onLine: ({ start, end, before }) => {
-        matches++
-        if (lines.length < keepLines) {
-          lines.push({ number: number + before, text: lineText(bytes.subarray(start, end), maxLineChars) })
-        }
-        return matches < MAX_MATCHES_COUNTED
-      },
-      onCut: () => (isCut = true),
-    })
-  for await (const block of blocksOf(file, file)) {
-    time.check()
-    if (isFirst && block?.subarray(0, BINARY_BYTES).includes(0) === true) break
-    isFirst = false
-    if (block === null) isCut = true
-    else await searchBlock(block)
-    number += block === null ? 1 : lineFeeds(block, 0, block.length)
-    if (matches >= MAX_MATCHES_COUNTED) break
+  const onLine = (): boolean => ++matches < MAX_MATCHES_COUNTED
+  const isTextOnly = !starts.includes(path)
+  const { isBinary, isCut } = await matchFile(file, { pattern, time, isTextOnly, onLine })
+  return { matches: isBinary ? 0 : matches, isCut }
+}
+
+/**
+ * Does `work` for each item, `limit` of them at once, and requests the next item only when there is room. Stops at the first
+ * error, which it throws after the work in progress has ended.
+ */
+export async function concurrently<Item>(
+  items: AsyncIterable<Item>,
+  limit: number,
+  work: (item: Item) => Promise<void>,
+): Promise<void> {
+  const iterator = items[Symbol.asyncIterator]()
+  let isStopped = false
+  const worker = async (): Promise<void> => {
+    try {
+      while (!isStopped) {
+        const next = await iterator.next()
+        if (next.done === true) return
+        await work(next.value)
+      }
+    } catch (error) {
+      isStopped = true
+      throw error
+    }
   }
-  return { hits: { path, matches, lines, isReported: false }, isCut }
+  const ends = await Promise.allSettled(Array.from({ length: limit }, worker))
+  await iterator.return?.()
+  const failed = ends.find((end) => end.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
 }

@@ -1,11 +1,9 @@
 import type { CallTime } from '../workspace/call-time.js'
-import { invalidInput } from '../workspace/failure.js'
-import type { FileFailure } from '../workspace/failure.js'
 import type { Workspace } from '../workspace/workspace.js'
 import type { Exclusions } from './exclusions.js'
-import type { FileHits } from './hits.js'
+import type { Pattern } from './pattern/pattern.js'
 
-/** Finds lines. All engines read the same files (those of the walker, except links) and the same lines (LF ends a line). */
+/** Counts matching lines. All engines read the same files (those of the walker, except links) and the same lines (LF ends a line). */
 export interface SearchEngine {
   /** In messages. */
   readonly name: string
@@ -15,27 +13,21 @@ export interface SearchEngine {
    */
   fileType(name: string): Promise<FileType>
   /**
-   * Passes matches to `onFile`, file by file, in any order.
-   * @throws FileFailure `InvalidInput` for an invalid query; DeadlinePassed; the signal's reason when aborted.
+   * Passes files with matches to `onFile`, in any order.
+   * @throws DeadlinePassed; the signal's reason when aborted.
    */
-  search(request: SearchRequest, onFile: (hits: FileHits) => void): Promise<EngineEnd>
+  search(request: SearchRequest, onFile: (file: FileCount) => void): Promise<EngineEnd>
 }
 
-export interface SearchTask {
+export interface SearchRequest {
   readonly workspace: Workspace
   /** Files and folders: absolute, links resolved, existing, none inside another. */
   readonly starts: readonly string[]
   readonly query: SearchQuery
+  /** The query, compiled. */
+  readonly pattern: Pattern
   readonly fileType: FileType | undefined
   readonly exclusions: Exclusions
-  /** Matching lines per file whose text is kept. */
-  readonly keepLines: number
-  /** False if only the number of matches in a file is needed. */
-  readonly wantsLines: (path: string) => boolean
-  readonly maxLineChars: number
-}
-
-export interface SearchRequest extends SearchTask {
   readonly time: CallTime
 }
 
@@ -53,15 +45,17 @@ export interface FileType {
   matches(fileName: string): boolean
 }
 
+/** A file with matches. */
+export interface FileCount {
+  /** Absolute. */
+  readonly path: string
+  /** Number of matching lines; counting ends at `MAX_MATCHES_COUNTED`. */
+  readonly matches: number
+}
+
 export interface EngineEnd {
   /** As ripgrep's: 0 if there are matches, 1 if there are none, 2 after a problem. */
   readonly returncode: number
   /** The problem. */
   readonly detail: string
-}
-
-/** An invalid query, for the model. */
-export function invalidQuery({ literal }: SearchQuery, problem: string): FileFailure {
-  const advice = literal ? '' : '. To search for the text as it is, set `literal`.'
-  return invalidInput(`invalid query: ${problem}${advice}`, { returncode: 2 })
 }

@@ -1,8 +1,7 @@
 import type { JsonObject } from '../../util/json.js'
 import type { FileCall } from '../workspace/file-tool.js'
-import { MAX_MATCHES_COUNTED } from './hits.js'
-import type { Line } from './hits.js'
-import type { ShownFile } from './shelf.js'
+import { MAX_MATCHES_COUNTED } from './match-file.js'
+import type { Line } from './match-file.js'
 
 interface SearchSummary {
   readonly totalFiles: number
@@ -11,6 +10,16 @@ interface SearchSummary {
   readonly excluded: string
   /** Why matches may be missing; empty if none are. */
   readonly problem: string
+}
+
+/** A file of the result. */
+export interface ShownFile {
+  /** The path for the model. */
+  readonly shown: string
+  /** Number of matching lines; counting ends at `MAX_MATCHES_COUNTED`. */
+  readonly matches: number
+  /** The first of them, ascending. */
+  readonly lines: readonly Line[]
 }
 
 /** A file and its block of text. */

@@ -19,11 +19,15 @@ export class UnreadFiles {
       if (isMissing(error)) return
       const failure = fileFailureOf(error, this.#workspace.display(path))
       if (failure === undefined) throw error
-      this.add(failure.message)
+      this.#add(failure.message)
     }
   }
 
-  add(problem: string): void {
+  addCut(path: string): void {
+    this.#add(`${this.#workspace.display(path)}: only the beginning of a very long line was searched`)
+  }
+
+  #add(problem: string): void {
     this.#first ??= problem
     this.#count++
   }

@@ -2,15 +2,14 @@ import type { IncomingMessage } from 'node:http'
 import { abortable } from '../../util/abort.js'
 import { firstCharacters } from '../../util/characters.js'
 import { withoutTerminalCodes } from '../../util/terminal.js'
-import { readBody } from './body.js'
-import type { Body } from './body.js'
 import { contentTypeOf, decodeText, kindOf, kindOfType, refuseBinary } from './content.js'
 import type { ContentKind, ContentType } from './content.js'
 import { convert, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
 import { failureAt, fetchFailure, shownUrl } from './failure.js'
 import type { FetchSettings } from './options.js'
-import { requestPage } from './request.js'
+import { codeOf, requestPage } from './request.js'
 import { parseUrl, targetOf } from './target.js'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
 export interface Page {
   /** Its address after redirects. */
@@ -132,4 +131,61 @@ async function httpFailure(
     'HttpError',
     `${shownUrl(url.href)} answered ${status}.${message === '' ? '' : ` Its message: ${firstCharacters(message, MAX_ERROR_CHARS)}`}`,
   )
+}
+
+interface Body {
+  readonly bytes: Buffer
+  /** The body is longer than `maxBytes`. */
+  readonly cut: boolean
+}
+
+/**
+ * A body, decompressed, or its first `maxBytes`: not more than that is held in memory.
+ * @throws FileFailure `FetchFailed`; the signal's reason.
+ */
+async function readBody(response: IncomingMessage, maxBytes: number, signal: AbortSignal): Promise<Body> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of decompressed(response)) {
+      const bytes = chunk as Buffer
+      chunks.push(bytes)
+      size += bytes.length
+      if (size > maxBytes) break
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    throw fetchFailure('FetchFailed', `The response was interrupted (${codeOf(error)}).`)
+  } finally {
+    response.destroy()
+  }
+  signal.throwIfAborted()
+  return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), cut: size > maxBytes }
+}
+
+function decompressed(response: IncomingMessage): AsyncIterable<unknown> {
+  const decompressor = decompressorOf(response.headers['content-encoding'])
+  if (decompressor === undefined) return response
+  response.once('error', (error) => decompressor.destroy(error))
+  return response.pipe(decompressor)
+}
+
+function decompressorOf(encoding = 'identity') {
+  switch (encoding.trim().toLowerCase()) {
+    case 'identity':
+    case '':
+      return undefined
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip()
+    case 'deflate':
+      return createInflate()
+    case 'br':
+      return createBrotliDecompress()
+    default:
+      throw fetchFailure(
+        'FetchFailed',
+        `The response has an encoding that was not requested: \`${encoding.slice(0, 50)}\`.`,
+      )
+  }
 }

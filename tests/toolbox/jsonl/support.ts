@@ -5,8 +5,6 @@ import type { Envelope } from '#tools/boundary/envelope.js'
 import { parseFieldPath } from '#toolbox/jsonl/field-path.js'
 import type { FieldPath } from '#toolbox/jsonl/field-path.js'
 import { jsonlSearch } from '#toolbox/jsonl/index.js'
-import { parseRow } from '#toolbox/jsonl/row.js'
-import type { Row } from '#toolbox/jsonl/row.js'
 import type { FileToolOptions } from '#toolbox/workspace/options.js'
 import type { JsonObject } from '#util/json.js'
 import { call, folderWith } from '../support.js'
@@ -57,11 +55,4 @@ export function pathOf(text: string): FieldPath {
   const parsed = parseFieldPath(text)
   if (!parsed.ok) throw new Error(parsed.problem)
   return parsed.path
-}
-
-/** A line as a row; throws for text that is no JSON. */
-export function rowOf(text: string): Row {
-  const row = parseRow(text)
-  if (row === undefined) throw new Error(`no JSON: ${text}`)
-  return row
 }

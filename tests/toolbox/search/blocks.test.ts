@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { blocksOf } from '#toolbox/search/blocks.js'
 import type { BlockOptions } from '#toolbox/search/blocks.js'
-import { concurrently } from '#toolbox/search/concurrently.js'
+import { concurrently } from '#toolbox/search/builtin-engine.js'
 import { folderWith } from '../support.js'
 
 /** The blocks of a file with this content, as text; `null` for an overlong line. */

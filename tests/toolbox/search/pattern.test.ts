@@ -39,6 +39,9 @@ describe('patterns in lines', () => {
     ['\\bcat\\b', ['cat', 'a cat.'], ['concat', 'cats']],
     // ripgrep sees a word here: `\\b` is ASCII.
     ['\\bcaf\\b', ['café'], ['cafe']],
+    // Not next to another letter.
+    ['\\bÜber\\b|für\\b', ['Über uns', 'das Über', 'für', 'für uns'], ['xÜber', 'eÜber', 'fürx']],
+    ['\\b(?:слово)\\b', ['слово', 'и слово.'], ['слова', 'сслово', 'слово_']],
     ['\\p{Greek}', ['λ'], ['x']],
     ['\\p{Lu}\\PL', ['A1'], ['Ab', 'a1']],
     ['\\x41\\x{42}\\u0043\\u{44}\\U00000045', ['ABCDE'], ['abcde']],

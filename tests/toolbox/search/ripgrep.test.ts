@@ -2,14 +2,12 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { findProgram } from '#toolbox/process/find-program.js'
-import { exclusionsOf } from '#toolbox/search/exclusions.js'
-import type { EngineEnd, SearchRequest } from '#toolbox/search/engine.js'
+import type { SearchRequest } from '#toolbox/search/engine.js'
 import { engineFor } from '#toolbox/search/engines.js'
-import type { FileHits } from '#toolbox/search/hits.js'
+import { exclusionsOf } from '#toolbox/search/exclusions.js'
 import { searchTool } from '#toolbox/search/index.js'
-import { LineCutter, parseRecord } from '#toolbox/search/ripgrep/records.js'
+import { compilePattern } from '#toolbox/search/pattern/pattern.js'
 import { ripgrepEngine, RipgrepUnavailable } from '#toolbox/search/ripgrep/engine.js'
-import type { RipgrepLimits } from '#toolbox/search/ripgrep/engine.js'
 import { callTime } from '#toolbox/workspace/call-time.js'
 import { call, folderWith, workspaceIn } from '../support.js'
 
@@ -21,54 +19,36 @@ async function program(root: string, script: string): Promise<string> {
   return path
 }
 
-/** A program that writes records and ends with a code. */
-async function writing(root: string, records: readonly object[], code: number, errors = ''): Promise<string> {
+/** A program that writes counts and ends with a code. */
+async function writing(
+  root: string,
+  counts: readonly (readonly [path: string, matches: number])[],
+  code: number,
+  errors = '',
+): Promise<string> {
   const output = join(dirname(root), 'output')
-  await writeFile(output, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
+  await writeFile(output, counts.map(([path, matches]) => `${path}\0${matches}\n`).join(''))
   return program(root, `cat '${output}'\nprintf '%s' '${errors}' >&2\nexit ${code}`)
 }
 
-function match(path: string, line: number, text: string, offset?: number): object {
-  return {
-    type: 'match',
-    data: {
-      path: { text: path },
-      lines: { text: `${text}\n` },
-      line_number: line,
-      absolute_offset: offset,
-      submatches: [],
-    },
-  }
-}
-
-function requestFor(root: string, query: string, seconds = 20, signal = new AbortController().signal): SearchRequest {
+async function requestFor(root: string, query: string, signal = new AbortController().signal): Promise<SearchRequest> {
+  const compiled = await compilePattern(query, { scope: 'line' })
+  if (!compiled.ok) throw new Error(compiled.problem)
   return {
     workspace: workspaceIn(root),
     starts: [root],
     query: { text: query, literal: false, caseSensitive: true },
+    pattern: compiled.pattern,
     fileType: undefined,
     exclusions: exclusionsOf([]),
-    keepLines: 3,
-    wantsLines: () => true,
-    maxLineChars: 100,
-    time: callTime(seconds, signal),
+    time: callTime(20, signal),
   }
-}
-
-async function searchWith(
-  path: string,
-  request: SearchRequest,
-  limits: RipgrepLimits = {},
-): Promise<{ readonly end: EngineEnd; readonly hits: readonly FileHits[] }> {
-  const hits: FileHits[] = []
-  const end = await ripgrepEngine(path, limits).search(request, (each) => hits.push(each))
-  return { end, hits }
 }
 
 describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', () => {
   test('FT-29 exit code 2 with matches is a success with a warning', async () => {
     const root = await folderWith({ 'a.txt': 'needle\n' })
-    const ripgrep = await writing(root, [match('a.txt', 1, 'needle', 0)], 2, `rg: ${'no such thing '.repeat(60)}`)
+    const ripgrep = await writing(root, [['a.txt', 1]], 2, `rg: ${'no such thing '.repeat(60)}`)
     const { ok, content, metadata } = await call(searchTool({ root, ripgrep }), { query: 'needle' })
     expect({ ok, metadata }).toMatchObject({
       ok: true,
@@ -78,28 +58,60 @@ describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', (
     expect(content).toContain('a.txt\n1: needle')
   })
 
-  test('FT-30 matches that arrive out of order are sorted by line, and the first ones are kept', async () => {
-    const file = `${Array.from({ length: 9 }, (_, index) => `needle ${index + 1}\n`).join('')}${'x\n'.repeat(200_000)}`
-    const root = await folderWith({ 'a.txt': file })
-    const lines = [9, 2, 7, 1, 8, 3].map((line) => match('a.txt', line, `needle ${line}`, (line - 1) * 9))
-    const ripgrep = await writing(root, lines, 0)
+  test('FT-30 files that arrive out of order are sorted, and their first matches are shown by line', async () => {
+    const lines = Array.from({ length: 9 }, (_, index) => `needle ${index + 1}\n`).join('')
+    const root = await folderWith({ 'a.txt': lines, 'b.txt': 'needle\n', 'c.txt': 'needle\n' })
+    const ripgrep = await writing(
+      root,
+      [
+        ['c.txt', 1],
+        ['a.txt', 9],
+        ['b.txt', 1],
+      ],
+      0,
+    )
     const { content } = await call(searchTool({ root, ripgrep }), { query: 'needle', max_matches_per_file: 3 })
-    expect(content).toContain('a.txt\n1: needle 1\n2: needle 2\n3: needle 3\n... 3 more match(es)')
+    expect(content.split('\n\n').slice(1)).toEqual([
+      'a.txt\n1: needle 1\n2: needle 2\n3: needle 3\n... 6 more match(es)',
+      'b.txt\n1: needle',
+      'c.txt\n1: needle',
+    ])
   })
 
-  test.each<[string, string, number | undefined]>([
-    ['the line is elsewhere', 'hay\nneedle outside\n', 0],
-    ['the line differs', 'hay\nneedle inside\n', 4],
-    ['the place is not the start of a line', 'hay\nneedle outside\n', 5],
-    ['the line is longer', 'hay\nneedle outside or not\n', 4],
-    ['the place lies after the end', 'hay\n', 4],
-    ['no place is given', 'hay\nneedle outside\n', undefined],
-  ])('a line that the file does not have at its place is not shown: %s', async (_, content, offset) => {
-    const root = await folderWith({ 'a.txt': content, 'b.txt': 'x\nneedle inside\n' })
-    const reported = [match('a.txt', 2, 'needle outside', offset), match('b.txt', 2, 'needle inside', 2)]
-    const ripgrep = await writing(root, reported, 0)
-    const { content: shown } = await call(searchTool({ root, ripgrep }), { query: 'needle' })
-    expect(shown).toBe('[files: 1 total, 1 shown; matches: 1 shown, 0 omitted]\n\n' + 'b.txt\n2: needle inside')
+  test('only lines of the file at its place inside the root are shown, and a file without any is left out', async () => {
+    const root = await folderWith({ 'a.txt': 'hay\n', 'b.txt': 'x\nneedle inside\n', 'c.bin': '\0needle\n' })
+    const ripgrep = await writing(
+      root,
+      [
+        ['a.txt', 3],
+        ['b.txt', 7],
+        ['c.bin', 1],
+        ['gone.txt', 2],
+      ],
+      0,
+    )
+    const { content } = await call(searchTool({ root, ripgrep }), { query: 'needle' })
+    expect(content).toBe('[files: 1 total, 1 shown; matches: 1 shown, 0 omitted]\n\nb.txt\n2: needle inside')
+  })
+
+  test('counted matches in a line that is too long to be searched are reported', async () => {
+    const root = await folderWith({ 'a.txt': `needle 1\n${'x'.repeat(2_000_000)} needle 2\n` })
+    const ripgrep = await writing(root, [['a.txt', 2]], 0)
+    const { content, metadata } = await call(searchTool({ root, ripgrep }), { query: 'needle \\d' })
+    expect(content).toContain('a.txt\n1: needle 1\n... 1 more match(es)')
+    expect(metadata).toMatchObject({
+      returncode: 2,
+      warning_excerpt: 'a.txt: only the beginning of a very long line was searched',
+    })
+    const shown = await call(searchTool({ root, ripgrep }), { query: 'needle \\d', max_matches_per_file: 1 })
+    expect(shown.metadata).toEqual({ returncode: 0 })
+  })
+
+  test('a pattern that only the program refuses is searched by the built-in engine', async () => {
+    const root = await folderWith({ 'a.txt': 'a{x}\n' })
+    const ripgrep = await writing(root, [], 2, 'rg: regex parse error:\nerror: what is this')
+    const { content } = await call(searchTool({ root, ripgrep }), { query: 'a{x}' })
+    expect(content).toContain('a.txt\n1: a{x}')
   })
 
   test('the last line of a file, and those of files in other encodings, are found at their places', async () => {
@@ -126,7 +138,7 @@ describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', (
     const gone = 'rg: c/only-outside.txt: Permission denied (os error 13)'
     const elsewhere = 'rg: .gitignore: line 1: error parsing glob a line of elsewhere\nrg: ../x: Gone (os error 2)'
     const search = async (errors: string) => {
-      const ripgrep = await writing(root, [match('a.txt', 1, 'needle', 0)], 2, errors)
+      const ripgrep = await writing(root, [['a.txt', 1]], 2, errors)
       const { ok, metadata } = await call(searchTool({ root, ripgrep }), { query: 'needle' })
       return [ok, metadata['returncode'], metadata['warning_excerpt']]
     }
@@ -172,36 +184,10 @@ describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', (
     const root = await folderWith({ 'a.txt': 'needle\n' })
     const controller = new AbortController()
     const path = await program(root, 'sleep 30')
-    const search = searchWith(path, requestFor(root, 'needle', 20, controller.signal))
+    const request = await requestFor(root, 'needle', controller.signal)
+    const search = ripgrepEngine(path).search(request, () => undefined)
     controller.abort(new Error('no longer wanted'))
     await expect(search).rejects.toThrow('no longer wanted')
-  })
-
-  test('output beyond the limit stops the program, and the part already read is kept', async () => {
-    const root = await folderWith({ 'a.txt': 'needle\n' })
-    const line = JSON.stringify(match('a.txt', 1, 'needle'))
-    const path = await program(root, `while :; do printf '%s\\n' '${line}'; done`)
-    const { end, hits } = await searchWith(path, requestFor(root, 'needle'), { maxOutputBytes: 100_000 })
-    expect(end).toMatchObject({ returncode: 2, detail: 'there was too much output: the counts are too low' })
-    expect(hits).toMatchObject([{ path: join(root, 'a.txt'), lines: Array(3).fill({ number: 1, text: 'needle' }) }])
-  })
-
-  test('a line whose record is too long is counted, and the others are shown', async () => {
-    const root = await folderWith({ 'a.txt': '' })
-    const path = await writing(
-      root,
-      [
-        { type: 'begin', data: { path: { text: 'a.txt' } } },
-        match('a.txt', 1, `${'x'.repeat(2_000_000)} needle`),
-        match('a.txt', 2, 'needle'),
-        { type: 'end', data: { path: { text: 'a.txt' }, binary_offset: null } },
-      ],
-      0,
-    )
-    const limits = { maxRecordBytes: 10_000, maxOutputBytes: 200_000 }
-    const { end, hits } = await searchWith(path, requestFor(root, 'needle'), limits)
-    expect(end.returncode).toBe(0)
-    expect(hits.map(({ matches, lines }) => [matches, lines.map(({ number }) => number)])).toEqual([[2, [2]]])
   })
 
   test("FT-19 matches outside the root, in the harness's own folder, or in a link out of the root are not shown", async () => {
@@ -209,7 +195,7 @@ describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', (
     const found = ['../b.txt', '/outside.txt', '.thinharness/outputs/o.txt', 'gone/c.txt', 'a.txt']
     const ripgrep = await writing(
       root,
-      found.map((path) => match(path, 1, 'needle', 0)),
+      found.map((path) => [path, 1] as const),
       0,
     )
     const { content } = await call(searchTool({ root, ripgrep, readPaths: ['a.txt'] }), { query: 'needle' })
@@ -220,7 +206,8 @@ describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', (
   test('a program that cannot be started is a failure if it was named, and replaced if it was found', async () => {
     const root = await folderWith({ 'a.txt': 'needle\n' })
     const missing = join(dirname(root), 'missing')
-    await expect(searchWith(missing, requestFor(root, 'needle'))).rejects.toThrow(RipgrepUnavailable)
+    const request = await requestFor(root, 'needle')
+    await expect(ripgrepEngine(missing).search(request, () => undefined)).rejects.toThrow(RipgrepUnavailable)
     const envelope = await call(searchTool({ root, ripgrep: missing }), { query: 'needle' })
     expect(envelope).toMatchObject({ ok: false, content: expect.stringContaining('cannot run ripgrep') as unknown })
     expect((await engineFor(false)).name).toBe('the built-in search')
@@ -236,88 +223,20 @@ describe.skipIf(process.platform === 'win32')('a program in place of ripgrep', (
   })
 })
 
-describe('the output of ripgrep', () => {
-  const never = (): boolean => false
-
-  test('it omits the lines that were read from their chunk directly', () => {
-    const cutter = new LineCutter(100)
-    const taken: string[] = []
-    const take = (chunk: Buffer, start: number, length: number): boolean => {
-      const text = chunk.toString('utf8', start, start + length)
-      if (text.startsWith('b')) taken.push(text)
-      return text.startsWith('b')
-    }
-    const lines = ['a1\nb1\nb', '2\nb3\nc1\n'].flatMap((text) => [...cutter.push(Buffer.from(text), take)].map(String))
-    expect([lines, taken]).toEqual([
-      ['a1', 'b2', 'c1'],
-      ['b1', 'b3'],
+test.skipIf(process.platform === 'win32')(
+  'counts are read whatever the chunks, names with line breaks included',
+  async () => {
+    const root = await folderWith({ 'a.txt': 'needle\n', 'b\nc.txt': 'needle\n' })
+    const pieces = ['a.t', 'xt\\0', '1', '\\nb\\nc.txt\\0001\\n', '\\377\\0001\\n']
+    const ripgrep = await program(root, pieces.map((piece) => `printf '${piece}'; sleep 0.05`).join('\n'))
+    const found: unknown[] = []
+    const end = await ripgrepEngine(ripgrep).search(await requestFor(root, 'needle'), (file) => found.push(file))
+    expect([end.returncode, found]).toEqual([
+      0,
+      [
+        { path: join(root, 'a.txt'), matches: 1 },
+        { path: join(root, 'b\nc.txt'), matches: 1 },
+      ],
     ])
-  })
-
-  test('it is split at LF only, whatever the chunks', () => {
-    const text = 'one\u2028two\n\nthree\u0085\r\nfour'
-    const bytes = Buffer.from(text)
-    for (let size = 1; size <= bytes.length; size++) {
-      const cutter = new LineCutter(1_000)
-      const lines: string[] = []
-      for (let at = 0; at < bytes.length; at += size) {
-        lines.push(...[...cutter.push(bytes.subarray(at, at + size), never)].map(String))
-      }
-      lines.push(...[...cutter.end()].map(String))
-      expect(lines).toEqual(text.split('\n'))
-    }
-  })
-
-  test('a line that is too long is omitted, the next one is not', () => {
-    const cutter = new LineCutter(4)
-    const pieces = ['12345\n1234\n123', '45\nok\n'].map((text) => Buffer.from(text))
-    const lines = pieces.flatMap((piece) => [...cutter.push(piece, never)])
-    expect(lines.map((line) => line?.toString())).toEqual([undefined, '1234', undefined, 'ok'])
-  })
-
-  test.each<[string, unknown, unknown]>([
-    [
-      'a match',
-      { type: 'match', data: { path: { text: 'a' }, lines: { text: 'é\n' }, line_number: 3, absolute_offset: 7 } },
-      { kind: 'match', path: 'a', line: 3, offset: 7, bytes: Buffer.from('é\n') },
-    ],
-    [
-      'bytes',
-      { type: 'match', data: { path: { text: 'a' }, lines: { bytes: '/w==' }, line_number: 1 } },
-      { kind: 'match', path: 'a', line: 1, offset: undefined, bytes: Buffer.from([0xff]) },
-    ],
-    ['a path that is not text', { type: 'begin', data: { path: { bytes: '/w==' } } }, undefined],
-    [
-      'a name like a record',
-      { type: 'end', data: { path: { text: '},"binary_offset":null,\\"é' }, binary_offset: null, stats: {} } },
-      { kind: 'end', path: '},"binary_offset":null,\\"é', isBinary: false },
-    ],
-    ['a name with quotes', { type: 'begin', data: { path: { text: 'a "b\\' } } }, { kind: 'begin', path: 'a "b\\' }],
-    ['a beginning', { type: 'begin', data: { path: { text: 'a' } } }, { kind: 'begin', path: 'a' }],
-    [
-      'an end',
-      { type: 'end', data: { path: { text: 'a' }, binary_offset: null } },
-      { kind: 'end', path: 'a', isBinary: false },
-    ],
-    [
-      'a binary end',
-      { type: 'end', data: { path: { text: 'a' }, binary_offset: 0 } },
-      { kind: 'end', path: 'a', isBinary: true },
-    ],
-    [
-      'a text with a NUL further on',
-      { type: 'end', data: { path: { text: 'a' }, binary_offset: 100_000 } },
-      { kind: 'end', path: 'a', isBinary: false },
-    ],
-    ['a summary', { type: 'summary', data: {} }, undefined],
-    ['a number', 1, undefined],
-    ['no data', { type: 'match' }, undefined],
-    ['no line', { type: 'match', data: { path: { text: 'a' } } }, undefined],
-  ])('%s', (_, record, expected) => {
-    expect(parseRecord(Buffer.from(JSON.stringify(record)))).toEqual(expected)
-  })
-
-  test('a line that is not JSON is skipped', () => {
-    expect(parseRecord(Buffer.from('{"type":"match"'))).toBeUndefined()
-  })
-})
+  },
+)

@@ -50,19 +50,32 @@ const META = /^[.*+?()|^$]$/
  */
 export function toRe2(pattern: string, scope: PatternScope): Re2Source {
   const literals = new Literals()
+  const tokens = pattern.match(TOKEN) ?? []
   let source = ''
   let inClass = false
   let before = ''
-  for (const token of pattern.match(TOKEN) ?? []) {
+  for (const [index, token] of tokens.entries()) {
     refuse(token, { before, inClass, scope })
     const members = CLASSES[token]
-    source += members === undefined ? codePointEscape(token) : inClass ? members : `[${members}]`
+    if (token === '\\b' && !inClass) source += wordBoundary(tokens, index)
+    else source += members === undefined ? codePointEscape(token) : inClass ? members : `[${members}]`
     if (!inClass) literals.add(token)
     if (inClass ? token === ']' : /^\[(?!:)/.test(token)) inClass = !inClass
     before = token
   }
   return { source, ...literals.found() }
 }
+
+/** `\b` is ASCII in RE2. Next to another letter it becomes the end of the text, or a character that is not of a word. */
+function wordBoundary(tokens: readonly string[], index: number): string {
+  const before = tokens.slice(0, index).findLast((token) => token !== ')')
+  const after = tokens.slice(index + 1).find((token) => !/^[(?:]$/.test(token))
+  if (OTHER_WORD.test(after ?? '')) return `(?:^|[${NON_WORD}])`
+  if (OTHER_WORD.test(before ?? '')) return `(?:$|[${NON_WORD}])`
+  return '\\b'
+}
+
+const OTHER_WORD = /^(?!\p{ASCII})[\p{L}\p{M}\p{Nd}\p{Pc}]$/u
 
 interface Place {
   readonly before: string

@@ -26,15 +26,15 @@ export interface LineSearch {
   readonly onCut: () => unknown
 }
 
-/** Finds the matching lines of a block. LF ends a line, and a CR before it is not part of it. */
-export async function eachMatchingLine(bytes: Buffer, { pattern, time, onLine, onCut }: LineSearch): Promise<void> {
+/** Finds the matching lines of a block. LF ends a line, and a CR before it is not part of it. True if `onLine` ended the search. */
+export async function eachMatchingLine(bytes: Buffer, { pattern, time, onLine, onCut }: LineSearch): Promise<boolean> {
   const { literal, weight, reach } = pattern
   let before = 0
   let counted = 0
   let work = 0
   for (let at = 0; at < bytes.length;) {
     const place = literal === undefined ? at : bytes.indexOf(literal, at)
-    if (place === -1) return
+    if (place === -1) return false
     const start = place === at ? at : Math.max(at, bytes.lastIndexOf(LF, place) + 1)
     const lineFeed = bytes.indexOf(LF, place)
     const end = lineFeed === -1 ? bytes.length : lineFeed
@@ -43,7 +43,7 @@ export async function eachMatchingLine(bytes: Buffer, { pattern, time, onLine, o
     if (pattern.test(text)) {
       before += lineFeeds(bytes, counted, start)
       counted = start
-      if (!onLine({ start, end, before })) return
+      if (!onLine({ start, end, before })) return true
     }
     work += weight * (LINE_BYTES + text.length)
     if (work > WORK_BETWEEN_BREATHS) {
@@ -52,6 +52,7 @@ export async function eachMatchingLine(bytes: Buffer, { pattern, time, onLine, o
     }
     at = end + 1
   }
+  return false
 }
 
 /** The number of line feeds from `from` to `to`. */

@@ -3,18 +3,17 @@ import { dirname, join, relative } from 'node:path'
 import { IGNORE_FILES } from '../../workspace/ignore-rules.js'
 import { isInside } from '../../workspace/paths.js'
 import { OWN_FOLDER } from '../../workspace/workspace.js'
-import type { SearchTask } from '../engine.js'
-import { MAX_MATCHES_COUNTED } from '../hits.js'
+import type { SearchRequest } from '../engine.js'
+import { MAX_MATCHES_COUNTED } from '../match-file.js'
 import { escapeLiteral } from '../pattern/pattern.js'
 
-/**
- * The arguments with which ripgrep, run in the root, searches the files of the walker. A match includes the rest of its line:
- * otherwise the record of a line with a million matches would have a million entries.
- */
-export function ripgrepArguments(task: SearchTask, useParents: boolean): string[] {
-  const { query, fileType, exclusions, workspace, starts } = task
+/** The arguments with which ripgrep, run in the root, counts the matching lines in the files of the walker. */
+export function ripgrepArguments(request: SearchRequest, useParents: boolean): string[] {
+  const { query, fileType, exclusions, workspace, starts } = request
   return [
-    '--json',
+    '--count',
+    '--null',
+    '--with-filename',
     '--no-config',
     '--no-mmap',
     '--crlf',
@@ -29,7 +28,7 @@ export function ripgrepArguments(task: SearchTask, useParents: boolean): string[
     ...workspace.readPolicy.exclusions.map((glob) => `--iglob=!${glob}`),
     ...exclusions.globs.map((glob) => `--glob=!${glob}`),
     '--',
-    `(?:${query.literal ? escapeLiteral(query.text) : query.text})(?-u:.)*`,
+    query.literal ? escapeLiteral(query.text) : query.text,
     ...starts.map((start) => relative(workspace.root, start) || '.'),
   ]
 }
@@ -38,7 +37,7 @@ export function ripgrepArguments(task: SearchTask, useParents: boolean): string[
  * The ignore files above the starts that ripgrep must read. Those inside the root apply; those above it must not. ripgrep
  * reads all or none: `impossible` if there are both.
  */
-export async function parentsToUse({ workspace, starts }: SearchTask): Promise<'none' | 'all' | 'impossible'> {
+export async function parentsToUse({ workspace, starts }: SearchRequest): Promise<'none' | 'all' | 'impossible'> {
   const { root } = workspace
   const inside = new Set(
     starts.flatMap((start) => foldersAbove(start).filter((folder) => folder === root || isInside(root, folder))),

@@ -1,66 +1,55 @@
+import { isUtf8 } from 'node:buffer'
 import { spawn } from 'node:child_process'
 import type { ChildProcess, ChildProcessByStdio } from 'node:child_process'
-import { join, sep } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../../../contracts/errors.js'
 import { isObject } from '../../../util/json.js'
 import { LONGEST_TIMER_MS } from '../../../util/timeout.js'
 import { environmentOf } from '../../process/environment.js'
-import { DeadlinePassed } from '../../workspace/failure.js'
+import { DeadlinePassed, fileFailureOf, invalidInput } from '../../workspace/failure.js'
+import { openFolder, statIn } from '../../workspace/safe-open.js'
+import type { Workspace } from '../../workspace/workspace.js'
 import { builtinEngine, isWanted } from '../builtin-engine.js'
-import { invalidQuery } from '../engine.js'
-import type { EngineEnd, SearchEngine, SearchRequest } from '../engine.js'
-import type { FileHits } from '../hits.js'
+import type { EngineEnd, FileCount, FileType, SearchEngine, SearchRequest } from '../engine.js'
 import { parentsToUse, ripgrepArguments } from './command.js'
-import { confirmErrors, patternProblem } from './errors.js'
-import { fileTypeIn } from './file-types.js'
-import { RipgrepFiles } from './files.js'
-import { LineCutter, parseRecord } from './records.js'
+import { didYouMean } from '../../../util/suggest.js'
+import { segmentPattern } from '../../../util/glob/segment.js'
 
 /** The program could not be started. */
 export class RipgrepUnavailable extends Error {
   override readonly name = 'RipgrepUnavailable'
 }
 
-export interface RipgrepLimits {
-  /** Most output that is read, in bytes, without records that are too long; then the program is stopped. Default 256 MiB. */
-  readonly maxOutputBytes?: number
-  /** Longest record that is read, in bytes: a match with a longer one is counted, but not shown. Default 16 MiB. */
-  readonly maxRecordBytes?: number
-}
-
-const MAX_OUTPUT_BYTES = 256 << 20
-const MAX_RECORD_BYTES = 16 << 20
 const MAX_ERROR_CHARS = 2_000
 const MAX_TYPE_LIST_CHARS = 100_000
 const TYPE_LIST_MS = 10_000
 
 /**
- * ripgrep, with its output as a stream. If there are ignore files both above the starts and above the root, the built-in
- * engine searches instead: ripgrep reads all of them or none.
+ * ripgrep counts the matches of files. The built-in engine searches instead if ripgrep refuses a pattern, and if there are
+ * ignore files both above the starts and above the root: ripgrep reads all of them or none.
  */
-export function ripgrepEngine(program: string, limits: RipgrepLimits = {}): SearchEngine {
+export function ripgrepEngine(program: string): SearchEngine {
   return {
     name: 'ripgrep',
-    fileType: async (name) => fileTypeIn(await typeListOf(program), name),
+    fileType: async (name) => findFileType(await readTypeList(program), name),
     async search(request, onFile) {
       const parents = await parentsToUse(request)
       if (parents === 'impossible') return builtinEngine.search(request, onFile)
       const args = ripgrepArguments(request, parents === 'all')
-      const run = new Run(request, limits, onFile)
-      return run.run(program, args)
+      return (await countWith([program, args], request, onFile)) ?? builtinEngine.search(request, onFile)
     },
   }
 }
 
-async function typeListOf(program: string): Promise<string> {
+async function readTypeList(program: string): Promise<string> {
   const child = spawn(program, ['--no-config', '--type-list'], {
     env: environmentOf(),
     stdio: ['ignore', 'pipe', 'ignore'],
     timeout: TYPE_LIST_MS,
     windowsHide: true,
   })
-  const [list] = await Promise.all([textOf(child.stdout, MAX_TYPE_LIST_CHARS), exitOf(child)])
+  const [list] = await Promise.all([readText(child.stdout, MAX_TYPE_LIST_CHARS), waitForExit(child)])
   return list
 }
 
@@ -71,110 +60,125 @@ interface Exit {
   readonly signal: NodeJS.Signals | null
 }
 
-class Run {
-  readonly #request: SearchRequest
-  readonly #limits: RipgrepLimits
-  readonly #onFile: (hits: FileHits) => void
-  readonly #files: RipgrepFiles
-  #found = false
-
-  constructor(request: SearchRequest, limits: RipgrepLimits, onFile: (hits: FileHits) => void) {
-    this.#request = request
-    this.#limits = limits
-    this.#onFile = onFile
-    const wantsLines = (path: string): boolean => request.wantsLines(this.#absolute(path))
-    this.#files = new RipgrepFiles({ ...request, wantsLines })
-  }
-
-  async run(program: string, args: readonly string[]): Promise<EngineEnd> {
-    const { time, workspace } = this.#request
+/** Runs ripgrep; `undefined` if it refused the pattern. */
+async function countWith(
+  [program, args]: readonly [string, readonly string[]],
+  request: SearchRequest,
+  onFile: (file: FileCount) => void,
+): Promise<EngineEnd | undefined> {
+  const { time, workspace } = request
+  time.check()
+  const child = spawn(program, args, {
+    cwd: workspace.root,
+    env: environmentOf(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    windowsHide: true,
+  })
+  const stop = (): void => stopProgram(child)
+  const late = new AbortController()
+  late.signal.addEventListener('abort', stop, { once: true })
+  const timer = setTimeout(() => late.abort(), Math.min(time.deadline - Date.now(), LONGEST_TIMER_MS))
+  time.signal.addEventListener('abort', stop, { once: true })
+  try {
+    const [isFound, errors, exit] = await Promise.all([
+      readCounts(child.stdout, request, onFile),
+      readText(child.stderr, MAX_ERROR_CHARS),
+      waitForExit(child),
+    ])
     time.check()
-    const child = spawn(program, args, {
-      cwd: workspace.root,
-      env: environmentOf(),
-      stdio: ['ignore', 'pipe', 'pipe'],
-      windowsHide: true,
-    })
-    const stop = (): void => stopProgram(child)
-    const late = new AbortController()
-    late.signal.addEventListener('abort', stop, { once: true })
-    const timer = setTimeout(() => late.abort(), Math.min(time.deadline - Date.now(), LONGEST_TIMER_MS))
-    time.signal.addEventListener('abort', stop, { once: true })
-    try {
-      const output = this.#readOutput(child)
-      const [overflow, errors, exit] = await Promise.all([output, textOf(child.stderr, MAX_ERROR_CHARS), exitOf(child)])
-      time.check()
-      // The timer may be a little ahead of the clock.
-      if (late.signal.aborted) throw new DeadlinePassed()
-      const problem = exit.code === 2 ? patternProblem(errors) : undefined
-      if (problem !== undefined) throw invalidQuery(this.#request.query, problem)
-      for (const hits of this.#files.rest()) this.#take(hits)
-      const confirmed = await confirmErrors(workspace, errors)
-      const isForgiven = exit.code === 2 && errors !== '' && confirmed === ''
-      return this.#endOf(isForgiven ? { ...exit, code: 1 } : exit, confirmed, overflow)
-    } finally {
-      clearTimeout(timer)
-      time.signal.removeEventListener('abort', stop)
-      stop()
-    }
+    // The timer may be a little ahead of the clock.
+    if (late.signal.aborted) throw new DeadlinePassed()
+    if (exit.code === 2 && PATTERN_ERROR.test(errors)) return undefined
+    return await endOf(workspace, { ...exit, errors, isFound })
+  } finally {
+    clearTimeout(timer)
+    time.signal.removeEventListener('abort', stop)
+    stop()
   }
+}
 
-  /** True if the program was stopped because it wrote too much. */
-  async #readOutput(child: Program): Promise<boolean> {
-    const { maxOutputBytes = MAX_OUTPUT_BYTES, maxRecordBytes = MAX_RECORD_BYTES } = this.#limits
-    const cutter = new LineCutter(maxRecordBytes)
-    const isCounted = this.#files.count.bind(this.#files)
-    let size = 0
-    for await (const chunk of chunksOf(child.stdout)) {
-      this.#addRecords(cutter.push(chunk, isCounted))
-      await this.#request.time.breathe()
-      if (!cutter.isSkipping) size += chunk.length
-      if (size > maxOutputBytes) {
-        stopProgram(child)
-        return true
+const PATTERN_ERROR = /^rg: (?:regex parse error:|the literal |compiled regex exceeds size limit)/
+
+/** Reads the output, `<path> NUL <count> LF` for each file. True if there are files that may be shown. */
+async function readCounts(
+  stdout: Readable,
+  request: SearchRequest,
+  onFile: (file: FileCount) => void,
+): Promise<boolean> {
+  let isFound = false
+  let rest: Buffer = Buffer.alloc(0)
+  for await (const chunk of chunksOf(stdout)) {
+    const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    let start = 0
+    for (;;) {
+      const nul = bytes.indexOf(0, start)
+      const end = nul === -1 ? -1 : bytes.indexOf(LF, nul)
+      if (end === -1) break
+      const path = join(request.workspace.root, bytes.toString('utf8', start, nul))
+      const matches = Number(bytes.toString('latin1', nul + 1, end))
+      if (isUtf8(bytes.subarray(start, nul)) && matches > 0 && isAllowed(request, path)) {
+        isFound = true
+        onFile({ path, matches })
       }
+      start = end + 1
     }
-    this.#addRecords(cutter.end())
+    rest = bytes.subarray(start)
+    await request.time.breathe()
+  }
+  return isFound
+}
+
+const LF = 0x0a
+
+/** ripgrep does not know the read policy. The true location of a file is checked before its content is shown. */
+function isAllowed(request: SearchRequest, path: string): boolean {
+  const { workspace, starts } = request
+  if (!starts.includes(path) && (workspace.isOwn(path) || !isWanted(request, path))) return false
+  return workspace.readPolicy.covers(path)
+}
+
+async function endOf(
+  workspace: Workspace,
+  { code, signal, errors, isFound }: Exit & { readonly errors: string; readonly isFound: boolean },
+): Promise<EngineEnd> {
+  if (code === null) return { returncode: 2, detail: `the program was ended by ${signal ?? 'a signal'}` }
+  const detail = code > 1 ? await confirmErrors(workspace, errors) : ''
+  const hasOnlyForeignErrors = code === 2 && errors !== '' && detail === ''
+  if (code > 1 && !hasOnlyForeignErrors) return { returncode: code, detail }
+  // Files with matches may not be readable by the policy.
+  return { returncode: isFound ? 0 : 1, detail: '' }
+}
+
+/** `rg: <path>: <problem> (os error 13)`. */
+const FILE_ERROR = /^rg: (.+): [^:]+ \(os error \d+\)$/
+
+/**
+ * The errors of ripgrep. Errors on files count only if the file exists at its path: others were removed, which is not a
+ * problem, or were never inside the root (see `readPage`), and their names must not be shown.
+ */
+async function confirmErrors(workspace: Workspace, errors: string): Promise<string> {
+  const lines = errors.trim().split('\n')
+  if (!lines.some((line) => /^rg: .+: ./.test(line))) return errors.trim()
+  const confirmed: string[] = []
+  for (const line of lines) {
+    const path = FILE_ERROR.exec(line)?.[1]
+    if (path !== undefined && (await existsInside(workspace, join(workspace.root, path)))) confirmed.push(line)
+  }
+  return confirmed.join('\n')
+}
+
+async function existsInside(workspace: Workspace, path: string): Promise<boolean> {
+  if (!workspace.readPolicy.covers(path)) return false
+  try {
+    const folder = await openFolder(workspace, dirname(path))
+    try {
+      return (await statIn(folder, basename(path))) !== undefined
+    } finally {
+      await folder.close()
+    }
+  } catch (error) {
+    if (fileFailureOf(error) === undefined) throw error
     return false
-  }
-
-  #addRecords(lines: Iterable<Buffer | undefined>): void {
-    for (const line of lines) {
-      if (line !== undefined && this.#files.count(line, 0, line.length)) continue
-      const record = line === undefined ? 'too_long' : parseRecord(line)
-      if (record === undefined) continue
-      const hits = this.#files.add(record)
-      if (hits !== undefined) this.#take(hits)
-    }
-  }
-
-  #take(hits: FileHits): void {
-    const path = this.#absolute(hits.path)
-    if (!this.#isAllowed(path)) return
-    this.#found = true
-    this.#onFile({ ...hits, path })
-  }
-
-  /** ripgrep reports paths below its arguments: they need not be resolved. */
-  #absolute(path: string): string {
-    const { root } = this.#request.workspace
-    if (sep !== '/' || root.endsWith(sep)) return join(root, path)
-    return `${root}/${path.startsWith('./') ? path.slice(2) : path}`
-  }
-
-  /** ripgrep does not know the read policy. The true location of a file is checked before its content is shown. */
-  #isAllowed(path: string): boolean {
-    const { workspace, starts } = this.#request
-    if (!starts.includes(path) && (workspace.isOwn(path) || !isWanted(this.#request, path))) return false
-    return workspace.readPolicy.covers(path)
-  }
-
-  #endOf({ code, signal }: Exit, errors: string, overflow: boolean): EngineEnd {
-    if (overflow) return { returncode: 2, detail: 'there was too much output: the counts are too low' }
-    if (code === null) return { returncode: 2, detail: `the program was ended by ${signal ?? 'a signal'}` }
-    if (code > 1) return { returncode: code, detail: errors }
-    // Files with matches may not be readable by the policy.
-    return { returncode: this.#found ? 0 : 1, detail: '' }
   }
 }
 
@@ -194,7 +198,7 @@ async function* chunksOf(stream: Readable): AsyncGenerator<Buffer, void, undefin
   }
 }
 
-async function textOf(stream: Readable, maxChars: number): Promise<string> {
+async function readText(stream: Readable, maxChars: number): Promise<string> {
   let text = ''
   for await (const chunk of chunksOf(stream)) {
     if (text.length <= maxChars) text += chunk.toString()
@@ -203,9 +207,34 @@ async function textOf(stream: Readable, maxChars: number): Promise<string> {
   return text.length > maxChars ? text.slice(0, text.lastIndexOf('\n', maxChars) + 1) : text
 }
 
-async function exitOf(child: ChildProcess): Promise<Exit> {
+async function waitForExit(child: ChildProcess): Promise<Exit> {
   return new Promise((resolve, reject) => {
     child.once('error', (error) => reject(new RipgrepUnavailable(`cannot run ripgrep: ${messageOf(error)}`)))
     child.once('close', (code, signal) => resolve({ code, signal }))
   })
+}
+
+/**
+ * The file type with this name.
+ * @param list The output of `rg --type-list`: `md: *.markdown, *.md, …` in each line.
+ * @throws FileFailure `InvalidInput`.
+ */
+function findFileType(list: string, name: string): FileType {
+  const types = new Map(
+    list.split('\n').map((line) => {
+      const [key = '', globs = ''] = line.split(': ')
+      return [key, globs.split(', ')]
+    }),
+  )
+  const globs = types.get(name)
+  if (globs === undefined || name === '') {
+    const hint = didYouMean(name.slice(0, 40), [...types.keys()])
+    const problem = `\`${name.slice(0, 40)}\` is not a file type: expected a name such as md, txt, csv, json or py.${hint}`
+    throw invalidInput(problem)
+  }
+  const patterns = globs.map((glob) => segmentPattern(glob))
+  // ripgrep would include a hidden file that a type names, such as `.zshrc`.
+  const matches = (fileName: string): boolean =>
+    !fileName.startsWith('.') && patterns.some((pattern) => pattern.test(fileName))
+  return { name, matches }
 }

@@ -1,26 +1,37 @@
 import type { Workspace } from '../workspace/workspace.js'
-import type { FileHits } from './hits.js'
+import type { FileCount } from './engine.js'
 
-/** Characters of all lines that are kept. */
+export interface CollectorOptions<File> {
+  readonly maxFiles: number
+  /** Characters of a file that are kept; default none. */
+  readonly charsOf?: (file: File) => number
+}
+
+/** A file that may be shown. */
+export type CollectedFile<File> = File & {
+  /** The path for the model. */
+  readonly shown: string
+}
+
+/** Characters of all files that are kept. */
 const MAX_KEPT_CHARS = 16_000_000
 
-/** A file that is shown. */
-export type ShownFile = FileHits & { readonly shown: string }
-
 /** Collects files in any order, and keeps the first ones by name: memory is bounded. */
-export class Shelf {
+export class ResultCollector<File extends FileCount = FileCount> {
   readonly #workspace: Workspace
   readonly #maxFiles: number
-  #kept: ShownFile[] = []
+  readonly #charsOf: (file: File) => number
+  #kept: CollectedFile<File>[] = []
   #keptChars = 0
   /** The first file by name that was dropped. */
   #firstDropped: string | undefined
   #files = 0
   #matches = 0
 
-  constructor(workspace: Workspace, maxFiles: number) {
+  constructor(workspace: Workspace, { maxFiles, charsOf = () => 0 }: CollectorOptions<File>) {
     this.#workspace = workspace
     this.#maxFiles = maxFiles
+    this.#charsOf = charsOf
   }
 
   get totalFiles(): number {
@@ -36,17 +47,17 @@ export class Shelf {
     return this.#firstDropped === undefined || this.#workspace.display(path) < this.#firstDropped
   }
 
-  add(hits: FileHits): void {
+  add(file: File): void {
     this.#files++
-    this.#matches += hits.matches
-    if (!this.wants(hits.path)) return
-    this.#kept.push({ ...hits, shown: this.#workspace.display(hits.path) })
-    this.#keptChars += charsOf(hits)
+    this.#matches += file.matches
+    if (!this.wants(file.path)) return
+    this.#kept.push({ ...file, shown: this.#workspace.display(file.path) })
+    this.#keptChars += this.#charsOf(file)
     if (this.#kept.length >= this.#maxFiles * 2 || this.#keptChars > MAX_KEPT_CHARS * 2) this.#trim()
   }
 
   /** The first files by name. */
-  shown(): readonly ShownFile[] {
+  firstFiles(): readonly CollectedFile<File>[] {
     this.#trim()
     return this.#kept
   }
@@ -54,17 +65,13 @@ export class Shelf {
   #trim(): void {
     this.#kept.sort((left, right) => (left.shown < right.shown ? -1 : 1))
     let chars = 0
-    const cut = this.#kept.findIndex((hits, index) => {
-      chars += charsOf(hits)
+    const cut = this.#kept.findIndex((file, index) => {
+      chars += this.#charsOf(file)
       return index >= this.#maxFiles || (index > 0 && chars > MAX_KEPT_CHARS)
     })
     if (cut === -1) return
     this.#firstDropped = this.#kept[cut]?.shown
     this.#kept.length = cut
-    this.#keptChars = this.#kept.reduce((sum, hits) => sum + charsOf(hits), 0)
+    this.#keptChars = this.#kept.reduce((sum, file) => sum + this.#charsOf(file), 0)
   }
-}
-
-function charsOf({ lines }: FileHits): number {
-  return lines.reduce((sum, { text }) => sum + text.length, 0)
 }
