@@ -9,24 +9,22 @@ import type {
   TranscriptEntry,
 } from '../index.js'
 import { isObject } from '../util/json.js'
-import { jsonOf } from './actions.js'
 import { Chat } from './chat.js'
 import { Conversation } from './conversation.js'
 import { SessionError, sessionsClosed } from './errors.js'
-import { forkPoint } from './thread/fork-point.js'
+import { jsonOf, newId } from './message.js'
 import { expireItems } from './people/expiry.js'
 import type { ExpiredItem, ExpireOptions } from './people/expiry.js'
 import { inboxItems } from './people/inbox.js'
 import type { InboxItem, InboxOptions } from './people/inbox.js'
 import { Responding } from './people/responder.js'
 import { giveTitle } from './people/titles.js'
-import type { ModeHarness, Modes } from './options.js'
-import { OpenChats } from './open-chats.js'
-import { newId } from './play-run.js'
-import { modelOf, resolveOptions } from './options.js'
+import { resolveOptions } from './options.js'
 import type { SessionsConfig, SessionsOptions } from './options.js'
+import { modelOf } from './run-starter.js'
+import type { ModeHarness, Modes } from './run-starter.js'
 import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
-import { transcriptOf } from './thread/transcript.js'
+import { forkPoint, transcriptOf } from './thread/transcript.js'
 import type { NewThreadEvent } from './thread/thread-events.js'
 
 /** How long `open` waits for a thread that another process is creating, and how often it looks, in ms. */
@@ -70,6 +68,83 @@ export interface ThreadItem {
   readonly phase: 'idle' | 'running' | 'waiting' | 'interrupted'
   /** Its place in the list. */
   readonly cursor: string
+}
+
+interface Closable {
+  readonly isClosed: boolean
+  close(): Promise<void>
+}
+
+/**
+ * The conversations that are open in this process, each one object for everyone who opens it. One that nobody uses leaves the
+ * memory: what runs, waits for an end, or is read is held by its timers.
+ */
+class OpenChats<Chat extends Closable> {
+  readonly #chats = new Map<string, Promise<Chat | null> | WeakRef<Chat>>()
+  #isClosed = false
+  /** Those with something that is not stored. */
+  readonly #kept = new Map<string, Chat>()
+  readonly #unused = new FinalizationRegistry<string>((threadId) => {
+    // It may have been opened again.
+    if (this.get(threadId) === undefined) this.#chats.delete(threadId)
+  })
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  get(threadId: string): Promise<Chat | null> | Chat | undefined {
+    const known = this.#chats.get(threadId)
+    if (!(known instanceof WeakRef)) return known
+    const chat = known.deref()
+    return chat?.isClosed === false ? chat : undefined
+  }
+
+  /** Notes one that is being opened; `opening` gives null if there is no such thread. */
+  add(threadId: string, opening: Promise<Chat | null>): Promise<Chat | null> {
+    this.#chats.set(threadId, opening)
+    void opened(opening).then((chat) => {
+      if (this.#chats.get(threadId) !== opening) return
+      if (!chat) return this.#delete(threadId)
+      this.#chats.set(threadId, new WeakRef(chat))
+      this.#unused.register(chat, threadId)
+    })
+    return opening
+  }
+
+  /** One that has something which is not stored stays. */
+  keep(threadId: string, chat: Chat): void {
+    this.#kept.set(threadId, chat)
+  }
+
+  /** Forgets one that was closed, unless the thread has been opened again. */
+  forget(threadId: string, chat: Chat): void {
+    const known = this.#chats.get(threadId)
+    if (known instanceof WeakRef && known.deref() === chat) this.#delete(threadId)
+  }
+
+  #delete(threadId: string): void {
+    this.#chats.delete(threadId)
+    this.#kept.delete(threadId)
+  }
+
+  /** Closes all, and forgets them. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const all = [...this.#chats.keys()].map((threadId) => this.get(threadId))
+    this.#chats.clear()
+    this.#kept.clear()
+    await Promise.all(all.map(async (each) => (await opened(each))?.close()))
+  }
+}
+
+/** Null for one that could not be opened. */
+async function opened<Chat>(opening: Promise<Chat | null> | Chat | undefined): Promise<Chat | null | undefined> {
+  try {
+    return await opening
+  } catch {
+    return null
+  }
 }
 
 /** The threads of one owner, or of all. Every id is checked against the owner. */
@@ -235,16 +310,16 @@ export class Threads<M extends Modes = Modes> {
   }
 
   async #open(threadId: string): Promise<Chat<M> | null> {
-    const { log, modes, content, maxQueued, checkSettings, responder, title } = this.#config
+    const { modes, content, checkSettings, responder, title } = this.#config
     const onProvided = (): void => this.#chats.keep(threadId, chat)
     const conversation = new Conversation({ ...this.#config, threadId, onProvided })
     if (!(await conversation.load())) return null
-    const chat = new Chat<M>({ log, conversation, modes, limits: content, maxQueued, checkSettings })
+    const chat = new Chat<M>({ conversation, modes, limits: content, checkSettings })
     const responding = responder === null ? null : new Responding(responder, chat)
-    conversation.onStop(({ status }) => {
+    conversation.onStop = ({ status }) => {
       if (title !== null) void giveTitle(chat, title)
       return status === 'paused' ? (responding?.respond() ?? null) : null
-    })
+    }
     await chat.attach()
     return chat
   }
