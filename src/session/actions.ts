@@ -23,13 +23,13 @@ import { jsonOf, newId } from './message.js'
 import type { SentStatus, WhenBusy } from './message.js'
 import { readBy } from './thread/reduce-chat.js'
 import type { ChatRun } from './thread/reduce-chat.js'
-import type { NewMessage, NewThreadEvent, QueueItem } from './thread/thread-events.js'
+import type { ThreadMessage, NewThreadEvent, QueueItem } from './thread/thread-events.js'
 import type { ThreadRun } from './thread/thread-state.js'
 import { storedMessage } from './thread/transcript.js'
 import { withPlannedMode } from './tools/submit-plan.js'
 
 /** A change of a thread that begins nothing. */
-export type ThreadChange = Extract<
+export type ChatChange = Extract<
   NewThreadEvent,
   { kind: 'setting_changed' | 'title_changed' | 'tags_changed' | 'grant_removed' }
 >
@@ -48,15 +48,15 @@ export interface AnswerStatus {
  * as the sender knows it.
  */
 export type ChatAction =
-  | { readonly kind: 'send'; readonly item: NewMessage; readonly whenBusy: WhenBusy }
-  | { readonly kind: 'steer'; readonly item: NewMessage }
-  | { readonly kind: 'interrupt'; readonly item: NewMessage; readonly runId: string | null }
+  | { readonly kind: 'send'; readonly item: ThreadMessage; readonly whenBusy: WhenBusy }
+  | { readonly kind: 'steer'; readonly item: ThreadMessage }
+  | { readonly kind: 'interrupt'; readonly item: ThreadMessage; readonly runId: string | null }
   | { readonly kind: 'regenerate'; readonly id: string | null; readonly runId: string | null }
   | { readonly kind: 'answer'; readonly answers: readonly ChatAnswer[] }
   | { readonly kind: 'cancel'; readonly queue: CancelQueue; readonly runId: string | null }
   | { readonly kind: 'remove'; readonly messageIds: readonly string[] }
   | { readonly kind: 'release' }
-  | { readonly kind: 'change'; readonly event: ThreadChange }
+  | { readonly kind: 'change'; readonly event: ChatChange }
 
 /** What an action has done: the members that the kind of action has. Plain JSON. */
 export interface ActionOutcome {
@@ -79,21 +79,21 @@ const MESSAGE_FIELDS = {
   model: TEXT,
   metadata: jsonObject,
 }
-const NEW_MESSAGE = object<NewMessage>(MESSAGE_FIELDS)
-const CHANGE = union<ThreadChange, 'kind'>('kind', {
-  setting_changed: object<Of<ThreadChange, 'setting_changed'>>({
+const NEW_MESSAGE = object<ThreadMessage>(MESSAGE_FIELDS)
+const CHANGE = union<ChatChange, 'kind'>('kind', {
+  setting_changed: object<Of<ChatChange, 'setting_changed'>>({
     kind: oneOf('setting_changed'),
     mode: optional(string),
     model: optional(object({ mode: string, model: TEXT })),
     settings: optional(jsonObject),
   }),
-  title_changed: object<Of<ThreadChange, 'title_changed'>>({
+  title_changed: object<Of<ChatChange, 'title_changed'>>({
     kind: oneOf('title_changed'),
     title: string,
     auto: optional(boolean),
   }),
-  tags_changed: object<Of<ThreadChange, 'tags_changed'>>({ kind: oneOf('tags_changed'), tags: list(string) }),
-  grant_removed: object<Of<ThreadChange, 'grant_removed'>>({ kind: oneOf('grant_removed'), grantId: string, by: TEXT }),
+  tags_changed: object<Of<ChatChange, 'tags_changed'>>({ kind: oneOf('tags_changed'), tags: list(string) }),
+  grant_removed: object<Of<ChatChange, 'grant_removed'>>({ kind: oneOf('grant_removed'), grantId: string, by: TEXT }),
 })
 const ACTION = union<ChatAction, 'kind'>('kind', {
   send: object<Of<ChatAction, 'send'>>({
@@ -153,14 +153,14 @@ export async function perform(owner: ThreadOwner, action: ChatAction): Promise<A
 /** Throws a `SessionError` for a kind of file that the model is known not to take: that of `run`, or of the message's own. */
 export async function checkKinds(
   { state, starter }: Conversation,
-  { content, mode, model }: NewMessage,
+  { content, mode, model }: ThreadMessage,
   run: ThreadRun | null = null,
 ): Promise<void> {
   const chosen = mode ?? state.mode
   await starter.checkKinds(content, run ?? { mode: chosen, model: model ?? state.models[chosen] ?? null })
 }
 
-async function send(owner: ThreadOwner, message: NewMessage, whenBusy: WhenBusy): Promise<SentStatus> {
+async function send(owner: ThreadOwner, message: ThreadMessage, whenBusy: WhenBusy): Promise<SentStatus> {
   const { conversation } = owner
   if (conversation.isKnown(message.messageId)) return statusOf(conversation, message.messageId)
   await checkKinds(conversation, message)
@@ -191,7 +191,7 @@ async function send(owner: ThreadOwner, message: NewMessage, whenBusy: WhenBusy)
 }
 
 /** Gives the message to the run; an idle thread begins one. */
-async function steer(owner: ThreadOwner, message: NewMessage): Promise<SentStatus> {
+async function steer(owner: ThreadOwner, message: ThreadMessage): Promise<SentStatus> {
   const { conversation } = owner
   if (conversation.isKnown(message.messageId)) return statusOf(conversation, message.messageId)
   if (conversation.phase === 'idle' || conversation.phase === 'interrupted') return send(owner, message, 'queue')
@@ -205,7 +205,7 @@ async function steer(owner: ThreadOwner, message: NewMessage): Promise<SentStatu
 }
 
 /** Begins with the message after an interrupted run has ended: before the queue, which continues after it. */
-async function interruptWith(owner: ThreadOwner, message: NewMessage): Promise<SentStatus> {
+async function interruptWith(owner: ThreadOwner, message: ThreadMessage): Promise<SentStatus> {
   const { conversation } = owner
   if (conversation.isKnown(message.messageId)) return statusOf(conversation, message.messageId)
   await owner.cancelStored()
@@ -305,19 +305,19 @@ async function release(owner: ThreadOwner): Promise<void> {
   await owner.beginNext()
 }
 
-async function change(owner: ThreadOwner, event: ThreadChange): Promise<void> {
+async function change(owner: ThreadOwner, event: ChatChange): Promise<void> {
   if (event.kind === 'title_changed' && event.auto === true && owner.conversation.state.isNamed) return
   await owner.append(event)
 }
 
-async function enqueue(owner: ThreadOwner, message: NewMessage): Promise<void> {
+async function enqueue(owner: ThreadOwner, message: ThreadMessage): Promise<void> {
   const { conversation, maxQueued } = owner
   if (conversation.state.queue.length >= maxQueued)
     throw new SessionError('queue_full', `The queue has ${maxQueued} messages: remove one, or wait.`)
   await owner.append(queued(message), ...releasing(conversation))
 }
 
-async function giveToRun(owner: ThreadOwner, message: NewMessage): Promise<void> {
+async function giveToRun(owner: ThreadOwner, message: ThreadMessage): Promise<void> {
   const { conversation } = owner
   const steers = conversation.state.run?.runId
   if (steers === undefined) throw new RangeError('Expected a thread with a run.')
@@ -338,7 +338,7 @@ function statusOf({ snapshot: { queue, thread, runs } }: Conversation, messageId
 }
 
 /** A message that was stored before may have further members. */
-function queued(message: NewMessage): Of<NewThreadEvent, 'message_queued'> {
+function queued(message: ThreadMessage): Of<NewThreadEvent, 'message_queued'> {
   const { messageId, content, by, mode, model, metadata } = message
   return { kind: 'message_queued', messageId, content, by, mode, model, metadata }
 }

@@ -1,19 +1,19 @@
 import { HarnessError } from '../index.js'
 import type { JsonObject, ModelRef, PendingItem, Prompt } from '../index.js'
 import { checkKinds, perform, PostOffice } from './actions.js'
-import type { ActionOutcome, AnswerStatus, CancelQueue, ChatAction, ThreadChange } from './actions.js'
+import type { ActionOutcome, AnswerStatus, CancelQueue, ChatAction, ChatChange } from './actions.js'
 import type { ChatPhase, Conversation } from './conversation.js'
 import { SessionError } from './errors.js'
 import type { EventsOptions } from './feed.js'
 import { Follower } from './follower.js'
 import type { ChatAnswer } from './grants.js'
-import { jsonOf, newMessage } from './message.js'
+import { jsonOf, threadMessage } from './message.js'
 import type { ContentLimits, MessageEnd, SendOptions, Sent } from './message.js'
-import type { ChatMeans, Modes, OutputOf } from './run-starter.js'
+import type { ChatResources, Modes, OutputOf } from './run-starter.js'
 import { BEGINNING, parseCursor } from './thread/cursor.js'
 import type { ChatEvent } from './thread/cursor.js'
 import type { ChatSnapshot } from './thread/reduce-chat.js'
-import type { Grant, NewMessage, QueueItem } from './thread/thread-events.js'
+import type { Grant, ThreadMessage, QueueItem } from './thread/thread-events.js'
 
 export interface ChatDeps {
   readonly conversation: Conversation
@@ -86,8 +86,8 @@ export class Chat<M extends Modes = Modes> {
   }
 
   /** Gives the runs that begin or continue in this process from now on a workspace, servers and extensions, in place of earlier ones. */
-  provide(means: ChatMeans): void {
-    this.#conversation.starter.provide(means)
+  provide(resources: ChatResources): void {
+    this.#conversation.starter.provide(resources)
   }
 
   /** Brings the conversation up to date; follows the owner if another process has the thread. */
@@ -102,7 +102,7 @@ export class Chat<M extends Modes = Modes> {
     options: SendOptions<Mode> = {},
   ): Promise<Sent<OutputOf<M[Mode]>>> {
     const { whenBusy = 'queue', signal } = options
-    const item = this.#newMessage(prompt, options)
+    const item = this.#message(prompt, options)
     return this.#deliver({ kind: 'send', item, whenBusy }, signal)
   }
 
@@ -111,7 +111,7 @@ export class Chat<M extends Modes = Modes> {
     prompt: Prompt,
     { interrupt = false, ...options }: Omit<SendOptions, 'whenBusy'> & { readonly interrupt?: boolean } = {},
   ): Promise<Sent<OutputOf<M[keyof M]>>> {
-    const item = this.#newMessage(prompt, options)
+    const item = this.#message(prompt, options)
     if (!interrupt) return this.#deliver({ kind: 'steer', item }, options.signal)
     await checkKinds(this.#conversation, item)
     return this.#deliver({ kind: 'interrupt', item, runId: this.#latestRunId }, options.signal)
@@ -235,12 +235,12 @@ export class Chat<M extends Modes = Modes> {
     return this.#conversation.lastRun?.runId ?? null
   }
 
-  #newMessage(prompt: Prompt, options: SendOptions): NewMessage {
+  #message(prompt: Prompt, options: SendOptions): ThreadMessage {
     if (options.mode !== undefined) checkMode(this.#deps.modes, options.mode)
-    return newMessage(prompt, options, this.#deps.limits)
+    return threadMessage(prompt, options, this.#deps.limits)
   }
 
-  async #deliver<Output>(action: ChatAction & { item: NewMessage }, signal?: AbortSignal): Promise<Sent<Output>> {
+  async #deliver<Output>(action: ChatAction & { item: ThreadMessage }, signal?: AbortSignal): Promise<Sent<Output>> {
     const { messageId } = action.item
     const talk = this.#conversation
     signal?.throwIfAborted()
@@ -273,7 +273,7 @@ export class Chat<M extends Modes = Modes> {
     return outcome?.removed ?? []
   }
 
-  async #change(event: ThreadChange): Promise<void> {
+  async #change(event: ChatChange): Promise<void> {
     await this.#act({ kind: 'change', event })
   }
 

@@ -6,15 +6,13 @@ import { Feed } from './feed.js'
 import { Grants } from './grants.js'
 import { MessageEnds } from './message.js'
 import type { MessageOutcome, StopListener } from './message.js'
-import { failedOutcome, isElsewhere, OpenRun, runIdOf } from './open-run.js'
-import type { RunOutcome, RunStart } from './open-run.js'
-import { firstOptions, promptOf, RunStarter } from './run-starter.js'
-import type { RunStarterDeps } from './run-starter.js'
+import { ActiveRun, firstOptions, isElsewhere, outcomeOfError, runIdOf, RunStarter } from './run-starter.js'
+import type { RunOutcome, RunStart, RunStarterDeps } from './run-starter.js'
 import { storedEvents } from './thread/cursor.js'
-import { eventsAfterCrash, eventsAfterEnd, eventsAfterRun } from './thread/queue-events.js'
+import { eventsAfterEnd, eventsAfterRun, eventsWithoutRun } from './thread/queue-events.js'
 import { readBy, textOfRun } from './thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from './thread/reduce-chat.js'
-import type { NewMessage, NewThreadEvent, ReplacedRuns, ThreadEvent } from './thread/thread-events.js'
+import type { ThreadMessage, NewThreadEvent, ReplacedRuns, ThreadEvent } from './thread/thread-events.js'
 import type { ThreadRun, ThreadState } from './thread/thread-state.js'
 import { ThreadWriter, threadNotFound, withoutOtherOwner } from './thread/thread-writer.js'
 import type { PlanOutcome } from './tools/submit-plan.js'
@@ -91,7 +89,7 @@ export class Conversation {
   }
 
   /** The run that this process executes. */
-  get openRun(): OpenRun | null {
+  get openRun(): ActiveRun | null {
     return this.#owner.openRun
   }
 
@@ -306,7 +304,7 @@ export class ThreadOwner {
   readonly conversation: Conversation
   readonly maxQueued: number
   /** The run that this process executes. */
-  openRun: OpenRun | null = null
+  openRun: ActiveRun | null = null
   /** Somebody else than a person is asked about the items of the run. */
   asking: Promise<void> | null = null
   readonly #deps: ConversationDeps
@@ -339,7 +337,7 @@ export class ThreadOwner {
       conversation.checkOpen()
       await conversation.load()
       conversation.isUncertain = false
-      if (isNew) await this.append(...eventsAfterCrash(conversation.latest))
+      if (isNew) await this.append(...eventsAfterRun(conversation.latest, true))
       else if (this.openRun === null) await this.append(...eventsAfterEnd(conversation.latest))
     } catch (error) {
       // Without the latest events nothing can be decided.
@@ -367,13 +365,11 @@ export class ThreadOwner {
     const { conversation } = this
     const { feed } = conversation
     await feed.whileHeld(async () => {
-      const { stored } = await this.#writer
-        .append(feed.latest?.thread, events, feed.runPlace)
-        .catch((error: unknown) => {
-          // The events may have been stored.
-          conversation.isUncertain = true
-          throw error
-        })
+      const stored = await this.#writer.append(feed.latest?.thread, events, feed.runPlace).catch((error: unknown) => {
+        // The events may have been stored.
+        conversation.isUncertain = true
+        throw error
+      })
       for (const event of stored) conversation.pass(event)
     })
   }
@@ -387,7 +383,7 @@ export class ThreadOwner {
   }
 
   /** Begins a run with a message of the queue, after storing further events with it: one of them may queue the message. */
-  async begin(item: NewMessage, events: readonly NewThreadEvent[], replaces?: ReplacedRuns): Promise<void> {
+  async begin(item: ThreadMessage, events: readonly NewThreadEvent[], replaces?: ReplacedRuns): Promise<void> {
     const { state } = this.conversation
     const mode = item.mode !== null && item.mode in this.#deps.modes ? item.mode : state.mode
     const model = item.model ?? state.models[mode] ?? null
@@ -448,10 +444,10 @@ export class ThreadOwner {
   }
 
   /** The latest run, in progress here from now on, with the messages that it has not read. */
-  #newRun(): OpenRun {
+  #newRun(): ActiveRun {
     const { state, lastRun } = this.conversation
     if (state.run === null) throw new RangeError('Expected a thread with a run.')
-    const run = new OpenRun(state.run)
+    const run = new ActiveRun(state.run)
     const read = readBy(lastRun)
     for (const item of state.steering) if (!read.has(item.messageId)) run.port.push(item)
     this.openRun = run
@@ -459,7 +455,7 @@ export class ThreadOwner {
   }
 
   /** Reads a run to its pause or end, whatever its readers do; then the thread deals with that. Never rejects. */
-  async #play(open: OpenRun, start: RunStart): Promise<void> {
+  async #play(open: ActiveRun, start: RunStart): Promise<void> {
     const { conversation } = this
     const { starter, feed, lastRun } = conversation
     const { run } = open
@@ -468,9 +464,10 @@ export class ThreadOwner {
     try {
       const options = await starter.optionsOf(open, lastRun)
       const harness = starter.harnessOf(run)
+      const prompt = run.items.flatMap(({ content }) => content)
       const stream =
         start === 'begin'
-          ? harness.stream(promptOf(run), { ...options, ...firstOptions(run, conversation.state) })
+          ? harness.stream(prompt, { ...options, ...firstOptions(run, conversation.state) })
           : start === 'recover'
             ? harness.streamRecover(run.runId, options)
             : harness.streamResume(run.runId, start.answers, options)
@@ -482,7 +479,7 @@ export class ThreadOwner {
       const result = await stream.result
       outcome = { end: { status: result.status, text: result.text, result, runId: run.runId } }
     } catch (thrown) {
-      outcome = failedOutcome(thrown, run, textOfRun(conversation.lastRun))
+      outcome = outcomeOfError(thrown, run, textOfRun(conversation.lastRun))
     }
     open.markStarted()
     open.markEnded(outcome.error)
@@ -494,7 +491,7 @@ export class ThreadOwner {
     open.markOver()
   }
 
-  #passOn(open: OpenRun, event: StreamEvent): void {
+  #passOn(open: ActiveRun, event: StreamEvent): void {
     // An end that could not be stored: according to the log, the run is interrupted.
     if (event.kind === 'run_failed' && !event.durable) return
     this.conversation.pass(event)
@@ -527,7 +524,7 @@ export class ThreadOwner {
     const answered = conversation.onStop(end)
     if (answered === null) settle()
     else this.#waitFor(answered, settle)
-    await this.append(...eventsAfterRun(conversation.latest, { isNew: false, holds }))
+    await this.append(...eventsAfterRun(conversation.latest, holds))
     if (!conversation.isClosed) await this.beginNext()
   }
 
@@ -573,7 +570,7 @@ export class ThreadOwner {
     return withoutOtherOwner(this.#deps.log, runId, async () => {
       await conversation.load()
       if (conversation.lastRun?.seq !== 0) throw new HarnessError('run_owned', `Run \`${runId}\` was begun elsewhere.`)
-      await this.append(...eventsAfterRun(conversation.latest, { isNew: true, holds }))
+      await this.append(...eventsWithoutRun(conversation.latest, holds))
     })
   }
 

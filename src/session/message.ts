@@ -3,7 +3,7 @@ import type { ContentPart, HarnessResult, JsonObject, ModelRef, Prompt } from '.
 import { SessionError } from './errors.js'
 import { readBy, textOfRun } from './thread/reduce-chat.js'
 import type { ChatSnapshot } from './thread/reduce-chat.js'
-import type { NewMessage } from './thread/thread-events.js'
+import type { ThreadMessage } from './thread/thread-events.js'
 
 export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
 
@@ -73,11 +73,11 @@ export function jsonOf(value: object): JsonObject {
 }
 
 /** A message as it is stored. Throws a `SessionError` for one that is refused. */
-export function newMessage(
+export function threadMessage(
   prompt: Prompt,
   { mode, model, messageId, metadata, by }: SendOptions,
   limits: ContentLimits,
-): NewMessage {
+): ThreadMessage {
   return {
     messageId: messageId ?? newId('msg'),
     content: messageContent(prompt, limits),

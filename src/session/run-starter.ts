@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { HarnessError } from '../index.js'
 import type {
   Answer,
@@ -5,6 +6,9 @@ import type {
   Extension,
   HarnessDescription,
   HarnessStream,
+  IdentifiedMessage,
+  InputMessage,
+  InputPort,
   LogStore,
   Model,
   ModelCapabilities,
@@ -15,9 +19,10 @@ import type {
 } from '../index.js'
 import { SessionError } from './errors.js'
 import type { Grants } from './grants.js'
-import type { OpenRun } from './open-run.js'
+import type { MessageOutcome } from './message.js'
 import { callOf } from './thread/reduce-chat.js'
 import type { ChatRun } from './thread/reduce-chat.js'
+import type { QueueItem, ReplacedRuns } from './thread/thread-events.js'
 import type { ThreadRun, ThreadState } from './thread/thread-state.js'
 import { clientToolsIn } from './tools/client-tools.js'
 import { planOutcome, SUBMIT_PLAN } from './tools/submit-plan.js'
@@ -34,8 +39,8 @@ export interface ModeHarness<Output = unknown> {
   readonly capabilities?: ((model?: ModelRef | Model) => Promise<ModelCapabilities>) | undefined
 }
 
-/** Means of the runs of one conversation, in this process: they are not stored. */
-export interface ChatMeans extends Pick<RunOptions, 'root' | 'mcpServers'> {
+/** What the runs of one conversation have in this process alone: it is not stored. */
+export interface ChatResources extends Pick<RunOptions, 'root' | 'mcpServers'> {
   /** Extensions, after those of the sessions. Default: none. */
   readonly use?: readonly Extension<never>[] | undefined
 }
@@ -52,8 +57,46 @@ export interface RunStarterDeps {
   readonly defaultMode: string
   readonly use: readonly Extension<never>[]
   readonly resolveModel: ((reference: ModelRef) => Model | Promise<Model>) | null
-  /** Is called when the thread has got means of its own, which are not stored. */
+  /** Is called when the thread has got resources of its own, which are not stored. */
   readonly onProvided: () => void
+}
+
+/** How a run begins or continues. */
+export type RunStart = 'begin' | 'recover' | { readonly answers: readonly Answer[] }
+
+/** How a stretch of a run ended. */
+export interface RunOutcome {
+  readonly end: MessageOutcome
+  readonly error?: Error | undefined
+}
+
+const ignore = (): void => undefined
+
+/** A run in progress in this process. */
+export class ActiveRun {
+  readonly run: ThreadRun
+  readonly port = new SteeringPort()
+  readonly abort = new AbortController()
+  /** Resolves when its first event is stored, or it has ended. */
+  readonly started: Promise<void>
+  /** Resolves when it has paused or ended, with the error of one that failed. */
+  readonly ended: Promise<Error | undefined>
+  /** Resolves when the thread has dealt with its end; never rejects. */
+  readonly over: Promise<void>
+  /** The queue continues although the run was cancelled. */
+  continues = false
+  /** The answer to a plan stopped it. */
+  plan: PlanOutcome | null = null
+  markStarted: () => void = ignore
+  markEnded: (error: Error | undefined) => void = ignore
+  markOver: () => void = ignore
+
+  constructor(run: ThreadRun) {
+    this.run = run
+    this.started = new Promise((resolve) => (this.markStarted = resolve))
+    this.ended = new Promise((resolve) => (this.markEnded = resolve))
+    this.over = new Promise((resolve) => (this.markOver = resolve))
+  }
 }
 
 /** Options that every stretch of a run has. */
@@ -63,16 +106,16 @@ type StretchOptions = Omit<ResumeOptions, 'deps'>
 export class RunStarter {
   readonly #deps: RunStarterDeps
   readonly #grants: Grants
-  #means: ChatMeans = {}
+  #resources: ChatResources = {}
 
   constructor(deps: RunStarterDeps, grants: Grants) {
     this.#deps = deps
     this.#grants = grants
   }
 
-  /** Means of the runs that begin or continue from now on. */
-  provide(means: ChatMeans): void {
-    this.#means = means
+  /** For the runs that begin or continue from now on. */
+  provide(resources: ChatResources): void {
+    this.#resources = resources
     this.#deps.onProvided()
   }
 
@@ -111,9 +154,9 @@ export class RunStarter {
   }
 
   /** Options of a run that is about to begin or continue. `shown`: the run so far. */
-  async optionsOf(open: OpenRun, shown: ChatRun | undefined): Promise<StretchOptions> {
+  async optionsOf(open: ActiveRun, shown: ChatRun | undefined): Promise<StretchOptions> {
     const { log, use } = this.#deps
-    const { root, mcpServers, use: extensions = [] } = this.#means
+    const { root, mcpServers, use: extensions = [] } = this.#resources
     const model = await modelOf(this.#deps, open.run.model)
     const grants = await this.#grants.extensions()
     const planning = hasPlan(shown) ? [this.#planning(open, shown)] : []
@@ -130,7 +173,7 @@ export class RunStarter {
   }
 
   /** Stops the run before the request that follows the answer to a plan, when everything before it is stored. */
-  #planning(open: OpenRun, shown: ChatRun | undefined): Extension {
+  #planning(open: ActiveRun, shown: ChatRun | undefined): Extension {
     const { modes } = this.#deps
     const { run } = open
     let outcome = shownOutcome(shown)
@@ -166,11 +209,6 @@ export async function modelOf(
   return reference === null || resolveModel === null ? reference : resolveModel(reference)
 }
 
-/** The messages that a run begins with. */
-export function promptOf({ items }: ThreadRun): readonly ContentPart[] {
-  return items.flatMap(({ content }) => content)
-}
-
 /** Options of a run that begins. */
 export function firstOptions(
   { runId, items: [item] }: ThreadRun,
@@ -190,4 +228,60 @@ function shownOutcome(run: ChatRun | undefined): PlanOutcome | null {
 
 function hasPlan(run: ChatRun | undefined): boolean {
   return run?.calls.some(({ toolName }) => toolName === SUBMIT_PLAN) === true
+}
+
+/** The messages for a run in progress. Their entries carry the ids of the messages. */
+class SteeringPort implements InputPort {
+  #waiting: QueueItem[] = []
+  readonly #listeners = new Set<() => void>()
+
+  push(item: QueueItem): void {
+    this.#waiting.push(item)
+    for (const listener of this.#listeners) listener()
+  }
+
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  take(): readonly IdentifiedMessage[] {
+    const taken = this.#waiting
+    this.#waiting = []
+    return taken.map(({ messageId, content }) => ({ messageId, content }))
+  }
+
+  onSend(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  send(): never {
+    throw new TypeError('A message to a run of a thread goes through `chat.steer`.')
+  }
+
+  close(): readonly InputMessage[] {
+    return []
+  }
+}
+
+/** The outcome of a run that rejected; `text`: that of its last reply. */
+export function outcomeOfError(thrown: unknown, { runId }: ThreadRun, text: string): RunOutcome {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+  const code = thrown instanceof HarnessError ? thrown.code : null
+  const status = code === 'interrupted' ? 'left' : code === 'cancelled' ? 'cancelled' : 'failed'
+  return { end: { status, text, runId, error }, error }
+}
+
+/** Another process has claimed the run. */
+export function isElsewhere(error: unknown): boolean {
+  return error instanceof HarnessError && (error.code === 'run_owned' || error.code === 'run_exists')
+}
+
+/** The id of the run that a message begins: the same whenever it is begun again, unless that run has left the conversation. */
+export function runIdOf({ threadId, replaced }: ThreadState, messageId: string, leaving?: ReplacedRuns): string {
+  const idOf = (...parts: readonly string[]): string =>
+    `run_${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)}`
+  let runId = idOf(threadId, messageId)
+  while (replaced.includes(runId) || leaving?.runIds.includes(runId) === true) runId = idOf(threadId, messageId, runId)
+  return runId
 }

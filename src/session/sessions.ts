@@ -25,7 +25,7 @@ import { modelOf } from './run-starter.js'
 import type { ModeHarness, Modes } from './run-starter.js'
 import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
 import { forkPoint, transcriptOf } from './thread/transcript.js'
-import type { NewThreadEvent } from './thread/thread-events.js'
+import type { ThreadPayloads } from './thread/thread-events.js'
 
 /** How long `open` waits for a thread that another process is creating, and how often it looks, in ms. */
 const PATIENCE_MS = 10_000
@@ -179,12 +179,8 @@ export class Threads<M extends Modes = Modes> {
   async create({ title = '', tags = [], metadata = {}, threadId = newId('thread') }: CreateOptions = {}): Promise<
     Chat<M>
   > {
-    await this.#begin(threadId, {
-      ...{ kind: 'thread_opened', version: 1, resourceId: this.#resourceId, title, tags },
-      ...{ metadata: jsonOf(metadata), mode: this.#config.defaultMode },
-      ...this.#firstSettings,
-    })
-    return this.open(threadId)
+    const { defaultMode: mode } = this.#config
+    return this.#begin(threadId, { resourceId: this.#resourceId, title, tags, metadata: jsonOf(metadata), mode })
   }
 
   /** The thread that was written last; null if there is none. */
@@ -230,15 +226,14 @@ export class Threads<M extends Modes = Modes> {
     const history = runs.length === 0 && after === undefined ? thread.history : forkPoint(runs, after)
     if (history === undefined)
       throw new SessionError('message_not_found', `Thread \`${threadId}\` has no entry \`${after}\`.`)
-    const forkId = options.threadId ?? newId('thread')
-    await this.#begin(forkId, {
-      ...{ kind: 'thread_opened', version: 1, resourceId: thread.resourceId, mode: thread.mode },
-      ...{ title: options.title ?? thread.title, tags: options.tags ?? thread.tags },
+    return this.#begin(options.threadId ?? newId('thread'), {
+      resourceId: thread.resourceId,
+      title: options.title ?? thread.title,
+      tags: options.tags ?? thread.tags,
       metadata: options.metadata === undefined ? thread.metadata : jsonOf(options.metadata),
-      ...this.#firstSettings,
+      mode: thread.mode,
       fork: { threadId, history },
     })
-    return this.open(forkId)
   }
 
   /**
@@ -247,10 +242,11 @@ export class Threads<M extends Modes = Modes> {
    */
   async delete(threadId: string): Promise<void> {
     const chat = await this.#existing(threadId)
-    for (const end = Date.now() + PATIENCE_MS; ;) {
+    const deadline = Date.now() + PATIENCE_MS
+    for (;;) {
       await chat.cancel({ queue: 'drop' })
       if (await chat.remove()) break
-      if (Date.now() >= end)
+      if (Date.now() >= deadline)
         throw new SessionError('thread_owned', `Thread \`${threadId}\` is in use by another process.`)
       await new Promise((resolve) => setTimeout(resolve, DELETE_MS))
     }
@@ -271,24 +267,25 @@ export class Threads<M extends Modes = Modes> {
     return expireItems(this.inbox(), options, (threadId) => this.#existing(threadId))
   }
 
-  get #firstSettings(): { readonly settings?: JsonObject } {
-    const { firstSettings: settings } = this.#config
-    return Object.keys(settings).length === 0 ? {} : { settings }
-  }
-
-  async #begin(threadId: string, opened: NewThreadEvent): Promise<void> {
+  async #begin(
+    threadId: string,
+    opened: Omit<ThreadPayloads['thread_opened'], 'version' | 'settings'>,
+  ): Promise<Chat<M>> {
     this.#checkOpen()
     if (threadId.startsWith(MEMORY_THREADS))
       throw new SessionError('invalid_options', `Expected a thread id that does not begin with \`${MEMORY_THREADS}\`.`)
-    const writer = new ThreadWriter(this.#config.log, threadId)
+    const { log, firstSettings } = this.#config
+    const settings = Object.keys(firstSettings).length === 0 ? {} : { settings: firstSettings }
+    const writer = new ThreadWriter(log, threadId)
     const exists = (): SessionError => new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
     if (!(await writer.claim())) throw exists()
     try {
-      if ((await this.#config.log.inspect({ kind: 'thread', id: threadId })) !== null) throw exists()
-      await writer.append(undefined, [opened], null)
+      if ((await log.inspect({ kind: 'thread', id: threadId })) !== null) throw exists()
+      await writer.append(undefined, [{ kind: 'thread_opened', version: 1, ...opened, ...settings }], null)
     } finally {
       await writer.release()
     }
+    return this.open(threadId)
   }
 
   #checkOpen(): void {
@@ -340,7 +337,9 @@ export class Threads<M extends Modes = Modes> {
   async #itemOf({ threadId, createdAt, updatedAt, digest }: LogSummaries['thread']): Promise<ThreadItem> {
     const { title, firstMessage, tags, resourceId, metadata, runId } = digest ?? {}
     return {
-      ...{ threadId, createdAt, updatedAt },
+      threadId,
+      createdAt,
+      updatedAt,
       title: typeof title === 'string' ? title : '',
       firstMessage: typeof firstMessage === 'string' ? firstMessage : '',
       tags: Array.isArray(tags) ? tags.map(String) : [],

@@ -1,5 +1,6 @@
-import type { Answer, LogStore, LogSummaries, PendingItem } from '../../index.js'
+import type { LogStore, LogSummaries, PendingItem } from '../../index.js'
 import { SessionError } from '../errors.js'
+import type { ChatCallAnswer } from '../thread/reduce-chat.js'
 
 export interface InboxOptions {
   /**
@@ -25,24 +26,16 @@ export interface InboxItem {
   /** Since when it waits: ISO 8601 in UTC. */
   readonly askedAt: string
   /** Null while it waits. */
-  readonly answered: GivenAnswer | null
+  readonly answered: ChatCallAnswer | null
   /** Its place in the list. */
   readonly cursor: string
-}
-
-export interface GivenAnswer {
-  readonly answer: Answer
-  /** The person as the host names it, or `policy`, `responder` or `expiry`; null if unknown. */
-  readonly by: string | null
-  /** ISO 8601 in UTC. */
-  readonly at: string
 }
 
 /** An item of a run's log. */
 interface AskedItem {
   readonly item: PendingItem
   readonly askedAt: string
-  readonly answered: GivenAnswer | null
+  readonly answered: ChatCallAnswer | null
 }
 
 type RunSummary = LogSummaries['run']

@@ -2,7 +2,7 @@ import type { LogStore, RunEvent, ToolEntry, TranscriptEntry } from '../../index
 import { callOf, reduceChat } from './reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from './reduce-chat.js'
 import type { ThreadHistory } from './thread-state.js'
-import type { NewMessage, ThreadEvent } from './thread-events.js'
+import type { ThreadMessage, ThreadEvent } from './thread-events.js'
 
 type StoredHistory = (RunEvent & { readonly kind: 'run_started' })['history']
 
@@ -106,8 +106,8 @@ export async function storedMessage(
   log: LogStore,
   threadId: string,
   messageId: string,
-): Promise<{ readonly item: NewMessage; readonly origin: ThreadHistory | null } | null> {
-  let item: NewMessage | null = null
+): Promise<{ readonly item: ThreadMessage; readonly origin: ThreadHistory | null } | null> {
+  let item: ThreadMessage | null = null
   let origin: ThreadHistory | null = null
   for await (const event of log.read<ThreadEvent>({ kind: 'thread', id: threadId })) {
     if (event.kind === 'thread_opened') origin = event.fork?.history ?? null
