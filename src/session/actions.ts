@@ -265,8 +265,8 @@ async function resume(owner: ThreadOwner, answers: readonly ChatAnswer[]): Promi
   const describe = (): Promise<HarnessDescription['tools']> => starter.toolsOf(state.run)
   const grants = await permissions.of(answers, pending, describe)
   const plain = answers.map(({ remember: _, ...each }): Answer => {
-    const asked = pending.find(({ callId }) => callId === each.callId)
-    return withPlannedMode(each, asked?.payload)
+    const item = pending.find(({ callId }) => callId === each.callId)
+    return withPlannedMode(each, item?.payload)
   })
   if (grants.length === 0) return owner.resume(plain)
   const others = pending.filter(({ callId }) => !answers.some((each) => each.callId === callId))
@@ -322,8 +322,8 @@ async function giveToRun(owner: ThreadOwner, message: ThreadMessage): Promise<vo
   const steers = conversation.state.run?.runId
   if (steers === undefined) throw new RangeError('Expected a thread with a run.')
   await owner.append({ ...queued(message), steers })
-  const given = conversation.state.steering.at(-1)
-  if (given !== undefined) owner.openRun?.port.push(given)
+  const stored = conversation.state.steering.at(-1)
+  if (stored !== undefined) owner.openRun?.port.push(stored)
 }
 
 function releasing({ state }: Conversation): readonly NewThreadEvent[] {

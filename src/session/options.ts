@@ -20,7 +20,7 @@ import { isObject } from '../util/json.js'
 import { functionOf, having, integer, leaf, list, partial, record, string } from '../util/shape.js'
 import { SessionError } from './errors.js'
 import type { ContentLimits } from './message.js'
-import type { ModeHarness, Modes } from './run-starter.js'
+import type { ModeHarness, Modes, RunStarterDeps } from './run-starter.js'
 import type { Responder } from './people/responder.js'
 import { titlesBy } from './people/titles.js'
 import type { TitleMaker } from './people/titles.js'
@@ -70,18 +70,15 @@ export interface SessionsOptions<M extends Modes = Modes> {
 }
 
 /** The options with their defaults. */
-export interface SessionsConfig<M extends Modes> {
-  readonly log: LogStore
+export interface SessionsConfig<M extends Modes> extends Omit<RunStarterDeps, 'onProvided'> {
   readonly modes: M
   readonly defaultMode: keyof M & string
-  readonly use: readonly Extension<never>[]
   readonly content: ContentLimits
   readonly maxQueued: number
   readonly checkSettings: (settings: JsonObject) => Promise<JsonObject>
   /** The settings that new threads begin with. */
   readonly firstSettings: JsonObject
   readonly policy: PolicyExtension | null
-  readonly resolveModel: ((reference: ModelRef) => Model | Promise<Model>) | null
   readonly responder: Responder | null
   readonly title: TitleMaker | null
 }
@@ -106,15 +103,15 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
   const {
     log = memoryLog(),
     harness,
-    modes: given,
+    modes: modesByName,
     limits = {},
     use = [],
     settings,
     ...rest
   } = parse(SHAPE, options, '`Sessions`')
-  if ((given === undefined) === (harness === undefined))
+  if ((modesByName === undefined) === (harness === undefined))
     throw invalidOptions('`Sessions`: expected either `modes` or `harness`.')
-  const modes = (given ?? { default: harness }) as M
+  const modes = (modesByName ?? { default: harness }) as M
   const [first] = Object.keys(modes)
   if (first === undefined) throw invalidOptions('`Sessions`: expected `modes` to have at least one mode.')
   const { defaultMode = first } = rest
@@ -122,7 +119,10 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
     throw invalidOptions(`\`Sessions\`: there is no mode \`${defaultMode}\` for \`defaultMode\`.`)
   const document = settings === undefined ? null : jsonSchemaOf(settings, '`settings` of `Sessions`')
   return {
-    ...{ log, modes, defaultMode, use },
+    log,
+    modes,
+    defaultMode,
+    use,
     content: { fileBytes: limits.fileBytes ?? 10 * MiB, files: limits.files ?? 20 },
     maxQueued: limits.queuedMessages ?? 100,
     policy: rest.policy ?? null,

@@ -70,20 +70,15 @@ export interface ThreadItem {
   readonly cursor: string
 }
 
-interface Closable {
-  readonly isClosed: boolean
-  close(): Promise<void>
-}
-
 /**
  * The conversations that are open in this process, each one object for everyone who opens it. One that nobody uses leaves the
  * memory: what runs, waits for an end, or is read is held by its timers.
  */
-class OpenChats<Chat extends Closable> {
-  readonly #chats = new Map<string, Promise<Chat | null> | WeakRef<Chat>>()
+class OpenChats<M extends Modes> {
+  readonly #chats = new Map<string, Promise<Chat<M> | null> | WeakRef<Chat<M>>>()
   #isClosed = false
   /** Those with something that is not stored. */
-  readonly #kept = new Map<string, Chat>()
+  readonly #kept = new Map<string, Chat<M>>()
   readonly #unused = new FinalizationRegistry<string>((threadId) => {
     // It may have been opened again.
     if (this.get(threadId) === undefined) this.#chats.delete(threadId)
@@ -93,7 +88,7 @@ class OpenChats<Chat extends Closable> {
     return this.#isClosed
   }
 
-  get(threadId: string): Promise<Chat | null> | Chat | undefined {
+  get(threadId: string): Promise<Chat<M> | null> | Chat<M> | undefined {
     const known = this.#chats.get(threadId)
     if (!(known instanceof WeakRef)) return known
     const chat = known.deref()
@@ -101,7 +96,7 @@ class OpenChats<Chat extends Closable> {
   }
 
   /** Notes one that is being opened; `opening` gives null if there is no such thread. */
-  add(threadId: string, opening: Promise<Chat | null>): Promise<Chat | null> {
+  add(threadId: string, opening: Promise<Chat<M> | null>): Promise<Chat<M> | null> {
     this.#chats.set(threadId, opening)
     void opened(opening).then((chat) => {
       if (this.#chats.get(threadId) !== opening) return
@@ -113,12 +108,12 @@ class OpenChats<Chat extends Closable> {
   }
 
   /** One that has something which is not stored stays. */
-  keep(threadId: string, chat: Chat): void {
+  keep(threadId: string, chat: Chat<M>): void {
     this.#kept.set(threadId, chat)
   }
 
   /** Forgets one that was closed, unless the thread has been opened again. */
-  forget(threadId: string, chat: Chat): void {
+  forget(threadId: string, chat: Chat<M>): void {
     const known = this.#chats.get(threadId)
     if (known instanceof WeakRef && known.deref() === chat) this.#delete(threadId)
   }
@@ -139,7 +134,7 @@ class OpenChats<Chat extends Closable> {
 }
 
 /** Null for one that could not be opened. */
-async function opened<Chat>(opening: Promise<Chat | null> | Chat | undefined): Promise<Chat | null | undefined> {
+async function opened<Each>(opening: Promise<Each | null> | Each | undefined): Promise<Each | null | undefined> {
   try {
     return await opening
   } catch {
@@ -150,10 +145,10 @@ async function opened<Chat>(opening: Promise<Chat | null> | Chat | undefined): P
 /** The threads of one owner, or of all. Every id is checked against the owner. */
 export class Threads<M extends Modes = Modes> {
   readonly #config: SessionsConfig<M>
-  readonly #chats: OpenChats<Chat<M>>
+  readonly #chats: OpenChats<M>
   readonly #resourceId: string | null
 
-  constructor(config: SessionsConfig<M>, chats: OpenChats<Chat<M>>, resourceId: string | null) {
+  constructor(config: SessionsConfig<M>, chats: OpenChats<M>, resourceId: string | null) {
     this.#config = config
     this.#chats = chats
     this.#resourceId = resourceId
@@ -364,12 +359,12 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
   /** The log of the threads and their runs. */
   readonly log: LogStore
   readonly #config: SessionsConfig<M>
-  readonly #chats: OpenChats<Chat<M>>
+  readonly #chats: OpenChats<M>
 
   /** Throws a `SessionError` of code `invalid_options`. Does no I/O. */
   constructor(options: SessionsOptions<M>) {
     const config = resolveOptions(options)
-    const chats = new OpenChats<Chat<M>>()
+    const chats = new OpenChats<M>()
     super(config, chats, null)
     this.log = config.log
     this.#config = config

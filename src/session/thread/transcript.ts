@@ -8,9 +8,9 @@ type StoredHistory = (RunEvent & { readonly kind: 'run_started' })['history']
 
 /** The transcript of a thread, results of tools included. A fork begins with the conversation that it continues. */
 export async function transcriptOf(log: LogStore, { thread, runs }: ChatSnapshot): Promise<readonly TranscriptEntry[]> {
-  const own = runs.flatMap(entriesOf)
-  if (thread.forkOf === null) return own
-  return [...(await conversationAt(log, await forkPlace(log, thread.threadId))), ...own]
+  const entries = runs.flatMap(entriesOf)
+  if (thread.forkOf === null) return entries
+  return [...(await conversationAt(log, await forkPlace(log, thread.threadId))), ...entries]
 }
 
 /** The runs that a fork continues, the latest first. None for a thread that is no fork. */
@@ -33,7 +33,10 @@ function entriesOf(run: ChatRun): readonly TranscriptEntry[] {
   const [messageId] = run.messageIds
   return [
     {
-      ...{ id: `${runId}.${promptId ?? PROMPT}`, at, role: 'user', content: prompt },
+      id: `${runId}.${promptId ?? PROMPT}`,
+      at,
+      role: 'user',
+      content: prompt,
       ...(messageId !== undefined && { messageId }),
     },
     ...run.entries.flatMap((entry): TranscriptEntry[] => [
@@ -129,8 +132,8 @@ export function forkPoint(runs: readonly ChatRun[], handle: string | undefined):
   if (handle === run.runId) return endOf([...earlier, run])
   const name = handle.slice(run.runId.length + 1)
   if (name === (run.promptId ?? PROMPT)) return atEntry(earlier, run, -1)
-  const found = run.entries.findIndex((entry) => entry.id === name || callIdsOf(entry).includes(name))
-  return found === -1 ? undefined : atEntry(earlier, run, found)
+  const entryIndex = run.entries.findIndex((entry) => entry.id === name || callIdsOf(entry).includes(name))
+  return entryIndex === -1 ? undefined : atEntry(earlier, run, entryIndex)
 }
 
 /** The end of the handle of a prompt whose run has not started. */
