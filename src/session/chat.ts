@@ -24,7 +24,7 @@ export interface ChatDeps {
 }
 
 /** Tags to be added to a thread, and to be removed from it. */
-export interface TagChanges {
+interface TagChanges {
   readonly add?: readonly string[]
   readonly remove?: readonly string[]
 }

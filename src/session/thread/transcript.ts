@@ -137,7 +137,7 @@ export function forkPoint(runs: readonly ChatRun[], handle: string | undefined):
 }
 
 /** The end of the handle of a prompt whose run has not started. */
-export const PROMPT = 'prompt'
+const PROMPT = 'prompt'
 
 function endOf(runs: readonly ChatRun[]): ThreadHistory | null {
   const run = runs.at(-1)
