@@ -1,26 +1,38 @@
 import { HarnessError } from '../index.js'
-import type { Answer, JsonObject } from '../index.js'
-import type { Conversation } from './conversation.js'
+import type { Answer, ContentPart, HarnessDescription, JsonObject, Post } from '../index.js'
+import { isObject } from '../util/json.js'
+import {
+  boolean,
+  jsonObject,
+  leaf,
+  list,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  parseAs,
+  partial,
+  string,
+  union,
+} from '../util/shape.js'
+import type { Conversation, ThreadOwner } from './conversation.js'
 import { SessionError } from './errors.js'
+import type { SessionErrorCode } from './errors.js'
 import type { ChatAnswer } from './grants.js'
+import { jsonOf, newId } from './message.js'
+import type { SentStatus, WhenBusy } from './message.js'
 import { readBy } from './thread/reduce-chat.js'
 import type { ChatRun } from './thread/reduce-chat.js'
-import type { NewThreadEvent, QueueItem } from './thread/thread-events.js'
+import type { ThreadMessage, NewThreadEvent, QueueItem } from './thread/thread-events.js'
 import type { ThreadRun } from './thread/thread-state.js'
+import { storedMessage } from './thread/transcript.js'
 import { withPlannedMode } from './tools/submit-plan.js'
 
-export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
-
-/** A message as it is stored. */
-export type SentItem = Omit<QueueItem, 'at'>
-
 /** A change of a thread that begins nothing. */
-export type ThreadChange = Extract<
+export type ChatChange = Extract<
   NewThreadEvent,
   { kind: 'setting_changed' | 'title_changed' | 'tags_changed' | 'grant_removed' }
 >
-
-export type SentStatus = 'started' | 'queued' | 'steered'
 
 /** What becomes of the queue when a run is cancelled. */
 export type CancelQueue = 'hold' | 'drop' | 'continue'
@@ -31,218 +43,303 @@ export interface AnswerStatus {
   readonly status: 'accepted' | 'stale'
 }
 
-/** The actions of a conversation's owner. Each is called within `conversation.exclusive`, after `own`. */
-export class Actions {
-  readonly #conversation: Conversation
-  readonly #maxQueued: number
+/**
+ * An action on a conversation. Plain JSON: its owner performs it, and other processes post it to the owner. `runId`: of the latest run,
+ * as the sender knows it.
+ */
+export type ChatAction =
+  | { readonly kind: 'send'; readonly item: ThreadMessage; readonly whenBusy: WhenBusy }
+  | { readonly kind: 'steer'; readonly item: ThreadMessage }
+  | { readonly kind: 'interrupt'; readonly item: ThreadMessage; readonly runId: string | null }
+  | { readonly kind: 'regenerate'; readonly id: string | null; readonly runId: string | null }
+  | { readonly kind: 'answer'; readonly answers: readonly ChatAnswer[] }
+  | { readonly kind: 'cancel'; readonly queue: CancelQueue; readonly runId: string | null }
+  | { readonly kind: 'remove'; readonly messageIds: readonly string[] }
+  | { readonly kind: 'release' }
+  | { readonly kind: 'change'; readonly event: ChatChange }
 
-  constructor(conversation: Conversation, maxQueued: number) {
-    this.#conversation = conversation
-    this.#maxQueued = maxQueued
-  }
+/** What an action has done: the members that the kind of action has. Plain JSON. */
+export interface ActionOutcome {
+  readonly messageId?: string
+  readonly status?: SentStatus
+  readonly answers?: readonly AnswerStatus[]
+  /** Messages that were removed from the queue. */
+  readonly removed?: readonly QueueItem[]
+}
 
-  /** Throws a `SessionError` for a kind of file that the model is known not to take: that of `run`, or of the message's own. */
-  async checkKinds({ content, mode, model }: SentItem, run: ThreadRun | null = null): Promise<void> {
-    const { state, starter } = this.#conversation
-    const chosen = mode ?? state.mode
-    await starter.checkKinds(content, run ?? { mode: chosen, model: model ?? state.models[chosen] ?? null })
-  }
+/** The action of this kind, or the change. */
+type Of<Union, Kind> = Extract<Union, { readonly kind: Kind }>
 
-  async send(item: SentItem, whenBusy: WhenBusy): Promise<SentStatus> {
-    const talk = this.#conversation
-    if (talk.isKnown(item.messageId)) return this.#statusOf(item.messageId)
-    await this.checkKinds(item)
-    const { phase, state } = talk
-    if (phase === 'idle') return this.#sendIdle(item)
-    if (phase === 'interrupted') {
-      await this.#giveToRun(item)
-      talk.recover()
-      return 'steered'
-    }
-    if (whenBusy === 'reject') throw new SessionError('busy', `Thread \`${state.threadId}\` is ${phase}.`)
-    if (whenBusy === 'steer') return this.steer(item)
-    if (phase === 'waiting' && whenBusy === 'decline' && !talk.pending.some(({ kind }) => kind === 'unknown_outcome')) {
-      await this.#giveToRun(item)
-      await talk.resume(talk.pending.map(declined))
-      return 'steered'
-    }
-    await this.#enqueue(item)
-    return 'queued'
-  }
+const TEXT = nullable(string)
+const MESSAGE_FIELDS = {
+  messageId: string,
+  content: list(leaf<ContentPart>('a content part', isObject)),
+  by: TEXT,
+  mode: TEXT,
+  model: TEXT,
+  metadata: jsonObject,
+}
+const NEW_MESSAGE = object<ThreadMessage>(MESSAGE_FIELDS)
+const CHANGE = union<ChatChange, 'kind'>('kind', {
+  setting_changed: object<Of<ChatChange, 'setting_changed'>>({
+    kind: oneOf('setting_changed'),
+    mode: optional(string),
+    model: optional(object({ mode: string, model: TEXT })),
+    settings: optional(jsonObject),
+  }),
+  title_changed: object<Of<ChatChange, 'title_changed'>>({
+    kind: oneOf('title_changed'),
+    title: string,
+    auto: optional(boolean),
+  }),
+  tags_changed: object<Of<ChatChange, 'tags_changed'>>({ kind: oneOf('tags_changed'), tags: list(string) }),
+  grant_removed: object<Of<ChatChange, 'grant_removed'>>({ kind: oneOf('grant_removed'), grantId: string, by: TEXT }),
+})
+const ACTION = union<ChatAction, 'kind'>('kind', {
+  send: object<Of<ChatAction, 'send'>>({
+    kind: oneOf('send'),
+    item: NEW_MESSAGE,
+    whenBusy: oneOf('queue', 'steer', 'decline', 'reject'),
+  }),
+  steer: object<Of<ChatAction, 'steer'>>({ kind: oneOf('steer'), item: NEW_MESSAGE }),
+  interrupt: object<Of<ChatAction, 'interrupt'>>({ kind: oneOf('interrupt'), item: NEW_MESSAGE, runId: TEXT }),
+  regenerate: object<Of<ChatAction, 'regenerate'>>({ kind: oneOf('regenerate'), id: TEXT, runId: TEXT }),
+  answer: object<Of<ChatAction, 'answer'>>({
+    kind: oneOf('answer'),
+    answers: list(leaf<ChatAnswer>('an answer', isObject)),
+  }),
+  cancel: object<Of<ChatAction, 'cancel'>>({
+    kind: oneOf('cancel'),
+    queue: oneOf('hold', 'drop', 'continue'),
+    runId: TEXT,
+  }),
+  remove: object<Of<ChatAction, 'remove'>>({ kind: oneOf('remove'), messageIds: list(string) }),
+  release: object<Of<ChatAction, 'release'>>({ kind: oneOf('release') }),
+  change: object<Of<ChatAction, 'change'>>({ kind: oneOf('change'), event: CHANGE }),
+})
+const OUTCOME = partial<ActionOutcome>({
+  messageId: string,
+  status: oneOf('started', 'queued', 'steered'),
+  answers: list(object<AnswerStatus>({ callId: string, status: oneOf('accepted', 'stale') })),
+  removed: list(object<QueueItem>({ ...MESSAGE_FIELDS, at: string })),
+})
 
-  /** Gives the message to the run; an idle thread begins one. */
-  async steer(item: SentItem): Promise<SentStatus> {
-    const talk = this.#conversation
-    if (talk.isKnown(item.messageId)) return this.#statusOf(item.messageId)
-    if (talk.phase === 'idle' || talk.phase === 'interrupted') return this.send(item, 'queue')
-    await this.checkKinds(item, talk.state.run)
-    if (talk.phase === 'cancelling') {
-      await this.#enqueue(item)
-      return 'queued'
-    }
-    await this.#giveToRun(item)
-    return 'steered'
-  }
-
-  /** Begins with the message after an interrupted run has ended: before the queue, which continues after it. */
-  async interruptWith(item: SentItem): Promise<SentStatus> {
-    const talk = this.#conversation
-    if (talk.isKnown(item.messageId)) return this.#statusOf(item.messageId)
-    await talk.cancelStored()
-    await talk.begin(item, [queued(item), ...this.#releasing()])
-    return 'started'
-  }
-
-  /** Answers the message of a run again. That run and the later ones leave the conversation; one that waits ends. */
-  async regenerate(id: string | null): Promise<{ readonly messageId: string; readonly status: SentStatus }> {
-    const talk = this.#conversation
-    const { phase, threadId } = { phase: talk.phase, threadId: talk.state.threadId }
-    if (phase === 'running' || phase === 'cancelling')
-      throw new SessionError('busy', `Thread \`${threadId}\` is ${phase}.`)
-    const messageId = talk.snapshot.runs.findLast((run) => id === null || isRunOf(run, id))?.messageIds[0]
-    const begun = messageId === undefined ? null : await talk.begunWith(messageId)
-    if (messageId === undefined || begun === null)
-      throw new SessionError(
-        'message_not_found',
-        `Thread \`${threadId}\` has no ${id === null ? 'run' : `message \`${id}\``}.`,
-      )
-    await talk.cancelStored()
-    const { runs } = talk.snapshot
-    const index = runs.findLastIndex((run) => run.messageIds.includes(messageId))
-    if (index === -1) {
-      // Its run had stored nothing: the message is in the queue again.
-      await this.release()
-      return { messageId, status: 'queued' }
-    }
-    const before = runs[index - 1]
-    const history = before === undefined ? begun.origin : { runId: before.runId }
-    const runIds = runs.slice(index).map(({ runId }) => runId)
-    await talk.begin(begun.item, [queued(begun.item)], { runIds, history })
-    return { messageId, status: 'started' }
-  }
-
-  /** Settles the items that wait; resolves when the answers are stored. */
-  async answer(answers: readonly ChatAnswer[]): Promise<readonly AnswerStatus[]> {
-    const talk = this.#conversation
-    const waiting = new Set(talk.pending.map(({ callId }) => callId))
-    const accepted = talk.phase === 'waiting' ? answers.filter(({ callId }) => waiting.has(callId)) : []
-    if (accepted.length > 0) {
-      try {
-        await this.#resume(accepted)
-      } catch (error) {
-        if (!(error instanceof HarnessError) || error.code !== 'invalid_state') throw error
-        // Another process was first.
-        await talk.load()
-        accepted.length = 0
-      }
-    }
-    return answers.map((answer) => ({
-      callId: answer.callId,
-      status: accepted.includes(answer) ? 'accepted' : 'stale',
-    }))
-  }
-
-  /** Continues the run. Permissions that the answers give are stored, and release other items that wait for them. */
-  async #resume(answers: readonly ChatAnswer[]): Promise<void> {
-    const talk = this.#conversation
-    const describe = (): ReturnType<Conversation['starter']['toolsOf']> => talk.starter.toolsOf(talk.state.run)
-    const grants = await talk.grants.of(answers, talk.pending, describe)
-    const own = answers.map(({ remember: _, ...answer }): Answer => {
-      const item = talk.pending.find(({ callId }) => callId === answer.callId)
-      return withPlannedMode(answer, item?.payload)
-    })
-    if (grants.length === 0) return talk.resume(own)
-    const others = talk.pending.filter(({ callId }) => !answers.some((answer) => answer.callId === callId))
-    const released = await talk.grants.released(others, grants, describe)
-    await talk.grants.during(grants, async () => {
-      await talk.resume([...own, ...released])
-      const by = answers.find((answer) => answer.by !== undefined)?.by ?? null
-      await talk.append(...grants.map((grant): NewThreadEvent => ({ kind: 'grant_added', grant, by })))
-    })
-  }
-
-  /** Removes messages from the queue; gives them. */
-  async remove(messageIds: readonly string[]): Promise<readonly QueueItem[]> {
-    const talk = this.#conversation
-    const removed = talk.state.queue.filter(({ messageId }) => messageIds.includes(messageId))
-    if (removed.length === 0) return removed
-    await talk.append(...removed.map(({ messageId }): NewThreadEvent => ({ kind: 'message_removed', messageId })))
-    for (const { messageId } of removed) talk.ends.settle(messageId, { status: 'removed', runId: null, text: '' })
-    return removed
-  }
-
-  /** Deletes the thread with its runs. False if one is in progress, or another process has it still. */
-  async deleteThread(): Promise<boolean> {
-    const talk = this.#conversation
-    if (talk.openRun !== null) return false
-    const own = talk.snapshot.runs.map(({ runId }) => runId)
-    return talk.removeLogs([...own, ...talk.state.replaced])
-  }
-
-  async release(): Promise<void> {
-    const talk = this.#conversation
-    const released = this.#releasing()
-    if (released.length > 0) await talk.append(...released)
-    await talk.beginNext()
-  }
-
-  async change(event: ThreadChange): Promise<void> {
-    if (event.kind === 'title_changed' && event.auto === true && this.#conversation.state.isNamed) return
-    await this.#conversation.append(event)
-  }
-
-  async #sendIdle(item: SentItem): Promise<SentStatus> {
-    const talk = this.#conversation
-    if (talk.state.queue.length > 0) {
-      await this.#enqueue(item)
-      await talk.beginNext()
-      return 'queued'
-    }
-    await talk.begin(item, [queued(item), ...this.#releasing()])
-    return 'started'
-  }
-
-  async #enqueue(item: SentItem): Promise<void> {
-    await this.#checkQueue()
-    await this.#conversation.append(queued(item), ...this.#releasing())
-  }
-
-  async #giveToRun(item: SentItem): Promise<void> {
-    const talk = this.#conversation
-    const steers = talk.state.run?.runId
-    if (steers === undefined) throw new RangeError('Expected a thread with a run.')
-    await talk.append({ ...queued(item), steers })
-    const given = talk.state.steering.at(-1)
-    if (given !== undefined) talk.openRun?.port.push(given)
-  }
-
-  #releasing(): readonly NewThreadEvent[] {
-    return this.#conversation.state.held ? [{ kind: 'queue_released' }] : []
-  }
-
-  async #checkQueue(): Promise<void> {
-    if (this.#conversation.state.queue.length < this.#maxQueued) return
-    throw new SessionError('queue_full', `The queue has ${this.#maxQueued} messages: remove one, or wait.`)
-  }
-
-  /** Of a message that was sent before. */
-  #statusOf(messageId: string): SentStatus {
-    const { queue, thread, runs } = this.#conversation.snapshot
-    if (queue.some((item) => item.messageId === messageId)) return 'queued'
-    const isSteering = thread.steering.some((item) => item.messageId === messageId)
-    return isSteering || runs.some((run) => readBy(run).has(messageId)) ? 'steered' : 'started'
+/** Performs an action as the owner of the thread. */
+export async function perform(owner: ThreadOwner, action: ChatAction): Promise<ActionOutcome> {
+  switch (action.kind) {
+    case 'send':
+      return { status: await send(owner, action.item, action.whenBusy) }
+    case 'steer':
+      return { status: await steer(owner, action.item) }
+    case 'interrupt':
+      return { status: await interruptWith(owner, action.item) }
+    case 'regenerate':
+      return regenerate(owner, action.id)
+    case 'answer':
+      return { answers: await answer(owner, action.answers) }
+    case 'cancel':
+      return { removed: await cancel(owner, action) }
+    case 'remove':
+      return { removed: await remove(owner, action.messageIds) }
+    case 'release':
+      await release(owner)
+      return {}
+    case 'change':
+      await change(owner, action.event)
+      return {}
   }
 }
 
-/** Members are named: to spread an item into the event takes longer than all the rest. */
-function queued({
-  messageId,
-  content,
-  by,
-  mode,
-  model,
-  metadata,
-}: SentItem): NewThreadEvent & { kind: 'message_queued' } {
+/** Throws a `SessionError` for a kind of file that the model is known not to take: that of `run`, or of the message's own. */
+export async function checkKinds(
+  { state, starter }: Conversation,
+  { content, mode, model }: ThreadMessage,
+  run: ThreadRun | null = null,
+): Promise<void> {
+  const chosen = mode ?? state.mode
+  await starter.checkKinds(content, run ?? { mode: chosen, model: model ?? state.models[chosen] ?? null })
+}
+
+async function send(owner: ThreadOwner, message: ThreadMessage, whenBusy: WhenBusy): Promise<SentStatus> {
+  const { conversation } = owner
+  if (conversation.isKnown(message.messageId)) return statusOf(conversation, message.messageId)
+  await checkKinds(conversation, message)
+  const { phase, state, pending } = conversation
+  if (phase === 'idle') {
+    if (state.queue.length === 0) {
+      await owner.begin(message, [queued(message), ...releasing(conversation)])
+      return 'started'
+    }
+    await enqueue(owner, message)
+    await owner.beginNext()
+    return 'queued'
+  }
+  if (phase === 'interrupted') {
+    await giveToRun(owner, message)
+    owner.recover()
+    return 'steered'
+  }
+  if (whenBusy === 'reject') throw new SessionError('busy', `Thread \`${state.threadId}\` is ${phase}.`)
+  if (whenBusy === 'steer') return steer(owner, message)
+  if (phase === 'waiting' && whenBusy === 'decline' && !pending.some(({ kind }) => kind === 'unknown_outcome')) {
+    await giveToRun(owner, message)
+    await owner.resume(conversation.pending.map(declined))
+    return 'steered'
+  }
+  await enqueue(owner, message)
+  return 'queued'
+}
+
+/** Gives the message to the run; an idle thread begins one. */
+async function steer(owner: ThreadOwner, message: ThreadMessage): Promise<SentStatus> {
+  const { conversation } = owner
+  if (conversation.isKnown(message.messageId)) return statusOf(conversation, message.messageId)
+  if (conversation.phase === 'idle' || conversation.phase === 'interrupted') return send(owner, message, 'queue')
+  await checkKinds(conversation, message, conversation.state.run)
+  if (conversation.phase === 'cancelling') {
+    await enqueue(owner, message)
+    return 'queued'
+  }
+  await giveToRun(owner, message)
+  return 'steered'
+}
+
+/** Begins with the message after an interrupted run has ended: before the queue, which continues after it. */
+async function interruptWith(owner: ThreadOwner, message: ThreadMessage): Promise<SentStatus> {
+  const { conversation } = owner
+  if (conversation.isKnown(message.messageId)) return statusOf(conversation, message.messageId)
+  await owner.cancelStored()
+  await owner.begin(message, [queued(message), ...releasing(conversation)])
+  return 'started'
+}
+
+/** Answers the message of a run again. That run and the later ones leave the conversation; one that waits ends. */
+async function regenerate(owner: ThreadOwner, id: string | null): Promise<ActionOutcome> {
+  const { conversation } = owner
+  const { phase, threadId, log } = conversation
+  if (phase === 'running' || phase === 'cancelling')
+    throw new SessionError('busy', `Thread \`${threadId}\` is ${phase}.`)
+  const messageId = conversation.snapshot.runs.findLast((run) => id === null || isRunOf(run, id))?.messageIds[0]
+  const begun = messageId === undefined ? null : await storedMessage(log, threadId, messageId)
+  if (messageId === undefined || begun === null)
+    throw new SessionError(
+      'message_not_found',
+      `Thread \`${threadId}\` has no ${id === null ? 'run' : `message \`${id}\``}.`,
+    )
+  await owner.cancelStored()
+  const { runs } = conversation.snapshot
+  const index = runs.findLastIndex((run) => run.messageIds.includes(messageId))
+  if (index === -1) {
+    // Its run had stored nothing: the message is in the queue again.
+    await release(owner)
+    return { messageId, status: 'queued' }
+  }
+  const before = runs[index - 1]
+  const history = before === undefined ? begun.origin : { runId: before.runId }
+  const runIds = runs.slice(index).map(({ runId }) => runId)
+  await owner.begin(begun.item, [queued(begun.item)], { runIds, history })
+  return { messageId, status: 'started' }
+}
+
+/** Settles the items that wait; resolves when the answers are stored. */
+async function answer(owner: ThreadOwner, answers: readonly ChatAnswer[]): Promise<readonly AnswerStatus[]> {
+  const { conversation } = owner
+  const waiting = new Set(conversation.pending.map(({ callId }) => callId))
+  const accepted = conversation.phase === 'waiting' ? answers.filter(({ callId }) => waiting.has(callId)) : []
+  if (accepted.length > 0) {
+    try {
+      await resume(owner, accepted)
+    } catch (error) {
+      if (!(error instanceof HarnessError) || error.code !== 'invalid_state') throw error
+      // Another process was first.
+      await conversation.load()
+      accepted.length = 0
+    }
+  }
+  return answers.map((each) => ({ callId: each.callId, status: accepted.includes(each) ? 'accepted' : 'stale' }))
+}
+
+/** Continues the run. Permissions that the answers give are stored, and release other items that wait for them. */
+async function resume(owner: ThreadOwner, answers: readonly ChatAnswer[]): Promise<void> {
+  const { pending, starter, state, grants: permissions } = owner.conversation
+  const describe = (): Promise<HarnessDescription['tools']> => starter.toolsOf(state.run)
+  const grants = await permissions.of(answers, pending, describe)
+  const plain = answers.map(({ remember: _, ...each }): Answer => {
+    const item = pending.find(({ callId }) => callId === each.callId)
+    return withPlannedMode(each, item?.payload)
+  })
+  if (grants.length === 0) return owner.resume(plain)
+  const others = pending.filter(({ callId }) => !answers.some((each) => each.callId === callId))
+  const released = await permissions.released(others, grants, describe)
+  await permissions.during(grants, async () => {
+    await owner.resume([...plain, ...released])
+    const by = answers.find((each) => each.by !== undefined)?.by ?? null
+    await owner.append(...grants.map((grant): NewThreadEvent => ({ kind: 'grant_added', grant, by })))
+  })
+}
+
+/** Ends the run of the action, unless it is in progress; gives the messages that left the queue. */
+async function cancel(owner: ThreadOwner, { queue, runId }: Of<ChatAction, 'cancel'>): Promise<readonly QueueItem[]> {
+  const { conversation } = owner
+  if (runId !== null && runId === conversation.lastRun?.runId) await owner.cancelStored()
+  const waiting = queue === 'drop' ? conversation.state.queue : []
+  const removed = await remove(
+    owner,
+    waiting.map(({ messageId }) => messageId),
+  )
+  if (queue === 'continue') await release(owner)
+  return removed
+}
+
+/** Removes messages from the queue; gives them. */
+async function remove(owner: ThreadOwner, messageIds: readonly string[]): Promise<readonly QueueItem[]> {
+  const { state, ends } = owner.conversation
+  const removed = state.queue.filter(({ messageId }) => messageIds.includes(messageId))
+  await owner.append(...removed.map(({ messageId }): NewThreadEvent => ({ kind: 'message_removed', messageId })))
+  for (const { messageId } of removed) ends.settle(messageId, { status: 'removed', runId: null, text: '' })
+  return removed
+}
+
+async function release(owner: ThreadOwner): Promise<void> {
+  await owner.append(...releasing(owner.conversation))
+  await owner.beginNext()
+}
+
+async function change(owner: ThreadOwner, event: ChatChange): Promise<void> {
+  if (event.kind === 'title_changed' && event.auto === true && owner.conversation.state.isNamed) return
+  await owner.append(event)
+}
+
+async function enqueue(owner: ThreadOwner, message: ThreadMessage): Promise<void> {
+  const { conversation, maxQueued } = owner
+  if (conversation.state.queue.length >= maxQueued)
+    throw new SessionError('queue_full', `The queue has ${maxQueued} messages: remove one, or wait.`)
+  await owner.append(queued(message), ...releasing(conversation))
+}
+
+async function giveToRun(owner: ThreadOwner, message: ThreadMessage): Promise<void> {
+  const { conversation } = owner
+  const steers = conversation.state.run?.runId
+  if (steers === undefined) throw new RangeError('Expected a thread with a run.')
+  await owner.append({ ...queued(message), steers })
+  const stored = conversation.state.steering.at(-1)
+  if (stored !== undefined) owner.openRun?.port.push(stored)
+}
+
+function releasing({ state }: Conversation): readonly NewThreadEvent[] {
+  return state.held ? [{ kind: 'queue_released' }] : []
+}
+
+/** Of a message that was sent before. */
+function statusOf({ snapshot: { queue, thread, runs } }: Conversation, messageId: string): SentStatus {
+  if (queue.some((each) => each.messageId === messageId)) return 'queued'
+  const isSteering = thread.steering.some((each) => each.messageId === messageId)
+  return isSteering || runs.some((run) => readBy(run).has(messageId)) ? 'steered' : 'started'
+}
+
+/** A message that was stored before may have further members. */
+function queued(message: ThreadMessage): Of<NewThreadEvent, 'message_queued'> {
+  const { messageId, content, by, mode, model, metadata } = message
   return { kind: 'message_queued', messageId, content, by, mode, model, metadata }
 }
 
@@ -258,20 +355,142 @@ function declined({ kind, callId }: { readonly kind: string; readonly callId: st
   return { callId, declined: true, reason: DECLINED }
 }
 
-/** A JSON object of plain data. */
-export function jsonOf(value: object): JsonObject {
-  return JSON.parse(JSON.stringify(value)) as JsonObject
+/** How often the owner looks for posts, and how long their sender waits for it, in ms. */
+const LOOK_MS = 200
+const WAIT_MS = 10_000
+
+/** What a post office needs of the chat whose thread it serves. */
+interface PostOfficeDeps {
+  readonly conversation: Conversation
+  /** Follows the thread. */
+  readonly attach: () => Promise<void>
+  /** Performs an action that another process has posted. */
+  readonly performPosted: (action: ChatAction) => Promise<ActionOutcome>
 }
 
-/** The members of posted actions. */
-export interface PostedFields {
-  readonly action: string
-  readonly item: SentItem
-  readonly whenBusy: WhenBusy
-  readonly answers: readonly ChatAnswer[]
-  readonly queue: CancelQueue
-  readonly messageIds: readonly string[]
-  readonly event: ThreadChange
-  readonly runId?: string | null
-  readonly id: string | null
+/** The inbox of a thread: its owner takes the actions of other processes from it. */
+export class PostOffice {
+  readonly #deps: PostOfficeDeps
+  #timer: NodeJS.Timeout | undefined
+  /** Posts of others that this process has taken, as the owner, and not dealt with. */
+  #taken: Post[] = []
+  #isLooking = false
+
+  constructor(deps: PostOfficeDeps) {
+    this.#deps = deps
+  }
+
+  /** Looks for posts for as long as this process owns the thread. */
+  watch(): void {
+    if (this.#timer !== undefined) return
+    this.#timer = setInterval(() => void this.#look().catch(() => undefined), LOOK_MS).unref()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    // The next owner takes them.
+    this.#taken = []
+  }
+
+  /** Posts an action, and waits for its outcome; null if the owner has not taken it in time. Rejects as the owner refused. */
+  async post(action: ChatAction): Promise<ActionOutcome | null> {
+    const { conversation, attach } = this.#deps
+    const { feed, log, threadId, posted } = conversation
+    const id = newId('post')
+    // Noted first: the thread is followed until the post is dealt with, also if its owner gives it back meanwhile.
+    posted.add(id)
+    let stop = (): void => undefined
+    try {
+      await attach()
+      const taken = new Promise<JsonObject | null>((resolve) => {
+        const timer = setTimeout(() => resolve(null), WAIT_MS)
+        const stopListening = feed.listen((event) => {
+          if (event.kind === 'message_taken' && event.postId === id) resolve(event.outcome)
+        })
+        stop = () => {
+          clearTimeout(timer)
+          stopListening()
+        }
+      })
+      await log.post({ kind: 'thread', id: threadId }, { id, body: jsonOf(action) })
+      return outcomeIn(await taken)
+    } catch (error) {
+      posted.delete(id)
+      throw error
+    } finally {
+      stop()
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { conversation } = this.#deps
+    if (!conversation.isOwner) {
+      this.stop()
+      return
+    }
+    if (this.#isLooking) return
+    this.#isLooking = true
+    try {
+      const posts = await conversation.takePosts()
+      this.#taken.push(...posts.filter(({ id }) => !this.#taken.some((taken) => taken.id === id)))
+      let isDropped = false
+      while (this.#taken[0] !== undefined) {
+        isDropped = await this.#deal(this.#taken[0])
+        this.#taken.shift()
+      }
+      // The sender of the last may be about to delete the thread.
+      if (isDropped) await conversation.rest()
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  /**
+   * True if nothing is left to do in the thread. Rejects if the store failed, or the thread has another owner: then the post is dealt
+   * with later, or by that owner.
+   */
+  async #deal({ id, body }: Post): Promise<boolean> {
+    const { conversation, performPosted } = this.#deps
+    const action = parseAs(ACTION, body, 'the posted action')
+    const value = action.ok ? action.value : null
+    // An outcome that could not be stored, as it seemed, may be in the log.
+    await conversation.exclusive(() => Promise.resolve())
+    if (conversation.outcomeOf(id) === undefined) {
+      const work = action.ok ? performPosted(action.value) : Promise.reject(invalid(action.problem))
+      const outcome = await work.then(jsonOf, refusal)
+      const messageId = value !== null && 'item' in value ? value.item.messageId : null
+      const stored = await conversation.exclusive(async (owner) => {
+        // An append that failed may have been stored.
+        if (conversation.outcomeOf(id) === undefined)
+          await owner.append({ kind: 'message_taken', postId: id, messageId, outcome })
+        return true
+      })
+      if (stored === null) throw new HarnessError('run_owned', 'The thread has another owner.')
+    }
+    return value?.kind === 'cancel' && value.queue === 'drop'
+  }
+}
+
+/** The outcome of a post, for its sender. Throws what the owner refused. */
+function outcomeIn(taken: JsonObject | null): ActionOutcome | null {
+  if (taken === null) return null
+  const { error, message } = taken
+  if (typeof error === 'string' && typeof message === 'string')
+    throw new SessionError(error as SessionErrorCode, message)
+  const outcome = parseAs(OUTCOME, taken, 'the outcome of the post')
+  if (!outcome.ok) throw invalid(outcome.problem)
+  return outcome.value
+}
+
+/** The caller's mistakes, for the sender. Other errors are thrown. */
+function refusal(error: unknown): JsonObject {
+  if (error instanceof SessionError && error.code !== 'closed') return { error: error.code, message: error.message }
+  if (error instanceof HarnessError && error.code === 'invalid_answer')
+    return { error: error.code, message: error.message }
+  throw error
+}
+
+function invalid(problem: string): SessionError {
+  return new SessionError('invalid_options', problem)
 }

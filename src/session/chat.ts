@@ -1,108 +1,99 @@
 import { HarnessError } from '../index.js'
-import type { JsonObject, LogStore, ModelRef, PendingItem, Prompt } from '../index.js'
-import { Actions, jsonOf } from './actions.js'
-import type { AnswerStatus, CancelQueue, PostedFields, SentItem, SentStatus, ThreadChange } from './actions.js'
-import { ChatQueue } from './chat-queue.js'
-import type { ContentLimits } from './content.js'
+import type { JsonObject, ModelRef, PendingItem, Prompt } from '../index.js'
+import { checkKinds, perform, PostOffice } from './actions.js'
+import type { ActionOutcome, AnswerStatus, CancelQueue, ChatAction, ChatChange } from './actions.js'
 import type { ChatPhase, Conversation } from './conversation.js'
-import type { MessageEnd } from './message-ends.js'
-import { checkMode, sentItem } from './sent.js'
-import type { SendOptions, Sent } from './sent.js'
-import { BEGINNING, parseCursor } from './thread/cursor.js'
-import type { ChatEvent } from './thread/cursor.js'
 import { SessionError } from './errors.js'
 import type { EventsOptions } from './feed.js'
 import { Follower } from './follower.js'
 import type { ChatAnswer } from './grants.js'
-import type { ChatMeans, Modes, OutputOf, TagChanges } from './options.js'
-import { PostOffice } from './post-office.js'
-import type { PostedAction } from './post-office.js'
+import { jsonOf, threadMessage } from './message.js'
+import type { ContentLimits, MessageEnd, SendOptions, Sent } from './message.js'
+import type { ChatResources, Modes, OutputOf } from './run-starter.js'
+import { BEGINNING, parseCursor } from './thread/cursor.js'
+import type { ChatEvent } from './thread/cursor.js'
 import type { ChatSnapshot } from './thread/reduce-chat.js'
-import type { Grant, QueueItem } from './thread/thread-events.js'
+import type { Grant, ThreadMessage, QueueItem } from './thread/thread-events.js'
 
-export interface ChatSetup {
-  readonly log: LogStore
+export interface ChatDeps {
   readonly conversation: Conversation
   readonly modes: Modes
   readonly limits: ContentLimits
-  readonly maxQueued: number
   /** The settings after a change. Throws a `SessionError` for invalid ones. */
   readonly checkSettings: (settings: JsonObject) => Promise<JsonObject>
+}
+
+/** Tags to be added to a thread, and to be removed from it. */
+interface TagChanges {
+  readonly add?: readonly string[]
+  readonly remove?: readonly string[]
 }
 
 /** A conversation: send, steer, cancel, answer, and follow. The same object for everyone in this process who opens it. */
 export class Chat<M extends Modes = Modes> {
   /** The messages that wait for their turn. */
   readonly queue: ChatQueue
-  readonly #setup: ChatSetup
-  readonly #talk: Conversation
-  readonly #actions: Actions
+  readonly #deps: ChatDeps
+  readonly #conversation: Conversation
   readonly #follower: Follower
   readonly #posts: PostOffice
   #cancelling: Promise<readonly QueueItem[]> | null = null
 
-  constructor(setup: ChatSetup) {
-    this.#setup = setup
-    this.#talk = setup.conversation
-    this.#actions = new Actions(setup.conversation, setup.maxQueued)
-    this.#follower = new Follower(setup.log, setup.conversation, (isOrphaned) => this.#onCheck(isOrphaned))
-    this.#posts = new PostOffice(setup.log, setup.conversation, (action) => this.#doPosted(action))
-    setup.conversation.onOwnership((isOwner) => this.#onOwnership(isOwner))
-    this.queue = new ChatQueue({
-      items: () => this.snapshot.queue,
-      isHeld: () => this.#talk.state.held,
-      remove: (ids) => this.#remove(ids),
-      release: () =>
-        this.#owned(
-          () => this.#actions.release(),
-          () => ({ action: 'release' }),
-        ).then(() => undefined),
+  constructor(deps: ChatDeps) {
+    const { conversation } = deps
+    this.#deps = deps
+    this.#conversation = conversation
+    this.#follower = new Follower(conversation.log, conversation, (isOrphaned) => this.#onCheck(isOrphaned))
+    this.#posts = new PostOffice({
+      conversation,
+      attach: () => this.attach(),
+      performPosted: (action) => this.#performPosted(action),
     })
+    this.queue = new ChatQueue(conversation, (action) => this.#act(action))
+    conversation.onOwnership = (isOwner) => this.#onOwnership(isOwner)
   }
 
   get threadId(): string {
-    return this.#talk.threadId
+    return this.#conversation.threadId
   }
 
   get phase(): ChatPhase {
-    return this.#talk.phase
+    return this.#conversation.phase
   }
 
   /** The conversation as pages show it: the fold of its events. */
   get snapshot(): ChatSnapshot {
-    const { snapshot } = this.#talk.feed
-    if (snapshot === undefined) throw new SessionError('thread_not_found', `There is no thread \`${this.threadId}\`.`)
-    return snapshot
+    return this.#conversation.snapshot
   }
 
   /** Items that people have to answer. */
   get pending(): readonly PendingItem[] {
-    return this.#talk.pending
+    return this.#conversation.pending
   }
 
   /** The owner as last seen: `self`, the name of another process, or null if nobody owns the thread. */
   get owner(): string | null {
-    return this.#talk.isOwner ? 'self' : this.#talk.followsOwner ? this.#follower.lastOwner : null
+    return this.#conversation.isOwner ? 'self' : this.#conversation.followsOwner ? this.#follower.lastOwner : null
   }
 
   get isClosed(): boolean {
-    return this.#talk.isClosed
+    return this.#conversation.isClosed
   }
 
   /** Somebody in this process reads the events. */
   get isFollowed(): boolean {
-    return this.#talk.feed.hasReaders
+    return this.#conversation.feed.hasReaders
   }
 
   /** Gives the runs that begin or continue in this process from now on a workspace, servers and extensions, in place of earlier ones. */
-  provide(means: ChatMeans): void {
-    this.#talk.starter.provide(means)
+  provide(resources: ChatResources): void {
+    this.#conversation.starter.provide(resources)
   }
 
   /** Brings the conversation up to date; follows the owner if another process has the thread. */
   async attach(): Promise<void> {
     await this.#follower.attach()
-    if (!this.#talk.isOwner) await this.#talk.load()
+    if (!this.#conversation.isOwner) await this.#conversation.load()
   }
 
   /** Sends a message. Resolves when it is stored. Rejects with a `SessionError`, and stores nothing, if it is refused. */
@@ -111,12 +102,8 @@ export class Chat<M extends Modes = Modes> {
     options: SendOptions<Mode> = {},
   ): Promise<Sent<OutputOf<M[Mode]>>> {
     const { whenBusy = 'queue', signal } = options
-    const item = sentItem(prompt, options, this.#setup)
-    return this.#send(item, {
-      signal,
-      work: () => this.#actions.send(item, whenBusy),
-      action: { action: 'send', whenBusy },
-    })
+    const item = this.#message(prompt, options)
+    return this.#deliver({ kind: 'send', item, whenBusy }, signal)
   }
 
   /** Gives a message to the run in progress, at its next turn. `interrupt`: cancels that run and begins one with the message. */
@@ -124,15 +111,10 @@ export class Chat<M extends Modes = Modes> {
     prompt: Prompt,
     { interrupt = false, ...options }: Omit<SendOptions, 'whenBusy'> & { readonly interrupt?: boolean } = {},
   ): Promise<Sent<OutputOf<M[keyof M]>>> {
-    const item = sentItem(prompt, options, this.#setup)
-    const { signal } = options
-    if (!interrupt)
-      return this.#send(item, { signal, work: () => this.#actions.steer(item), action: { action: 'steer' } })
-    await this.#actions.checkKinds(item)
-    return this.#send(item, {
-      ...{ signal, stops: true, action: { action: 'interrupt' } },
-      work: () => this.#actions.interruptWith(item),
-    })
+    const item = this.#message(prompt, options)
+    if (!interrupt) return this.#deliver({ kind: 'steer', item }, options.signal)
+    await checkKinds(this.#conversation, item)
+    return this.#deliver({ kind: 'interrupt', item, runId: this.#latestRunId }, options.signal)
   }
 
   /**
@@ -142,16 +124,12 @@ export class Chat<M extends Modes = Modes> {
    * another process, does not do it in time.
    */
   async regenerate(id?: string): Promise<Sent<OutputOf<M[keyof M]>>> {
-    const { runId = null } = this.#talk.lastRun ?? {}
-    const outcome = await this.#owned(
-      () => this.#actions.regenerate(id ?? null),
-      () => ({ action: 'regenerate', id: id ?? null, runId }),
-    )
-    if (outcome === null)
+    const outcome = await this.#act({ kind: 'regenerate', id: id ?? null, runId: this.#latestRunId })
+    const { messageId, status } = outcome ?? {}
+    if (messageId === undefined || status === undefined)
       throw new SessionError('thread_owned', `The owner of thread \`${this.threadId}\` does not answer.`)
-    const { messageId, status } = outcome as Pick<Sent, 'messageId'> & { readonly status: SentStatus }
-    const done = this.#talk.ends.of(messageId) as Promise<MessageEnd<OutputOf<M[keyof M]>>>
-    this.#talk.settleStored()
+    const done = this.#conversation.ends.of(messageId) as Promise<MessageEnd<OutputOf<M[keyof M]>>>
+    this.#conversation.settleStored()
     return { messageId, status, done }
   }
 
@@ -162,17 +140,18 @@ export class Chat<M extends Modes = Modes> {
   }
 
   /** Continues an interrupted run; so does a message. False if no run is interrupted, or another process owns the thread. */
-  recover(): Promise<boolean> {
-    return this.#talk.exclusive(async () => {
-      if (!(await this.#talk.own()) || this.#talk.phase !== 'interrupted') return false
-      this.#talk.recover()
-      return true
+  async recover(): Promise<boolean> {
+    const isRecovered = await this.#conversation.exclusive((owner) => {
+      const isInterrupted = this.phase === 'interrupted'
+      if (isInterrupted) owner.recover()
+      return Promise.resolve(isInterrupted)
     })
+    return isRecovered === true
   }
 
   /** Gives the claim of an idle thread back now, not after some seconds. */
   release(): Promise<void> {
-    return this.#talk.exclusive(() => this.#talk.rest())
+    return this.#conversation.rest()
   }
 
   /** Answers pending items. Resolves when the answers are stored; rejects, and changes nothing, if one is invalid. */
@@ -181,14 +160,8 @@ export class Chat<M extends Modes = Modes> {
     { by }: { readonly by?: string | undefined } = {},
   ): Promise<readonly AnswerStatus[]> {
     const signed = answers.map((answer) => (by === undefined ? answer : { by, ...answer }))
-    // Answers that come while the others are dealt with are for the next pause.
-    if (this.#talk.openRun !== null && this.#talk.phase === 'running') await this.#talk.openRun.over
-    const { runId = null } = this.#talk.lastRun ?? {}
-    const outcome = await this.#owned(
-      async () => ({ statuses: await this.#actions.answer(signed) }),
-      () => ({ action: 'answer', runId, answers: signed.map(jsonOf) }),
-    )
-    return (outcome?.statuses as readonly AnswerStatus[] | undefined) ?? []
+    const outcome = await this.#act({ kind: 'answer', answers: signed })
+    return outcome?.answers ?? []
   }
 
   /**
@@ -197,34 +170,34 @@ export class Chat<M extends Modes = Modes> {
    */
   events({ after, ...options }: EventsOptions = {}): AsyncIterable<ChatEvent> {
     const from = after === undefined ? BEGINNING : parseCursor(after)
-    const { log, conversation } = this.#setup
+    const { log, threadId, feed } = this.#conversation
     void this.#follower.attach(true).catch(() => undefined)
-    return conversation.feed.read({ log, threadId: this.threadId }, from, options)
+    return feed.read({ log, threadId }, from, options)
   }
 
   /** The mode of the messages from now on. */
   async setMode(mode: keyof M & string): Promise<void> {
-    checkMode(this.#setup.modes, mode)
-    if (this.#talk.state.mode !== mode) await this.#change({ kind: 'setting_changed', mode })
+    checkMode(this.#deps.modes, mode)
+    if (this.#conversation.state.mode !== mode) await this.#change({ kind: 'setting_changed', mode })
   }
 
   /** The model of a mode from now on; null: that of its harness. */
   async setModel(model: ModelRef | null, { mode }: { readonly mode?: keyof M & string } = {}): Promise<void> {
-    const chosen = mode ?? this.#talk.state.mode
-    checkMode(this.#setup.modes, chosen)
+    const chosen = mode ?? this.#conversation.state.mode
+    checkMode(this.#deps.modes, chosen)
     await this.#change({ kind: 'setting_changed', model: { mode: chosen, model } })
   }
 
   /** Changes settings; the whole must fit the schema of the sessions. */
   async set(settings: object): Promise<void> {
     const changes = jsonOf(settings)
-    await this.#setup.checkSettings({ ...this.#talk.state.settings, ...changes })
+    await this.#deps.checkSettings({ ...this.#conversation.state.settings, ...changes })
     await this.#change({ kind: 'setting_changed', settings: changes })
   }
 
   /** Permissions that people gave by answers with `remember`. */
   get grants(): readonly Grant[] {
-    return this.#talk.state.grants
+    return this.#conversation.state.grants
   }
 
   /** Takes a permission back, from the next call on. */
@@ -238,113 +211,104 @@ export class Chat<M extends Modes = Modes> {
   }
 
   async tag({ add = [], remove = [] }: TagChanges): Promise<void> {
-    const kept = this.#talk.state.tags.filter((tag) => !remove.includes(tag))
+    const kept = this.#conversation.state.tags.filter((tag) => !remove.includes(tag))
     await this.#change({ kind: 'tags_changed', tags: [...new Set([...kept, ...add])] })
   }
 
   /** Resolves when no run is in progress and the queue is empty, held, or waits for people. */
   whenIdle(): Promise<void> {
-    return this.#talk.whenIdle()
+    return this.#conversation.whenIdle()
   }
 
   /** For `sessions.delete`. False if a run is in progress, or another process has the thread. */
-  remove(): Promise<boolean> {
-    return this.#talk.exclusive(async () => (await this.#talk.own()) && this.#actions.deleteThread())
+  async remove(): Promise<boolean> {
+    return (await this.#conversation.exclusive((owner) => owner.delete())) === true
   }
 
   async close(): Promise<void> {
     this.#follower.stop()
     this.#posts.stop()
-    await this.#talk.close()
+    await this.#conversation.close()
   }
 
-  async #send<Output>(
-    item: SentItem,
-    {
-      signal,
-      work,
-      action,
-      stops = false,
-    }: {
-      readonly signal: AbortSignal | undefined
-      /** The run in progress is cancelled first. */
-      readonly stops?: boolean
-      readonly work: () => Promise<SentStatus>
-      readonly action: PostedAction
-    },
-  ): Promise<Sent<Output>> {
-    const { messageId } = item
+  get #latestRunId(): string | null {
+    return this.#conversation.lastRun?.runId ?? null
+  }
+
+  #message(prompt: Prompt, options: SendOptions): ThreadMessage {
+    if (options.mode !== undefined) checkMode(this.#deps.modes, options.mode)
+    return threadMessage(prompt, options, this.#deps.limits)
+  }
+
+  async #deliver<Output>(action: ChatAction & { item: ThreadMessage }, signal?: AbortSignal): Promise<Sent<Output>> {
+    const { messageId } = action.item
+    const talk = this.#conversation
     signal?.throwIfAborted()
-    const done = this.#talk.ends.of(messageId) as Promise<MessageEnd<Output>>
-    const runId = this.#talk.lastRun?.runId ?? null
-    const isKnown = this.#talk.isKnown(messageId)
-    const sending = this.#owned(
-      async () => ({ status: await work() }),
-      () => ({ ...action, item: jsonOf(item), runId }),
-      stops,
-    )
-    const outcome = await sending.catch((error: unknown) => {
-      if (!isKnown) this.#talk.ends.forget(messageId)
+    const done = talk.ends.of(messageId) as Promise<MessageEnd<Output>>
+    const isKnown = talk.isKnown(messageId)
+    let outcome: ActionOutcome | null
+    try {
+      outcome = await talk.exclusive((owner) => perform(owner, action), action.kind === 'interrupt')
+      outcome ??= await this.#posts.post(action)
+    } catch (error) {
+      if (!isKnown) talk.ends.forget(messageId)
       throw error
-    })
-    if (isKnown) this.#talk.settleStored()
+    }
+    if (isKnown) talk.settleStored()
     signal?.addEventListener('abort', () => void this.#withdraw(messageId).catch(() => undefined), { once: true })
-    return { messageId, status: (outcome?.status as SentStatus | undefined) ?? 'posted', done }
+    return { messageId, status: outcome?.status ?? 'posted', done }
   }
 
   /** The sender's signal: removes a message that waits, cancels the run that reads it. */
   async #withdraw(messageId: string): Promise<void> {
-    const removed = await this.#remove([messageId])
-    if (removed.length === 0 && this.#talk.state.run?.messageIds.includes(messageId) === true) await this.cancel()
+    const removed = await this.queue.remove(messageId)
+    if (removed === undefined && this.#conversation.state.run?.messageIds.includes(messageId) === true)
+      await this.cancel()
   }
 
   async #cancel(queue: CancelQueue): Promise<readonly QueueItem[]> {
-    const talk = this.#talk
-    if (!talk.isOwner) await this.attach()
-    if (talk.phase === 'idle' && queue === 'hold') return []
-    const inProgress = talk.openRun !== null
-    if (inProgress) await talk.cancelOpen(queue === 'continue')
-    const runId = talk.lastRun?.runId ?? null
-    const outcome = await this.#owned(
-      async () => {
-        if (!inProgress) await talk.cancelStored()
-        const all = queue === 'drop' ? talk.state.queue.map(({ messageId }) => messageId) : []
-        const dropped = await this.#actions.remove(all)
-        if (queue === 'continue') await this.#actions.release()
-        return { dropped }
-      },
-      () => ({ action: 'cancel', queue, runId }),
-    )
-    return (outcome?.dropped as readonly QueueItem[] | undefined) ?? []
+    if (!this.#conversation.isOwner) await this.attach()
+    if (this.phase === 'idle' && queue === 'hold') return []
+    const outcome = await this.#act({ kind: 'cancel', queue, runId: this.#latestRunId })
+    return outcome?.removed ?? []
   }
 
-  async #remove(messageIds: readonly string[]): Promise<readonly QueueItem[]> {
-    const work = async (): Promise<{ removed: readonly QueueItem[] }> => ({
-      removed: await this.#actions.remove(messageIds),
-    })
-    const outcome = await this.#owned(work, () => ({ action: 'remove', messageIds: [...messageIds] }))
-    return (outcome?.removed as readonly QueueItem[] | undefined) ?? []
+  async #change(event: ChatChange): Promise<void> {
+    await this.#act({ kind: 'change', event })
   }
 
-  #change(event: ThreadChange): Promise<unknown> {
-    return this.#owned(
-      () => this.#actions.change(event),
-      () => ({ action: 'change', event: jsonOf(event) }),
-    )
+  /** Performs an action as the owner of the thread; posts it if another process is. Null if that has not taken it in time. */
+  async #act(action: ChatAction): Promise<ActionOutcome | null> {
+    return (await this.#perform(action)) ?? this.#posts.post(action)
   }
 
-  /** Does `work` as the owner of the thread; posts `action` if another process is. Null if that has not taken it in time. */
-  async #owned<T>(work: () => Promise<T>, action: () => PostedAction, stops = false): Promise<T | JsonObject | null> {
-    const owned = async (): Promise<{ readonly value: T } | null> =>
-      (await this.#talk.own()) ? { value: await work() } : null
-    const done = await (stops ? this.#talk.withoutRun(owned) : this.#talk.exclusive(owned))
-    if (done !== null) return done.value
-    return this.#posts.post(action(), () => this.attach())
+  /** Performs an action as the owner of the thread; null if another process is. */
+  async #perform(action: ChatAction): Promise<ActionOutcome | null> {
+    const talk = this.#conversation
+    const { openRun } = talk
+    // Answers that come while the others are dealt with are for the next pause.
+    if (action.kind === 'answer' && talk.phase === 'running') await openRun?.over
+    if (action.kind !== 'cancel' || openRun === null)
+      return talk.exclusive((owner) => perform(owner, action), action.kind === 'interrupt')
+    await talk.cancelOpen(action.queue === 'continue')
+    return talk.exclusive((owner) => perform(owner, { ...action, runId: null }))
+  }
+
+  /** An action that another process posted. One that names an earlier run is stale. */
+  async #performPosted(action: ChatAction): Promise<ActionOutcome> {
+    const isStale = 'runId' in action && action.runId !== this.#latestRunId
+    if (isStale && action.kind === 'cancel') return { removed: [] }
+    if (isStale && action.kind === 'regenerate')
+      throw new SessionError('message_not_found', 'The conversation has continued.')
+    const isLate = isStale && action.kind === 'interrupt'
+    const outcome = await this.#perform(isLate ? { kind: 'send', item: action.item, whenBusy: 'queue' } : action)
+    if (outcome === null) throw new HarnessError('run_owned', 'The thread has another owner.')
+    return outcome
   }
 
   /** Posts of this process may wait for an owner. */
   async #onCheck(isOrphaned: boolean): Promise<void> {
-    if (this.#talk.posted.size > 0 && isOrphaned) await this.#talk.exclusive(() => this.#talk.own())
+    if (this.#conversation.posted.size > 0 && isOrphaned) await this.#conversation.exclusive(() => Promise.resolve())
   }
 
   #onOwnership(isOwner: boolean): void {
@@ -356,44 +320,52 @@ export class Chat<M extends Modes = Modes> {
       void this.#follower.attach().catch(() => undefined)
     }
   }
+}
 
-  /** An action that another process posted. One that names an earlier run is stale. */
-  async #doPosted(posted: PostedAction): Promise<JsonObject> {
-    const { action, item, whenBusy, answers, queue, messageIds, event, runId, id } = posted as unknown as PostedFields
-    const isCurrent = runId === undefined || runId === (this.#talk.lastRun?.runId ?? null)
-    switch (action) {
-      case 'send':
-        return this.#ownOutcome(async () => ({ status: await this.#actions.send(item, whenBusy) }))
-      case 'steer':
-        return this.#ownOutcome(async () => ({ status: await this.#actions.steer(item) }))
-      case 'interrupt':
-        if (!isCurrent) return this.#ownOutcome(async () => ({ status: await this.#actions.send(item, 'queue') }))
-        return this.#ownOutcome(async () => ({ status: await this.#actions.interruptWith(item) }), true)
-      case 'regenerate':
-        if (!isCurrent) throw new SessionError('message_not_found', 'The conversation has continued.')
-        return this.#ownOutcome(async () => ({ ...(await this.#actions.regenerate(id)) }))
-      case 'answer':
-        return { statuses: (await this.answer(answers)).map(jsonOf) }
-      case 'cancel':
-        return { dropped: isCurrent ? (await this.cancel({ queue })).map(jsonOf) : [] }
-      case 'remove':
-        return { removed: (await this.#remove(messageIds)).map(jsonOf) }
-      case 'release':
-        await this.queue.release()
-        return {}
-      case 'change':
-        await this.#change(event)
-        return {}
-      default:
-        throw new SessionError('invalid_options', `Unknown action \`${action}\`.`)
-    }
+/** The queue of a conversation. */
+export class ChatQueue {
+  readonly #conversation: Conversation
+  readonly #act: (action: ChatAction) => Promise<ActionOutcome | null>
+
+  constructor(conversation: Conversation, act: (action: ChatAction) => Promise<ActionOutcome | null>) {
+    this.#conversation = conversation
+    this.#act = act
   }
 
-  #ownOutcome(work: () => Promise<JsonObject>, stops = false): Promise<JsonObject> {
-    const owned = async (): Promise<JsonObject> => {
-      if (!(await this.#talk.own())) throw new HarnessError('run_owned', 'The thread has another owner.')
-      return work()
-    }
-    return stops ? this.#talk.withoutRun(owned) : this.#talk.exclusive(owned)
+  /** True if no message of the queue begins a run until one is sent, or the queue is released. */
+  get held(): boolean {
+    return this.#conversation.state.held
   }
+
+  list(): readonly QueueItem[] {
+    return this.#conversation.snapshot.queue
+  }
+
+  /** Removes a message; gives it, or undefined if it is not in the queue. */
+  async remove(messageId: string): Promise<QueueItem | undefined> {
+    const [removed] = await this.#remove([messageId])
+    return removed
+  }
+
+  /** Removes all messages; gives them. */
+  clear(): Promise<readonly QueueItem[]> {
+    return this.#remove(this.list().map(({ messageId }) => messageId))
+  }
+
+  /** Continues a held queue. */
+  async release(): Promise<void> {
+    await this.#act({ kind: 'release' })
+  }
+
+  async #remove(messageIds: readonly string[]): Promise<readonly QueueItem[]> {
+    const outcome = await this.#act({ kind: 'remove', messageIds })
+    return outcome?.removed ?? []
+  }
+}
+
+/** Throws a `SessionError` for a mode that the sessions do not have. */
+function checkMode(modes: Modes, mode: string): void {
+  if (mode in modes) return
+  const names = Object.keys(modes).map((name) => `\`${name}\``)
+  throw new SessionError('unknown_mode', `There is no mode \`${mode}\`; there are ${names.join(', ')}.`)
 }

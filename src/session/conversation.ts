@@ -1,67 +1,81 @@
 import { HarnessError } from '../index.js'
-import type { Answer, HarnessStream, StreamEvent } from '../index.js'
+import type { Answer, JsonObject, LogStore, LogSummaries, PendingItem, Post, RunEvent, StreamEvent } from '../index.js'
 import type { PolicyExtension } from '../policy/index.js'
+import { sessionsClosed } from './errors.js'
+import { Feed } from './feed.js'
 import { Grants } from './grants.js'
-import { KnownThread } from './known-thread.js'
-import type { MessageOutcome, StopListener } from './message-ends.js'
-import { isElsewhere, playRun, runIdOf } from './play-run.js'
-import type { OpenRun, RunOutcome } from './play-run.js'
-import { RunStarter } from './run-starter.js'
-import type { RunMeans, RunStarterSetup } from './run-starter.js'
-import { SteeringPort } from './steering-port.js'
-import { eventsAfterCrash, eventsAfterEnd, eventsAfterRun } from './thread/queue-events.js'
+import { MessageEnds } from './message.js'
+import type { MessageOutcome, StopListener } from './message.js'
+import { ActiveRun, firstOptions, isElsewhere, outcomeOfError, runIdOf, RunStarter } from './run-starter.js'
+import type { RunOutcome, RunStart, RunStarterDeps } from './run-starter.js'
+import { storedEvents } from './thread/cursor.js'
+import { eventsAfterEnd, eventsAfterRun, eventsWithoutRun } from './thread/queue-events.js'
 import { readBy, textOfRun } from './thread/reduce-chat.js'
-import type { NewThreadEvent, QueueItem, ReplacedRuns } from './thread/thread-events.js'
-import type { ThreadRun } from './thread/thread-state.js'
-import { ThreadWriter, withoutOtherOwner } from './thread/thread-writer.js'
+import type { ChatRun, ChatSnapshot } from './thread/reduce-chat.js'
+import type { ThreadMessage, NewThreadEvent, ReplacedRuns, ThreadEvent } from './thread/thread-events.js'
+import type { ThreadRun, ThreadState } from './thread/thread-state.js'
+import { ThreadWriter, threadNotFound, withoutOtherOwner } from './thread/thread-writer.js'
 import type { PlanOutcome } from './tools/submit-plan.js'
 
 export type ChatPhase = 'idle' | 'running' | 'waiting' | 'cancelling' | 'interrupted'
 
-export interface ConversationSetup extends RunStarterSetup {
+export interface ConversationDeps extends RunStarterDeps {
   readonly threadId: string
   readonly policy: PolicyExtension | null
+  readonly maxQueued: number
 }
 
 /** Time without work until an idle thread is released; between attempts to continue a run that another process has; in ms. */
 const IDLE_MS = 5_000
 const RECOVER_MS = 1_000
 
+const ignore = (): void => undefined
+
 /**
- * A conversation in this process: its thread, and the run in progress. All changes come one after the other. Reading claims
- * nothing; the first change claims the thread.
+ * A conversation as this process knows it: its events, and the messages whose senders wait here. All changes come one after the
+ * other, by the owner that `exclusive` gives. Reading claims nothing; the first change claims the thread.
  */
-export class Conversation extends KnownThread {
+export class Conversation {
+  readonly threadId: string
+  readonly log: LogStore
+  readonly feed = new Feed(() => void this.load().catch(ignore))
+  /** The ends of the messages, for their senders. */
+  readonly ends = new MessageEnds()
+  /** Posts of this process that nobody is known to have dealt with. */
+  readonly posted = new Set<string>()
   /** The permissions that people gave. */
   readonly grants: Grants
-  /** Begins the runs, with their means. */
+  /** Gives the runs their harness, model and extensions. */
   readonly starter: RunStarter
-  readonly #setup: ConversationSetup
-  readonly #writer: ThreadWriter
-  #open: OpenRun | null = null
+  /** Is called when this process owns the thread, and follows nobody, and when it does not own it any more. */
+  onOwnership: (isOwner: boolean) => void = ignore
+  /** Is called when a run has paused or ended here. */
+  onStop: StopListener = () => null
+  /** The log may have events that are not known, because the store failed. */
+  isUncertain = false
+  readonly #owner: ThreadOwner
+  /** Ids of the messages that are stored. */
+  readonly #ids = new Set<string>()
+  /** Outcomes of the posts of other processes, by their ids. */
+  readonly #taken = new Map<string, JsonObject>()
+  #loading: Promise<unknown> = Promise.resolve()
+  #turns: Promise<void> = Promise.resolve()
+  #idleTimer: NodeJS.Timeout | undefined
   #followsOwner = false
   #isCancelling = false
-  #work: Promise<unknown> = Promise.resolve()
-  #idleTimer: NodeJS.Timeout | undefined
-  #recoverTimer: NodeJS.Timeout | undefined
-  #onOwnership: (isOwner: boolean) => void = () => undefined
-  #onStop: StopListener = () => null
-  /** Somebody else than a person is asked about the items of the run. */
-  #asking: Promise<void> | null = null
+  #isGone = false
+  #wasClosed = false
 
-  constructor(setup: ConversationSetup) {
-    super(setup.log, setup.threadId)
-    this.#setup = setup
-    this.grants = new Grants(setup.policy, () => this.state.grants)
-    this.starter = new RunStarter(setup, this.grants)
-    this.#writer = new ThreadWriter(setup.log, setup.threadId, {
-      onLost: () => this.#lost(),
-      onKept: () => void this.exclusive(() => this.ifContinued(() => this.#recoverLater())).catch(() => undefined),
-    })
+  constructor(deps: ConversationDeps) {
+    this.threadId = deps.threadId
+    this.log = deps.log
+    this.grants = new Grants(deps.policy, () => this.state.grants)
+    this.starter = new RunStarter(deps, this.grants)
+    this.#owner = new ThreadOwner(this, deps)
   }
 
   get isOwner(): boolean {
-    return this.#writer.isOwner
+    return this.#owner.isOwner
   }
 
   /** Another process owns the thread, and its events are followed. */
@@ -69,332 +83,515 @@ export class Conversation extends KnownThread {
     return this.#followsOwner
   }
 
-  /** Is called when this process owns the thread, and follows nobody, and when it does not own it any more. */
-  onOwnership(listener: (isOwner: boolean) => void): void {
-    this.#onOwnership = listener
-  }
-
-  /** Is called when a run has paused or ended here. */
-  onStop(listener: StopListener): void {
-    this.#onStop = listener
-  }
-
   /** The events of the thread's owner, another process, are followed from now on, or no more. */
   markFollowing(followsOwner: boolean): void {
     this.#followsOwner = followsOwner
   }
 
-  protected override get isExecuting(): boolean {
-    return this.#open !== null
-  }
-
-  get openRun(): OpenRun | null {
-    return this.#open
+  /** The run that this process executes. */
+  get openRun(): ActiveRun | null {
+    return this.#owner.openRun
   }
 
   get phase(): ChatPhase {
     if (this.#isCancelling) return 'cancelling'
     const phase = this.feed.latest?.phase ?? 'idle'
-    if (phase !== 'running') return this.#open === null ? phase : 'running'
-    return this.#open === null && !this.#followsOwner ? 'interrupted' : 'running'
+    if (phase !== 'running') return this.openRun === null ? phase : 'running'
+    return this.openRun === null && !this.#followsOwner ? 'interrupted' : 'running'
   }
 
-  /** Does `work` when everything before it is done. Rejects with `closed` after `close`. */
-  exclusive<T>(work: () => Promise<T>): Promise<T> {
-    return this.#queued(() => {
-      this.checkOpen()
-      return work()
-    })
+  get state(): ThreadState {
+    return this.latest.thread
   }
 
-  /** Does `work` exclusively when no run is in progress here: cancels the ones that are. */
-  async withoutRun<T>(work: () => Promise<T>): Promise<T> {
+  get snapshot(): ChatSnapshot {
+    return this.#existing(this.feed.snapshot)
+  }
+
+  /** The snapshot with the latest run alone: enough for all decisions, and as cheap in a long conversation. */
+  get latest(): ChatSnapshot {
+    return this.#existing(this.feed.latest)
+  }
+
+  #existing(snapshot: ChatSnapshot | undefined): ChatSnapshot {
+    if (snapshot === undefined) throw threadNotFound(this.threadId)
+    return snapshot
+  }
+
+  get pending(): readonly PendingItem[] {
+    return this.feed.latest?.pending ?? []
+  }
+
+  get lastRun(): ChatRun | undefined {
+    return this.feed.latest?.runs[0]
+  }
+
+  /** Somebody here reads the events, or waits for the end of a message or the outcome of a post. */
+  get isWatched(): boolean {
+    return this.feed.hasReaders || this.ends.areAwaited || this.posted.size > 0
+  }
+
+  /** It was closed, or the thread deleted. */
+  get isClosed(): boolean {
+    return this.#wasClosed || this.#isGone
+  }
+
+  checkOpen(): void {
+    if (this.#isGone) throw threadNotFound(this.threadId)
+    if (this.#wasClosed) throw sessionsClosed()
+  }
+
+  /**
+   * Gives the owner of the thread to `work` when everything before it is done; claims the thread if nobody owns it. Null if another
+   * process owns it. Rejects with `closed` after `close`. `cancels`: cancels the runs in progress first.
+   */
+  async exclusive<T>(work: (owner: ThreadOwner) => Promise<T>, cancels = false): Promise<T | null> {
     for (;;) {
-      await this.cancelOpen(false)
-      const done = await this.exclusive(async () => (this.#open === null ? { value: await work() } : null))
-      if (done !== null) return done.value
+      if (cancels) await this.cancelOpen(false)
+      const end = await this.turn()
+      try {
+        this.checkOpen()
+        if (cancels && this.openRun !== null) continue
+        clearTimeout(this.#idleTimer)
+        return (await this.#owner.claim()) ? await work(this.#owner) : null
+      } finally {
+        end()
+      }
     }
   }
 
-  /** Claims the thread, if it can be had, and brings it up to date: others may continue an interrupted run. Only within `exclusive`. */
-  async own(): Promise<boolean> {
-    clearTimeout(this.#idleTimer)
-    if (this.#writer.isOwner && !this.isUncertain && this.phase !== 'interrupted') return true
-    const isNew = !this.#writer.isOwner
-    if (isNew && !(await this.#writer.claim())) return false
-    try {
-      // Another process may have deleted the thread.
-      if (isNew) this.noteLog(await this.#setup.log.inspect(this.#writer.ref))
-      this.checkOpen()
-      await this.load()
-      this.isUncertain = false
-      const events = isNew ? eventsAfterCrash(this.latest) : this.#open === null ? eventsAfterEnd(this.latest) : []
-      if (events.length > 0) await this.append(...events)
-    } catch (error) {
-      // Without the latest events nothing can be decided.
-      this.isUncertain = true
-      if (isNew) await this.#writer.release()
-      // Whoever waits here follows again.
-      if (isNew) this.#onOwnership(false)
-      throw error
+  /** Resolves when everything before is done; the given function ends the turn. */
+  async turn(): Promise<() => void> {
+    const before = this.#turns
+    let end = ignore
+    this.#turns = new Promise((resolve) => (end = resolve))
+    await before
+    return () => {
+      this.#watchIdle()
+      end()
     }
-    if (isNew) this.#onOwnership(true)
-    return true
   }
 
-  /** Stores events of the thread. Only within `exclusive`, by the owner. */
-  async append(...events: readonly NewThreadEvent[]): Promise<void> {
-    await this.feed.whileHeld(async () => {
-      const { stored } = await this.#writer
-        .append(this.feed.latest?.thread, events, this.feed.runPlace)
-        .catch((error: unknown) => {
-          // The events may have been stored.
-          this.isUncertain = true
-          throw error
-        })
-      for (const event of stored) this.pass(event)
-    })
-  }
-
-  /** Begins a run with the first message of the queue, if the thread is idle and the queue is not held. */
-  async beginNext(): Promise<void> {
-    const { queue, held } = this.state
-    const [item] = queue
-    if (item === undefined || held || this.phase !== 'idle') return
-    await this.begin(item, [])
-  }
-
-  /** Begins a run with a message of the queue, after storing further events with it: one of them may queue the message. */
-  async begin(item: Omit<QueueItem, 'at'>, events: readonly NewThreadEvent[], replaces?: ReplacedRuns): Promise<void> {
-    const { state } = this
-    const mode = item.mode !== null && item.mode in this.#setup.modes ? item.mode : state.mode
-    const model = item.model ?? state.models[mode] ?? null
-    const runId = runIdOf(state, item.messageId, replaces)
-    const begun = { kind: 'run_begun', runId, messageIds: [item.messageId], mode, model } as const
-    await this.append(...events, replaces === undefined ? begun : { ...begun, replaces })
-    void this.#launch((run, options) => this.starter.begin(run, this.state, options)).catch(() => undefined)
-  }
-
-  /** Continues an interrupted run; one that has stored nothing is begun again. */
-  recover(): void {
-    const isNew = this.lastRun?.seq === 0
-    void this.#launch((run, options) =>
-      isNew
-        ? this.starter.begin(run, this.state, options)
-        : this.starter.harnessOf(run).streamRecover(run.runId, options),
-    ).catch(() => undefined)
-  }
-
-  /** Continues a paused run with answers. Rejects if they are refused; then the run stays paused. */
-  async resume(answers: readonly Answer[]): Promise<void> {
-    const ids = new Set(answers.map(({ callId }) => callId))
-    const { stored, stop } = this.feed.answersOf(ids)
-    const outcome = this.#launch((run, options) =>
-      this.starter.harnessOf(run).streamResume(run.runId, answers, options),
-    )
-    const error = await Promise.race([stored, outcome]).finally(stop)
-    // The stretch had begun when the store failed: the answers are not known to be stored.
-    if (error !== undefined && ids.size > 0) throw error
-  }
-
-  /** Cancels the run in progress, if there is one. Not within `exclusive`. */
+  /** Cancels the run in progress, if there is one. Never resolves within a turn. */
   async cancelOpen(continues: boolean): Promise<void> {
-    const open = this.#open
-    if (open === null) return
-    open.continues ||= continues
+    const { openRun } = this
+    if (openRun === null) return
+    openRun.continues ||= continues
     this.#isCancelling = true
     // Its prompt is in the transcript even if it has sent no request.
-    await open.started
-    open.abort.abort(new HarnessError('cancelled', 'The run was cancelled by the session.'))
-    await open.over
+    await openRun.started
+    openRun.abort.abort(new HarnessError('cancelled', 'The run was cancelled by the session.'))
+    await openRun.over
     this.#isCancelling = false
-  }
-
-  /** Ends a run that is paused or interrupted, without running a tool. Only within `exclusive`, by the owner. */
-  async cancelStored(): Promise<void> {
-    const { run } = this.state
-    if (run === null || this.#open !== null || this.phase === 'idle') return
-    const end: MessageOutcome = { status: 'cancelled', runId: run.runId, text: textOfRun(this.lastRun) }
-    // The message of a run that has stored nothing goes back to the queue.
-    if (this.lastRun?.seq === 0) return this.#ended(run, { end, hasBegun: () => false })
-    const harness = this.starter.harnessOf(run)
-    const [done] = await Promise.allSettled([harness.cancel(run.runId, { log: this.#setup.log })])
-    // Its end may have been stored although that failed.
-    await this.load()
-    if (done.status === 'rejected' && this.latest.phase !== 'idle') throw done.reason
-    await this.#ended(run, { end, hasBegun: () => true })
   }
 
   /** Resolves when no run is in progress and no message of the queue begins one. */
   async whenIdle(): Promise<void> {
     for (;;) {
-      await this.#work
-      const { over } = this.#open ?? {}
-      const asking = this.#asking
-      if (over === undefined && asking === null) return
-      await (over ?? asking)
-      if (this.#asking === asking) this.#asking = null
+      await this.#turns
+      const busy = this.openRun?.over ?? this.#owner.asking
+      if (busy === null) return
+      await busy
     }
+  }
+
+  /** Releases the thread if nothing is to be done. */
+  async rest(): Promise<void> {
+    const end = await this.turn()
+    try {
+      this.checkOpen()
+      const { queue, held } = this.state
+      const continues = queue.length > 0 && !held && this.phase !== 'interrupted'
+      if (this.openRun !== null || continues) return
+      await this.#owner.release()
+    } finally {
+      end()
+    }
+  }
+
+  #watchIdle(): void {
+    clearTimeout(this.#idleTimer)
+    if (!this.isOwner || this.openRun !== null || this.isClosed) return
+    this.#idleTimer = setTimeout(() => void this.rest().catch(ignore), IDLE_MS).unref()
   }
 
   async close(): Promise<void> {
-    if (this.wasClosed) return
-    this.wasClosed = true
+    if (this.#wasClosed) return
+    this.#wasClosed = true
     clearTimeout(this.#idleTimer)
-    clearTimeout(this.#recoverTimer)
-    await this.#work
-    const open = this.#open
-    if (open !== null) {
-      open.abort.abort(new HarnessError('interrupted', 'The sessions were closed.'))
-      await open.over
-    }
+    await this.#turns
+    await this.#owner.leaveRun()
     this.ends.settleRest({ status: 'left', runId: null, text: '' })
+    await this.#owner.release()
+  }
+
+  /** Notes that the thread is gone if its log is, or began anew. `summary`: of the log. */
+  noteLog(summary: LogSummaries['thread'] | null): void {
+    if (summary?.createdAt !== this.state.createdAt) this.markGone()
+  }
+
+  /** Nobody will deal with its messages and posts. */
+  markGone(): void {
+    this.#isGone = true
+    this.posted.clear()
+    this.ends.settleRest({ status: 'removed', runId: null, text: '' })
+    this.feed.end()
+  }
+
+  /** Reads everything that is stored. False if the thread does not exist. */
+  load(): Promise<boolean> {
+    const loading = this.#loading.then(async () => {
+      for await (const event of storedEvents(this.log, this.threadId, this.feed.place)) {
+        this.#note(event)
+        this.feed.pushStored(event)
+      }
+      this.settleStored()
+      return this.feed.latest !== undefined
+    })
+    this.#loading = loading.catch(() => void (this.isUncertain = true))
+    return loading
+  }
+
+  /** Passes an event on to the readers. */
+  pass(event: ThreadEvent | RunEvent): void {
+    this.#note(event)
+    this.feed.push(event)
+  }
+
+  #note(event: ThreadEvent | RunEvent): void {
+    if (event.kind === 'message_queued') this.#ids.add(event.messageId)
+    if (event.kind !== 'message_taken') return
+    const { postId, messageId, outcome } = event
+    this.#taken.set(postId, outcome)
+    this.posted.delete(postId)
+    // A message that the owner refused is back with its sender, who may know only that it was posted.
+    if (messageId !== null && 'error' in outcome && !this.#ids.has(messageId))
+      this.ends.settle(messageId, { status: 'removed', runId: null, text: '' })
+  }
+
+  isKnown(messageId: string): boolean {
+    return this.#ids.has(messageId)
+  }
+
+  /** Posts of other processes that nobody has dealt with; none if this process does not own the thread. */
+  takePosts(): Promise<readonly Post[]> {
+    return this.#owner.takePosts()
+  }
+
+  /** What the owner has said about a post; undefined if it has not been dealt with. */
+  outcomeOf(postId: string): JsonObject | undefined {
+    return this.#taken.get(postId)
+  }
+
+  /** Settles the messages whose end is stored, and is not being dealt with here. */
+  settleStored(): void {
+    if (this.openRun !== null || !this.ends.areAwaited) return
+    const { snapshot } = this.feed
+    if (snapshot !== undefined) this.ends.settleStored(snapshot, (messageId) => this.#ids.has(messageId))
+  }
+
+  /** Settles the messages that a run has read. */
+  settleAll(run: ThreadRun, end: MessageOutcome): void {
+    for (const messageId of [...run.messageIds, ...readBy(this.lastRun)]) this.ends.settle(messageId, end)
+  }
+}
+
+/**
+ * The owner of a thread: writes its log, and executes its runs. `Conversation.exclusive` gives it to one piece of work at a time, when
+ * this process has claimed the thread and knows all of its events.
+ */
+export class ThreadOwner {
+  readonly conversation: Conversation
+  readonly maxQueued: number
+  /** The run that this process executes. */
+  openRun: ActiveRun | null = null
+  /** Somebody else than a person is asked about the items of the run. */
+  asking: Promise<void> | null = null
+  readonly #deps: ConversationDeps
+  readonly #writer: ThreadWriter
+  #recoverTimer: NodeJS.Timeout | undefined
+
+  constructor(conversation: Conversation, deps: ConversationDeps) {
+    this.conversation = conversation
+    this.maxQueued = deps.maxQueued
+    this.#deps = deps
+    this.#writer = new ThreadWriter(deps.log, deps.threadId, {
+      onLost: () => this.#lost(),
+      onKept: () => void this.#checkContinued().catch(ignore),
+    })
+  }
+
+  get isOwner(): boolean {
+    return this.#writer.isOwner
+  }
+
+  /** Claims the thread, if it can be had, and brings it up to date: others may continue an interrupted run. */
+  async claim(): Promise<boolean> {
+    const { conversation } = this
+    const isNew = !this.isOwner
+    if (!isNew && !conversation.isUncertain && conversation.phase !== 'interrupted') return true
+    if (isNew && !(await this.#writer.claim())) return false
+    try {
+      // Another process may have deleted the thread.
+      if (isNew) conversation.noteLog(await this.#deps.log.inspect(this.#writer.ref))
+      conversation.checkOpen()
+      await conversation.load()
+      conversation.isUncertain = false
+      if (isNew) await this.append(...eventsAfterRun(conversation.latest, true))
+      else if (this.openRun === null) await this.append(...eventsAfterEnd(conversation.latest))
+    } catch (error) {
+      // Without the latest events nothing can be decided.
+      conversation.isUncertain = true
+      if (isNew) await this.release()
+      throw error
+    }
+    if (isNew) conversation.onOwnership(true)
+    return true
+  }
+
+  /** Gives the thread back: whoever waits here follows again. */
+  async release(): Promise<void> {
     await this.#writer.release()
+    this.conversation.onOwnership(false)
   }
 
-  /** Rejects if the run could not begin or continue; then nothing of it is stored. Gives the error of a stretch that had begun. */
-  #launch(start: (run: ThreadRun, options: RunMeans) => HarnessStream<unknown>): Promise<Error | undefined> {
-    const { run, steering } = this.state
-    if (run === null) throw new RangeError('Expected a thread with a run.')
-    const port = new SteeringPort()
-    const read = readBy(this.lastRun)
-    for (const item of steering) if (!read.has(item.messageId)) port.push(item)
-    const abort = new AbortController()
-    const from = this.feed.place.run
-    let markStarted = (): void => undefined
-    const started = new Promise<void>((resolve) => (markStarted = resolve))
-    const onEvent = (event: StreamEvent): void => {
-      // An end that could not be stored: according to the log, the run is interrupted.
-      if (event.kind === 'run_failed' && !event.durable) return
-      this.pass(event)
-      if (event.durable) markStarted()
-    }
-    const onPlan = (plan: PlanOutcome): void => {
-      if (this.#open !== null) this.#open.plan = plan
-    }
-    const stretch = { run, port, abort, shown: this.lastRun, onPlan }
-    const begin = async (): Promise<HarnessStream<unknown>> => start(run, await this.starter.means(stretch))
-    const ending = playRun(begin, { onEvent, text: () => textOfRun(this.lastRun) })
-    const over = ending.then(async ({ end, error }) => {
-      markStarted()
-      const hasBegun = (): boolean => this.feed.place.run > from
-      const ended = { ...end, runId: run.runId }
-      // Also after `close`: the end of a run that was left.
-      await this.#queued(() =>
-        this.#ended(run, { end: ended, hasBegun, error }).catch((cause: unknown) => this.#failed(run, ended, cause)),
-      )
-    })
-    this.#open = { run, port, abort, started, over, continues: false, plan: null }
-    return ending.then(({ error }) => {
-      if (error !== undefined && this.feed.place.run === from) throw error
-      return error
+  takePosts(): Promise<readonly Post[]> {
+    return this.#writer.takePosts()
+  }
+
+  /** Stores events of the thread. */
+  async append(...events: readonly NewThreadEvent[]): Promise<void> {
+    if (events.length === 0) return
+    const { conversation } = this
+    const { feed } = conversation
+    await feed.whileHeld(async () => {
+      const stored = await this.#writer.append(feed.latest?.thread, events, feed.runPlace).catch((error: unknown) => {
+        // The events may have been stored.
+        conversation.isUncertain = true
+        throw error
+      })
+      for (const event of stored) conversation.pass(event)
     })
   }
 
-  #queued<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#work.then(work)
-    this.#work = done.catch(() => undefined).then(() => this.#watchIdle())
-    return done
+  /** Begins a run with the first message of the queue, if the thread is idle and the queue is not held. */
+  async beginNext(): Promise<void> {
+    const { queue, held } = this.conversation.state
+    const [item] = queue
+    if (item === undefined || held || this.conversation.phase !== 'idle') return
+    await this.begin(item, [])
   }
 
-  /** Deals with the end of a stretch of a run. */
-  async #ended(
-    run: ThreadRun,
-    { end, error, hasBegun }: RunOutcome & { readonly hasBegun: () => boolean },
-  ): Promise<void> {
-    const { continues: goesOn = false, plan = null } = this.#open ?? {}
-    this.#open = null
+  /** Begins a run with a message of the queue, after storing further events with it: one of them may queue the message. */
+  async begin(item: ThreadMessage, events: readonly NewThreadEvent[], replaces?: ReplacedRuns): Promise<void> {
+    const { state } = this.conversation
+    const mode = item.mode !== null && item.mode in this.#deps.modes ? item.mode : state.mode
+    const model = item.model ?? state.models[mode] ?? null
+    const runId = runIdOf(state, item.messageId, replaces)
+    const begun = { kind: 'run_begun', runId, messageIds: [item.messageId], mode, model } as const
+    await this.append(...events, replaces === undefined ? begun : { ...begun, replaces })
+    void this.#play(this.#newRun(), 'begin')
+  }
+
+  /** Continues an interrupted run; one that has stored nothing is begun again. */
+  recover(): void {
+    void this.#play(this.#newRun(), this.conversation.lastRun?.seq === 0 ? 'begin' : 'recover')
+  }
+
+  /** Continues a paused run with answers. Rejects if they are refused; then the run stays paused. */
+  async resume(answers: readonly Answer[]): Promise<void> {
+    const ids = new Set(answers.map(({ callId }) => callId))
+    const { stored, stop } = this.conversation.feed.answersOf(ids)
+    const run = this.#newRun()
+    void this.#play(run, { answers })
+    const error = await Promise.race([stored, run.ended]).finally(stop)
+    // The stretch may have begun when the store failed: the answers are not known to be stored.
+    if (error !== undefined && ids.size > 0) throw error
+  }
+
+  /** Ends a run that is paused or interrupted, without running a tool. */
+  async cancelStored(): Promise<void> {
+    const { conversation } = this
+    const { run } = conversation.state
+    if (run === null || this.openRun !== null || conversation.phase === 'idle') return
+    const end: MessageOutcome = { status: 'cancelled', runId: run.runId, text: textOfRun(conversation.lastRun) }
+    // The message of a run that has stored nothing goes back to the queue.
+    if (conversation.lastRun?.seq !== 0) {
+      const harness = conversation.starter.harnessOf(run)
+      const [done] = await Promise.allSettled([harness.cancel(run.runId, { log: this.#deps.log })])
+      // Its end may have been stored although that failed.
+      await conversation.load()
+      if (done.status === 'rejected' && conversation.latest.phase !== 'idle') throw done.reason
+    }
+    await this.#ended(run, { end }, 0)
+  }
+
+  /** Deletes the thread with its runs. False if one is in progress, or another process has it still. */
+  async delete(): Promise<boolean> {
+    const { conversation } = this
+    if (this.openRun !== null) return false
+    const runIds = conversation.snapshot.runs.map(({ runId }) => runId)
+    const isGone = await this.#writer.remove([...runIds, ...conversation.state.replaced])
+    if (isGone) conversation.markGone()
+    return isGone
+  }
+
+  /** Stops the run in progress, which can be recovered. */
+  async leaveRun(): Promise<void> {
+    this.openRun?.abort.abort(new HarnessError('interrupted', 'The sessions were closed.'))
+    await this.openRun?.over
+    clearTimeout(this.#recoverTimer)
+  }
+
+  /** The latest run, in progress here from now on, with the messages that it has not read. */
+  #newRun(): ActiveRun {
+    const { state, lastRun } = this.conversation
+    if (state.run === null) throw new RangeError('Expected a thread with a run.')
+    const run = new ActiveRun(state.run)
+    const read = readBy(lastRun)
+    for (const item of state.steering) if (!read.has(item.messageId)) run.port.push(item)
+    this.openRun = run
+    return run
+  }
+
+  /** Reads a run to its pause or end, whatever its readers do; then the thread deals with that. Never rejects. */
+  async #play(open: ActiveRun, start: RunStart): Promise<void> {
+    const { conversation } = this
+    const { starter, feed, lastRun } = conversation
+    const { run } = open
+    const from = feed.place.run
+    let outcome: RunOutcome
+    try {
+      const options = await starter.optionsOf(open, lastRun)
+      const harness = starter.harnessOf(run)
+      const prompt = run.items.flatMap(({ content }) => content)
+      const stream =
+        start === 'begin'
+          ? harness.stream(prompt, { ...options, ...firstOptions(run, conversation.state) })
+          : start === 'recover'
+            ? harness.streamRecover(run.runId, options)
+            : harness.streamResume(run.runId, start.answers, options)
+      const read = async (): Promise<void> => {
+        for await (const events of stream.batches()) for (const event of events) this.#passOn(open, event)
+      }
+      // The result rejects with the same error.
+      await read().catch(ignore)
+      const result = await stream.result
+      outcome = { end: { status: result.status, text: result.text, result, runId: run.runId } }
+    } catch (thrown) {
+      outcome = outcomeOfError(thrown, run, textOfRun(conversation.lastRun))
+    }
+    open.markStarted()
+    open.markEnded(outcome.error)
+    // Also after `close`: the end of a run that was left.
+    const end = await conversation.turn()
+    await this.#ended(run, outcome, from)
+      .catch((cause: unknown) => this.#failed(run, outcome.end, cause))
+      .finally(end)
+    open.markOver()
+  }
+
+  #passOn(open: ActiveRun, event: StreamEvent): void {
+    // An end that could not be stored: according to the log, the run is interrupted.
+    if (event.kind === 'run_failed' && !event.durable) return
+    this.conversation.pass(event)
+    if (event.durable) open.markStarted()
+  }
+
+  /** Deals with the end of a stretch of a run. `from`: the number of its last event before the stretch. */
+  async #ended(run: ThreadRun, { end, error }: RunOutcome, from: number): Promise<void> {
+    const { conversation } = this
+    const { continues = false, plan = null } = this.openRun ?? {}
+    this.openRun = null
     if (end.status === 'left') {
-      if (plan !== null && !this.isClosed && this.#writer.isOwner) return this.#afterPlan(run, plan)
-      this.settleAll(run, end)
+      if (plan !== null && !conversation.isClosed && this.isOwner) return this.#afterPlan(run, plan)
+      conversation.settleAll(run, end)
       return
     }
     // The last events of the run may have been stored although that failed.
-    if (error !== undefined) await this.load()
+    if (error !== undefined) await conversation.load()
+    const hasBegun = conversation.feed.place.run > from
     // Answers were refused: the run is still paused, and their sender knows why.
-    if (!hasBegun() && this.lastRun?.status === 'paused') return
-    if (!this.#writer.isOwner || isElsewhere(error)) {
-      if (this.#writer.isOwner) this.#recoverLater()
-      else this.settleAll(run, end)
+    if (!hasBegun && conversation.lastRun?.status === 'paused') return
+    if (!this.isOwner || isElsewhere(error)) {
+      if (this.isOwner) this.#recoverLater()
+      else conversation.settleAll(run, end)
       return
     }
-    const holds = (end.status === 'failed' || end.status === 'cancelled') && !goesOn
-    if (!hasBegun() && this.lastRun?.seq === 0) await this.#takeBack(run, holds)
-    const asking = this.#onStop(end)
-    const settle = (): void => this.settleAll(run, error === undefined ? end : { ...end, error })
-    this.#asking = asking?.then((continues) => (continues ? undefined : settle())) ?? null
-    if (asking === null) settle()
-    const events = eventsAfterRun(this.latest, { isNew: false, holds })
-    if (events.length > 0) await this.append(...events)
-    if (!this.isClosed) await this.beginNext()
+    const holds = (end.status === 'failed' || end.status === 'cancelled') && !continues
+    if (!hasBegun && conversation.lastRun?.seq === 0) await this.#takeBack(run, holds)
+    const settle = (): void => conversation.settleAll(run, error === undefined ? end : { ...end, error })
+    const answered = conversation.onStop(end)
+    if (answered === null) settle()
+    else this.#waitFor(answered, settle)
+    await this.append(...eventsAfterRun(conversation.latest, holds))
+    if (!conversation.isClosed) await this.beginNext()
+  }
+
+  /** The senders of the messages wait until it is known whether the run continues. */
+  #waitFor(answered: Promise<boolean>, settle: () => void): void {
+    const asking = answered.then((continues) => {
+      if (!continues) settle()
+      if (this.asking === asking) this.asking = null
+    })
+    this.asking = asking
+  }
+
+  /** A process that did not know that it had lost the thread may have continued a run that waits here. */
+  async #checkContinued(): Promise<void> {
+    const { conversation } = this
+    const waits = (): boolean => conversation.phase === 'waiting'
+    const end = await conversation.turn()
+    try {
+      if (conversation.isClosed || !waits()) return
+      await conversation.load()
+      if (!waits()) this.#recoverLater()
+    } finally {
+      end()
+    }
   }
 
   /** A process that has lost the thread still has the run: nothing can be said of its messages before that has stopped. */
   #recoverLater(): void {
+    const { conversation } = this
     // What the run has read is known when it has stopped.
-    this.isUncertain = true
+    conversation.isUncertain = true
     clearTimeout(this.#recoverTimer)
     const recover = async (): Promise<void> => {
-      if (!(await this.own()) || this.#open !== null) return
-      if (this.phase !== 'interrupted') return this.beginNext()
-      this.recover()
+      if (conversation.phase === 'interrupted') this.recover()
+      else await this.beginNext()
     }
-    this.#recoverTimer = setTimeout(() => void this.exclusive(recover).catch(() => undefined), RECOVER_MS)
+    this.#recoverTimer = setTimeout(() => void conversation.exclusive(recover).catch(ignore), RECOVER_MS)
   }
 
   /** The message of a run that has stored nothing goes back to the queue, unless another process may be beginning the run. */
   #takeBack({ runId }: ThreadRun, holds: boolean): Promise<void> {
-    return withoutOtherOwner(this.#setup.log, runId, async () => {
-      await this.load()
-      if (this.lastRun?.seq !== 0) throw new HarnessError('run_owned', `Run \`${runId}\` was begun elsewhere.`)
-      await this.append(...eventsAfterRun(this.latest, { isNew: true, holds }))
+    const { conversation } = this
+    return withoutOtherOwner(this.#deps.log, runId, async () => {
+      await conversation.load()
+      if (conversation.lastRun?.seq !== 0) throw new HarnessError('run_owned', `Run \`${runId}\` was begun elsewhere.`)
+      await this.append(...eventsWithoutRun(conversation.latest, holds))
     })
   }
 
   /** The same run continues in the mode of its plan, or ends. */
   async #afterPlan({ runId }: ThreadRun, { mode }: PlanOutcome): Promise<void> {
-    if (mode === null || this.#isCancelling) return this.cancelStored()
+    if (mode === null || this.conversation.phase === 'cancelling') return this.cancelStored()
     await this.append({ kind: 'mode_handed_over', runId, mode })
     this.recover()
   }
 
   /** The thread belongs to another process now: it ends the run. */
   #lost(): void {
-    this.#open?.abort.abort(new HarnessError('run_owned', 'The thread was taken over by another process.'))
-    this.#onOwnership(false)
+    this.openRun?.abort.abort(new HarnessError('run_owned', 'The thread was taken over by another process.'))
+    this.conversation.onOwnership(false)
   }
 
   /** A log that fails while an ending is stored: the thread is interrupted until it is written again. */
   async #failed(run: ThreadRun, end: MessageOutcome, cause: unknown): Promise<void> {
-    this.#open = null
+    this.openRun = null
     const error = cause instanceof Error ? cause : new Error(String(cause))
-    this.settleAll(run, { ...end, status: 'failed', error })
-    await this.#writer.release()
-    this.#onOwnership(false)
-  }
-
-  #watchIdle(): void {
-    clearTimeout(this.#idleTimer)
-    if (!this.#writer.isOwner || this.#open !== null || this.isClosed) return
-    this.#idleTimer = setTimeout(() => void this.exclusive(() => this.rest()).catch(() => undefined), IDLE_MS).unref()
-  }
-
-  /** Releases the thread if nothing is to be done. Only within `exclusive`. */
-  async rest(): Promise<void> {
-    const { queue, held } = this.state
-    const continues = queue.length > 0 && !held && this.phase !== 'interrupted'
-    if (this.#open !== null || continues) return
-    await this.#writer.release()
-    this.#onOwnership(false)
-  }
-
-  /** Posts of other processes. Only within `exclusive`, by the owner. */
-  readonly takePosts = (): ReturnType<ThreadWriter['takePosts']> => this.#writer.takePosts()
-
-  /** Removes the thread, and these runs; false if another process has one. Only within `exclusive`, by the owner. */
-  async removeLogs(runIds: readonly string[]): Promise<boolean> {
-    const isGone = await this.#writer.remove(runIds)
-    if (isGone) this.markGone()
-    return isGone
+    this.conversation.settleAll(run, { ...end, status: 'failed', error })
+    await this.release()
   }
 }

@@ -66,13 +66,13 @@ export class Grants {
     pending: readonly PendingItem[],
     describe: () => Promise<readonly ToolFacts[]>,
   ): Promise<readonly Grant[]> {
-    const found: Grant[] = []
+    const grants: Grant[] = []
     for (const answer of answers) {
       const item = pending.find(({ callId }) => callId === answer.callId)
       const rule = item === undefined ? null : await ruleOf(answer, item, describe)
-      if (rule !== null) found.push({ ...rule, id: rule.id ?? `grant_${answer.callId}` })
+      if (rule !== null) grants.push({ ...rule, id: rule.id ?? `grant_${answer.callId}` })
     }
-    return found
+    return grants
   }
 
   /** Approvals of waiting items that are allowed now. */
@@ -81,12 +81,12 @@ export class Grants {
     grants: readonly Grant[],
     describe: () => Promise<readonly ToolFacts[]>,
   ): Promise<readonly Answer[]> {
-    const mine = items.filter((item) => this.#asked(item))
+    const askedHere = items.filter((item) => this.#hasAsked(item))
     const rules = [...(this.#policy?.rules ?? []), ...this.all, ...grants]
-    if (mine.length === 0 || rules.some((rule) => rule.decision === 'ask' && needsRun(rule))) return []
+    if (askedHere.length === 0 || rules.some((rule) => rule.decision === 'ask' && needsRun(rule))) return []
     const { explain } = await import('../policy/index.js')
     const tools = await describe()
-    return mine.flatMap((item): Answer[] => {
+    return askedHere.flatMap((item): Answer[] => {
       const facts = tools.find(({ name }) => name === item.toolName)
       if (facts?.approvalCanBeLifted !== true) return []
       const args = parseJson(item.arguments)
@@ -99,7 +99,7 @@ export class Grants {
   }
 
   /** The item waits because of this policy or of the tool itself: no other policy has it asked about, nor a child run. */
-  #asked({ kind, path, decision }: PendingItem): boolean {
+  #hasAsked({ kind, path, decision }: PendingItem): boolean {
     if (kind !== 'approval' || path.length > 1) return false
     if (decision === undefined) return true
     return decision.alsoAsked === undefined && decision.extension === (this.#policy?.name ?? GRANTS)
@@ -125,14 +125,14 @@ async function ruleOf(
   const access = accessOf(answer, item)
   const { remember } = answer
   if (access === null && remember === undefined) return null
-  const made = await import('../policy/index.js')
-  if (access !== null) return made.grant(conditionsOf(access))
+  const policies = await import('../policy/index.js')
+  if (access !== null) return policies.grant(conditionsOf(access))
   if (remember === undefined) return null
   if (!('approved' in answer) || !answer.approved)
     throw invalid(`Only an approval can be remembered: the answer to \`${answer.callId}\` is none.`)
-  if (typeof remember === 'object') return grantOfRule(remember, made.grant)
+  if (typeof remember === 'object') return grantOfRule(remember, policies.grant)
   const facts = remember === 'category' ? (await describe()).find(({ name }) => name === item.toolName) : undefined
-  return made.grantFor(callOf(item, facts), remember)
+  return policies.grantFor(callOf(item, facts), remember)
 }
 
 /** An approved request for access. */

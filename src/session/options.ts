@@ -1,22 +1,16 @@
+import { memoryLog } from '../index.js'
 import type {
-  Answer,
+  ArgumentIssue,
   Extension,
-  HarnessDescription,
-  HarnessStream,
   JsonObject,
+  JsonSchema,
   JsonValue,
   LogStore,
   Model,
-  ModelCapabilities,
   ModelRef,
-  Prompt,
-  ResumeOptions,
-  RunOptions,
   Schema,
 } from '../index.js'
 import type { PolicyExtension } from '../policy/index.js'
-import { memoryLog } from '../index.js'
-import type { ArgumentIssue, JsonSchema } from '../index.js'
 import { invalidOptions, parse } from '../contracts/parse.js'
 import { issuesOf } from '../schema/findings.js'
 import { schemaProblems } from '../schema/schema-check.js'
@@ -24,48 +18,12 @@ import { isStandardSchema, jsonSchemaOf, parseTyped } from '../schema/schema.js'
 import type { StandardSchema } from '../schema/schema.js'
 import { isObject } from '../util/json.js'
 import { functionOf, having, integer, leaf, list, partial, record, string } from '../util/shape.js'
-import type { ContentLimits } from './content.js'
 import { SessionError } from './errors.js'
+import type { ContentLimits } from './message.js'
+import type { ModeHarness, Modes, RunStarterDeps } from './run-starter.js'
 import type { Responder } from './people/responder.js'
 import { titlesBy } from './people/titles.js'
 import type { TitleMaker } from './people/titles.js'
-
-/** The part of a harness that a session calls. Its `deps` come from its own factory. */
-export interface ModeHarness<Output = unknown> {
-  stream(prompt: Prompt, options?: Omit<RunOptions, 'deps'>): HarnessStream<Output>
-  streamResume(runId: string, answers: readonly Answer[], options?: Omit<ResumeOptions, 'deps'>): HarnessStream<Output>
-  streamRecover(runId: string, options?: Omit<ResumeOptions, 'deps'>): HarnessStream<Output>
-  cancel(runId: string, options?: Pick<RunOptions, 'log'>): Promise<boolean>
-  describe(): Promise<HarnessDescription>
-  /** The capabilities of its model, or of another one. Absent: unknown. */
-  readonly capabilities?: ((model?: ModelRef | Model) => Promise<ModelCapabilities>) | undefined
-}
-
-/** Tags to be added to a thread, and to be removed from it. */
-export interface TagChanges {
-  readonly add?: readonly string[]
-  readonly remove?: readonly string[]
-}
-
-/** Means of the runs of one conversation, in this process: they are not stored. */
-export interface ChatMeans extends Pick<RunOptions, 'root' | 'mcpServers'> {
-  /** Extensions, after those of the sessions. Default: none. */
-  readonly use?: readonly Extension<never>[] | undefined
-}
-
-/** The model for a reference; the reference itself if harnesses resolve it, and null for none. */
-export async function modelOf(
-  { resolveModel }: Pick<SessionsConfig<Modes>, 'resolveModel'>,
-  reference: ModelRef | null,
-): Promise<ModelRef | Model | null> {
-  return reference === null || resolveModel === null ? reference : resolveModel(reference)
-}
-
-/** Harnesses by the name of their mode. */
-export type Modes = Readonly<Record<string, ModeHarness>>
-
-/** The output of a mode's harness. */
-export type OutputOf<Mode> = Mode extends { stream(prompt: Prompt): HarnessStream<infer Output> } ? Output : never
 
 /** Bounds of sessions. */
 export interface SessionLimits {
@@ -112,18 +70,15 @@ export interface SessionsOptions<M extends Modes = Modes> {
 }
 
 /** The options with their defaults. */
-export interface SessionsConfig<M extends Modes> {
-  readonly log: LogStore
+export interface SessionsConfig<M extends Modes> extends Omit<RunStarterDeps, 'onProvided'> {
   readonly modes: M
   readonly defaultMode: keyof M & string
-  readonly use: readonly Extension<never>[]
   readonly content: ContentLimits
   readonly maxQueued: number
   readonly checkSettings: (settings: JsonObject) => Promise<JsonObject>
   /** The settings that new threads begin with. */
   readonly firstSettings: JsonObject
   readonly policy: PolicyExtension | null
-  readonly resolveModel: ((reference: ModelRef) => Model | Promise<Model>) | null
   readonly responder: Responder | null
   readonly title: TitleMaker | null
 }
@@ -148,15 +103,15 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
   const {
     log = memoryLog(),
     harness,
-    modes: given,
+    modes: modesByName,
     limits = {},
     use = [],
     settings,
     ...rest
   } = parse(SHAPE, options, '`Sessions`')
-  if ((given === undefined) === (harness === undefined))
+  if ((modesByName === undefined) === (harness === undefined))
     throw invalidOptions('`Sessions`: expected either `modes` or `harness`.')
-  const modes = (given ?? { default: harness }) as M
+  const modes = (modesByName ?? { default: harness }) as M
   const [first] = Object.keys(modes)
   if (first === undefined) throw invalidOptions('`Sessions`: expected `modes` to have at least one mode.')
   const { defaultMode = first } = rest
@@ -164,7 +119,10 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
     throw invalidOptions(`\`Sessions\`: there is no mode \`${defaultMode}\` for \`defaultMode\`.`)
   const document = settings === undefined ? null : jsonSchemaOf(settings, '`settings` of `Sessions`')
   return {
-    ...{ log, modes, defaultMode, use },
+    log,
+    modes,
+    defaultMode,
+    use,
     content: { fileBytes: limits.fileBytes ?? 10 * MiB, files: limits.files ?? 20 },
     maxQueued: limits.queuedMessages ?? 100,
     policy: rest.policy ?? null,

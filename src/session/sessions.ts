@@ -9,25 +9,23 @@ import type {
   TranscriptEntry,
 } from '../index.js'
 import { isObject } from '../util/json.js'
-import { jsonOf } from './actions.js'
 import { Chat } from './chat.js'
 import { Conversation } from './conversation.js'
 import { SessionError, sessionsClosed } from './errors.js'
-import { forkPoint } from './thread/fork-point.js'
+import { jsonOf, newId } from './message.js'
 import { expireItems } from './people/expiry.js'
 import type { ExpiredItem, ExpireOptions } from './people/expiry.js'
 import { inboxItems } from './people/inbox.js'
 import type { InboxItem, InboxOptions } from './people/inbox.js'
 import { Responding } from './people/responder.js'
 import { giveTitle } from './people/titles.js'
-import type { ModeHarness, Modes } from './options.js'
-import { OpenChats } from './open-chats.js'
-import { newId } from './play-run.js'
-import { modelOf, resolveOptions } from './options.js'
+import { resolveOptions } from './options.js'
 import type { SessionsConfig, SessionsOptions } from './options.js'
+import { modelOf } from './run-starter.js'
+import type { ModeHarness, Modes } from './run-starter.js'
 import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
-import { transcriptOf } from './thread/transcript.js'
-import type { NewThreadEvent } from './thread/thread-events.js'
+import { forkPoint, transcriptOf } from './thread/transcript.js'
+import type { ThreadPayloads } from './thread/thread-events.js'
 
 /** How long `open` waits for a thread that another process is creating, and how often it looks, in ms. */
 const PATIENCE_MS = 10_000
@@ -72,13 +70,85 @@ export interface ThreadItem {
   readonly cursor: string
 }
 
+/**
+ * The conversations that are open in this process, each one object for everyone who opens it. One that nobody uses leaves the
+ * memory: what runs, waits for an end, or is read is held by its timers.
+ */
+class OpenChats<M extends Modes> {
+  readonly #chats = new Map<string, Promise<Chat<M> | null> | WeakRef<Chat<M>>>()
+  #isClosed = false
+  /** Those with something that is not stored. */
+  readonly #kept = new Map<string, Chat<M>>()
+  readonly #unused = new FinalizationRegistry<string>((threadId) => {
+    // It may have been opened again.
+    if (this.get(threadId) === undefined) this.#chats.delete(threadId)
+  })
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  get(threadId: string): Promise<Chat<M> | null> | Chat<M> | undefined {
+    const known = this.#chats.get(threadId)
+    if (!(known instanceof WeakRef)) return known
+    const chat = known.deref()
+    return chat?.isClosed === false ? chat : undefined
+  }
+
+  /** Notes one that is being opened; `opening` gives null if there is no such thread. */
+  add(threadId: string, opening: Promise<Chat<M> | null>): Promise<Chat<M> | null> {
+    this.#chats.set(threadId, opening)
+    void opened(opening).then((chat) => {
+      if (this.#chats.get(threadId) !== opening) return
+      if (!chat) return this.#delete(threadId)
+      this.#chats.set(threadId, new WeakRef(chat))
+      this.#unused.register(chat, threadId)
+    })
+    return opening
+  }
+
+  /** One that has something which is not stored stays. */
+  keep(threadId: string, chat: Chat<M>): void {
+    this.#kept.set(threadId, chat)
+  }
+
+  /** Forgets one that was closed, unless the thread has been opened again. */
+  forget(threadId: string, chat: Chat<M>): void {
+    const known = this.#chats.get(threadId)
+    if (known instanceof WeakRef && known.deref() === chat) this.#delete(threadId)
+  }
+
+  #delete(threadId: string): void {
+    this.#chats.delete(threadId)
+    this.#kept.delete(threadId)
+  }
+
+  /** Closes all, and forgets them. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const all = [...this.#chats.keys()].map((threadId) => this.get(threadId))
+    this.#chats.clear()
+    this.#kept.clear()
+    await Promise.all(all.map(async (each) => (await opened(each))?.close()))
+  }
+}
+
+/** Null for one that could not be opened. */
+async function opened<Each>(opening: Promise<Each | null> | Each | undefined): Promise<Each | null | undefined> {
+  try {
+    return await opening
+  } catch {
+    return null
+  }
+}
+
 /** The threads of one owner, or of all. Every id is checked against the owner. */
 export class Threads<M extends Modes = Modes> {
   readonly #config: SessionsConfig<M>
-  readonly #chats: OpenChats<Chat<M>>
+  readonly #chats: OpenChats<M>
   readonly #resourceId: string | null
 
-  constructor(config: SessionsConfig<M>, chats: OpenChats<Chat<M>>, resourceId: string | null) {
+  constructor(config: SessionsConfig<M>, chats: OpenChats<M>, resourceId: string | null) {
     this.#config = config
     this.#chats = chats
     this.#resourceId = resourceId
@@ -104,12 +174,8 @@ export class Threads<M extends Modes = Modes> {
   async create({ title = '', tags = [], metadata = {}, threadId = newId('thread') }: CreateOptions = {}): Promise<
     Chat<M>
   > {
-    await this.#begin(threadId, {
-      ...{ kind: 'thread_opened', version: 1, resourceId: this.#resourceId, title, tags },
-      ...{ metadata: jsonOf(metadata), mode: this.#config.defaultMode },
-      ...this.#firstSettings,
-    })
-    return this.open(threadId)
+    const { defaultMode: mode } = this.#config
+    return this.#begin(threadId, { resourceId: this.#resourceId, title, tags, metadata: jsonOf(metadata), mode })
   }
 
   /** The thread that was written last; null if there is none. */
@@ -155,15 +221,14 @@ export class Threads<M extends Modes = Modes> {
     const history = runs.length === 0 && after === undefined ? thread.history : forkPoint(runs, after)
     if (history === undefined)
       throw new SessionError('message_not_found', `Thread \`${threadId}\` has no entry \`${after}\`.`)
-    const forkId = options.threadId ?? newId('thread')
-    await this.#begin(forkId, {
-      ...{ kind: 'thread_opened', version: 1, resourceId: thread.resourceId, mode: thread.mode },
-      ...{ title: options.title ?? thread.title, tags: options.tags ?? thread.tags },
+    return this.#begin(options.threadId ?? newId('thread'), {
+      resourceId: thread.resourceId,
+      title: options.title ?? thread.title,
+      tags: options.tags ?? thread.tags,
       metadata: options.metadata === undefined ? thread.metadata : jsonOf(options.metadata),
-      ...this.#firstSettings,
+      mode: thread.mode,
       fork: { threadId, history },
     })
-    return this.open(forkId)
   }
 
   /**
@@ -172,10 +237,11 @@ export class Threads<M extends Modes = Modes> {
    */
   async delete(threadId: string): Promise<void> {
     const chat = await this.#existing(threadId)
-    for (const end = Date.now() + PATIENCE_MS; ;) {
+    const deadline = Date.now() + PATIENCE_MS
+    for (;;) {
       await chat.cancel({ queue: 'drop' })
       if (await chat.remove()) break
-      if (Date.now() >= end)
+      if (Date.now() >= deadline)
         throw new SessionError('thread_owned', `Thread \`${threadId}\` is in use by another process.`)
       await new Promise((resolve) => setTimeout(resolve, DELETE_MS))
     }
@@ -196,24 +262,25 @@ export class Threads<M extends Modes = Modes> {
     return expireItems(this.inbox(), options, (threadId) => this.#existing(threadId))
   }
 
-  get #firstSettings(): { readonly settings?: JsonObject } {
-    const { firstSettings: settings } = this.#config
-    return Object.keys(settings).length === 0 ? {} : { settings }
-  }
-
-  async #begin(threadId: string, opened: NewThreadEvent): Promise<void> {
+  async #begin(
+    threadId: string,
+    opened: Omit<ThreadPayloads['thread_opened'], 'version' | 'settings'>,
+  ): Promise<Chat<M>> {
     this.#checkOpen()
     if (threadId.startsWith(MEMORY_THREADS))
       throw new SessionError('invalid_options', `Expected a thread id that does not begin with \`${MEMORY_THREADS}\`.`)
-    const writer = new ThreadWriter(this.#config.log, threadId)
+    const { log, firstSettings } = this.#config
+    const settings = Object.keys(firstSettings).length === 0 ? {} : { settings: firstSettings }
+    const writer = new ThreadWriter(log, threadId)
     const exists = (): SessionError => new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
     if (!(await writer.claim())) throw exists()
     try {
-      if ((await this.#config.log.inspect({ kind: 'thread', id: threadId })) !== null) throw exists()
-      await writer.append(undefined, [opened], null)
+      if ((await log.inspect({ kind: 'thread', id: threadId })) !== null) throw exists()
+      await writer.append(undefined, [{ kind: 'thread_opened', version: 1, ...opened, ...settings }], null)
     } finally {
       await writer.release()
     }
+    return this.open(threadId)
   }
 
   #checkOpen(): void {
@@ -235,16 +302,16 @@ export class Threads<M extends Modes = Modes> {
   }
 
   async #open(threadId: string): Promise<Chat<M> | null> {
-    const { log, modes, content, maxQueued, checkSettings, responder, title } = this.#config
+    const { modes, content, checkSettings, responder, title } = this.#config
     const onProvided = (): void => this.#chats.keep(threadId, chat)
     const conversation = new Conversation({ ...this.#config, threadId, onProvided })
     if (!(await conversation.load())) return null
-    const chat = new Chat<M>({ log, conversation, modes, limits: content, maxQueued, checkSettings })
+    const chat = new Chat<M>({ conversation, modes, limits: content, checkSettings })
     const responding = responder === null ? null : new Responding(responder, chat)
-    conversation.onStop(({ status }) => {
+    conversation.onStop = ({ status }) => {
       if (title !== null) void giveTitle(chat, title)
       return status === 'paused' ? (responding?.respond() ?? null) : null
-    })
+    }
     await chat.attach()
     return chat
   }
@@ -265,7 +332,9 @@ export class Threads<M extends Modes = Modes> {
   async #itemOf({ threadId, createdAt, updatedAt, digest }: LogSummaries['thread']): Promise<ThreadItem> {
     const { title, firstMessage, tags, resourceId, metadata, runId } = digest ?? {}
     return {
-      ...{ threadId, createdAt, updatedAt },
+      threadId,
+      createdAt,
+      updatedAt,
       title: typeof title === 'string' ? title : '',
       firstMessage: typeof firstMessage === 'string' ? firstMessage : '',
       tags: Array.isArray(tags) ? tags.map(String) : [],
@@ -290,12 +359,12 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
   /** The log of the threads and their runs. */
   readonly log: LogStore
   readonly #config: SessionsConfig<M>
-  readonly #chats: OpenChats<Chat<M>>
+  readonly #chats: OpenChats<M>
 
   /** Throws a `SessionError` of code `invalid_options`. Does no I/O. */
   constructor(options: SessionsOptions<M>) {
     const config = resolveOptions(options)
-    const chats = new OpenChats<Chat<M>>()
+    const chats = new OpenChats<M>()
     super(config, chats, null)
     this.log = config.log
     this.#config = config

@@ -6,7 +6,7 @@ import type { ModelRef } from 'thinharness'
 import { submitPlan } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf } from '../harness/support.js'
-import { codeOf, gate, said, sessionsOf, temporaryFolder } from './support.js'
+import { codeOf, gate, said, sessionsOf, temporaryFolder, until } from './support.js'
 
 /** Leaves a piece of the first record in the only log of a folder. */
 function tear(folder: string): void {
@@ -384,4 +384,25 @@ test('a process that could not take a thread over, because the store was slow an
   log.read = read
   await vi.advanceTimersByTimeAsync(10_000)
   expect((await done).text).toBe('One.')
+})
+
+test('a post that is no action is refused, and the posts after it are taken', async () => {
+  const log = memoryLog()
+  const over = gate()
+  const wait = defineTool({
+    ...{ name: 'wait', description: 'Waits.', parameters: { type: 'object' } },
+    handler: () => over.opened.then(() => 'over'),
+  })
+  const model = new ScriptedModel().calls('wait').says('One.').says('Two.')
+  const first = await sessionsOf({ log, harness: harnessOf({ model, tools: [wait] }) }).open('t1')
+  const sent = await first.send('1')
+  await log.post({ kind: 'thread', id: 't1' }, { id: 'p1', body: { kind: 'send', item: { messageId: 'x' } } })
+  const refused = until(first, (event) => event.kind === 'message_taken' && event.postId === 'p1')
+  expect(await refused).toMatchObject({ messageId: null, outcome: { error: 'invalid_options' } })
+  const second = await sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel() }) }).open('t1')
+  const next = await second.send('2')
+  over.open()
+  await sent.done
+  expect((await next.done).status).toBe('completed')
+  expect(said(first)).toEqual(['user: 1', 'assistant: ', 'assistant: One.', 'user: 2', 'assistant: Two.'])
 })

@@ -91,7 +91,7 @@ type OptionTypes = [
   session.CreateOptions,
   session.ListThreadsOptions,
   session.SendOptions,
-  session.ChatMeans,
+  session.ChatResources,
   session.EventsOptions,
   session.InboxOptions,
   session.ExpireOptions,

@@ -47,11 +47,11 @@ export async function expireItems(
   const byRun = new Map<string, { readonly items: InboxItem[]; readonly answers: ChatAnswer[] }>()
   for await (const item of inbox) {
     if (item.askedAt > before) continue
-    const given = await answer(item)
-    if (given === null) continue
+    const itemAnswer = await answer(item)
+    if (itemAnswer === null) continue
     const run = byRun.get(item.runId) ?? { items: [], answers: [] }
     run.items.push(item)
-    run.answers.push(answerTo(item.item.callId, given, BY))
+    run.answers.push(answerTo(item.item.callId, itemAnswer, BY))
     byRun.set(item.runId, run)
   }
   const expired: ExpiredItem[] = []

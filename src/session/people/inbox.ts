@@ -1,5 +1,6 @@
-import type { Answer, LogStore, LogSummaries, PendingItem } from '../../index.js'
+import type { LogStore, LogSummaries, PendingItem } from '../../index.js'
 import { SessionError } from '../errors.js'
+import type { ChatCallAnswer } from '../thread/reduce-chat.js'
 
 export interface InboxOptions {
   /**
@@ -25,24 +26,16 @@ export interface InboxItem {
   /** Since when it waits: ISO 8601 in UTC. */
   readonly askedAt: string
   /** Null while it waits. */
-  readonly answered: GivenAnswer | null
+  readonly answered: ChatCallAnswer | null
   /** Its place in the list. */
   readonly cursor: string
-}
-
-export interface GivenAnswer {
-  readonly answer: Answer
-  /** The person as the host names it, or `policy`, `responder` or `expiry`; null if unknown. */
-  readonly by: string | null
-  /** ISO 8601 in UTC. */
-  readonly at: string
 }
 
 /** An item of a run's log. */
 interface AskedItem {
   readonly item: PendingItem
   readonly askedAt: string
-  readonly answered: GivenAnswer | null
+  readonly answered: ChatCallAnswer | null
 }
 
 type RunSummary = LogSummaries['run']
@@ -59,8 +52,8 @@ export async function* inboxItems(
   for await (const { run, after } of runsOf(log, { resourceId, answered, before })) {
     const thread = await threadOf(log, run, answered)
     if (thread === null || (resourceId !== null && thread.resourceId !== resourceId)) continue
-    const asked = await itemsIn(log, run)
-    const items = asked.filter((each) => (each.answered !== null) === answered)
+    const all = await itemsIn(log, run)
+    const items = all.filter((each) => (each.answered !== null) === answered)
     const passed = items.findIndex(({ item }) => item.callId === after)
     for (const each of items.slice(passed + 1)) {
       yield { ...thread, runId: run.runId, ...each, cursor: `${run.startedAt}/${run.runId}/${each.item.callId}` }
@@ -107,10 +100,10 @@ async function itemsIn(log: LogStore, { runId, pending, updatedAt }: RunSummary)
     if (event.kind === 'approval_requested')
       for (const item of event.items) waiting.set(item.callId, { item, askedAt: event.at, answered: null })
     if (event.kind !== 'answer_received') continue
-    const asked = waiting.get(event.callId)
-    if (asked === undefined) continue
+    const item = waiting.get(event.callId)
+    if (item === undefined) continue
     waiting.delete(event.callId)
-    answered.push({ ...asked, answered: { answer: event.answer, by: event.answer.by ?? null, at: event.at } })
+    answered.push({ ...item, answered: { answer: event.answer, by: event.answer.by ?? null, at: event.at } })
   }
   const since = (callId: string): string => waiting.get(callId)?.askedAt ?? updatedAt
   return [...answered, ...pending.map((item) => ({ item, askedAt: since(item.callId), answered: null }))]

@@ -36,9 +36,9 @@ export class Responding {
     const answers = await Promise.all(
       this.#chat.pending.filter((item) => this.#isNew(item)).map((item) => this.#ask(item)),
     )
-    const given = answers.filter((answer) => answer !== null)
-    if (given.length > 0 && !(await this.#isStored(given)) && given.length > 1)
-      for (const answer of given) await this.#isStored([answer])
+    const answered = answers.filter((answer) => answer !== null)
+    if (answered.length > 0 && !(await this.#isStored(answered)) && answered.length > 1)
+      for (const answer of answered) await this.#isStored([answer])
     return this.#chat.phase !== 'waiting'
   }
 

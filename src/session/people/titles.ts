@@ -43,12 +43,12 @@ export async function giveTitle(chat: NamedChat, make: TitleMaker): Promise<void
   const { threadId } = thread
   try {
     const reply = first.entries.findLast((entry) => entry.role === 'assistant')
-    const made = await make({
+    const text = await make({
       threadId,
       message: textIn(first.prompt),
       reply: reply === undefined ? '' : textOf(reply.parts),
     })
-    const title = shortTitle(made ?? '')
+    const title = shortTitle(text ?? '')
     if (title !== '') await chat.rename(title, { auto: true })
   } catch (error) {
     if (error instanceof SessionError && error.code === 'closed') return

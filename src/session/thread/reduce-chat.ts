@@ -155,25 +155,21 @@ function withoutThread(event: RunEvent): ChatSnapshot {
   const { runId, at, metadata } = event
   const { conversation_id: conversation, resourceId } = metadata
   const threadId = typeof conversation === 'string' ? conversation : runId
-  const opened = {
+  const thread = applyThread(undefined, {
     kind: 'thread_opened',
     version: 1,
-    resourceId: null,
-    title: '',
-    tags: [],
-    metadata: {},
-    mode: '',
-  } as const
-  const thread = applyThread(undefined, {
-    ...opened,
     durable: true,
     threadId,
     seq: 0,
     at,
     after: null,
+    resourceId: typeof resourceId === 'string' ? resourceId : null,
+    title: '',
+    tags: [],
+    metadata: {},
+    mode: '',
   })
-  const owned = typeof resourceId === 'string' ? { ...thread, resourceId } : thread
-  return { thread: owned, phase: 'idle', queue: [], held: false, pending: [], runs: [], tasks: [] }
+  return { thread, phase: 'idle', queue: [], held: false, pending: [], runs: [], tasks: [] }
 }
 
 function reduceRun(before: ChatSnapshot, event: RunEvent): ChatSnapshot {

@@ -38,6 +38,9 @@ export interface QueueItem {
   readonly metadata: JsonObject
 }
 
+/** A message before it is stored. */
+export type ThreadMessage = Omit<QueueItem, 'at'>
+
 /** Runs that leave a conversation. */
 export interface ReplacedRuns {
   readonly runIds: readonly string[]
@@ -64,7 +67,7 @@ export interface ThreadPayloads {
     }
   }
   /** A person's message is stored. `steers`: the run in progress that is to read it; absent: it waits in the queue. */
-  message_queued: Omit<QueueItem, 'at'> & { readonly steers?: string }
+  message_queued: ThreadMessage & { readonly steers?: string }
   /** A message that its run did not read is back at the head of the queue. */
   message_requeued: { readonly messageId: string }
   message_removed: { readonly messageId: string }

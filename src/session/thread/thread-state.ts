@@ -57,40 +57,29 @@ export function applyThread(state: ThreadState | undefined, event: ThreadEvent):
   return { ...state, ...changed(state, event), seq: event.seq, updatedAt: event.at }
 }
 
-function opened({
-  threadId,
-  seq,
-  at,
-  resourceId,
-  title,
-  tags,
-  metadata,
-  mode,
-  settings = {},
-  fork,
-}: ThreadEventOf<'thread_opened'>): ThreadState {
+function opened(event: ThreadEventOf<'thread_opened'>): ThreadState {
   return {
-    threadId,
-    seq,
-    createdAt: at,
-    updatedAt: at,
-    resourceId,
-    title,
-    isNamed: title !== '',
-    tags,
-    metadata,
-    mode,
+    threadId: event.threadId,
+    seq: event.seq,
+    createdAt: event.at,
+    updatedAt: event.at,
+    resourceId: event.resourceId,
+    title: event.title,
+    isNamed: event.title !== '',
+    tags: event.tags,
+    metadata: event.metadata,
+    mode: event.mode,
     models: {},
-    settings: Object.freeze(settings),
+    settings: Object.freeze(event.settings ?? {}),
     queue: [],
     held: false,
     steering: [],
     run: null,
-    history: fork?.history ?? null,
+    history: event.fork?.history ?? null,
     replaced: [],
     grants: [],
     firstMessage: '',
-    forkOf: fork?.threadId ?? null,
+    forkOf: event.fork?.threadId ?? null,
   }
 }
 

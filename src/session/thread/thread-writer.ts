@@ -54,12 +54,12 @@ export class ThreadWriter {
     await this.#log.claim(this.ref, owner, 0).catch(() => false)
   }
 
-  /** Stores events; gives them and the state after them. `state` is undefined for a thread that begins. */
+  /** Stores events; gives them as they are stored. `state` is undefined for a thread that begins. */
   async append(
     state: ThreadState | undefined,
     events: readonly NewThreadEvent[],
     after: RunPlace | null,
-  ): Promise<{ readonly state: ThreadState; readonly stored: readonly ThreadEvent[] }> {
+  ): Promise<readonly ThreadEvent[]> {
     const at = new Date().toISOString()
     let next = state
     const stored = events.map((event, index): ThreadEvent => {
@@ -76,7 +76,7 @@ export class ThreadWriter {
       if (error instanceof HarnessError && error.code === 'run_owned') this.#lose()
       throw error
     })
-    return { state: next, stored }
+    return stored
   }
 
   async takePosts(): Promise<readonly Post[]> {

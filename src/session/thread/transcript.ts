@@ -1,17 +1,16 @@
 import type { LogStore, RunEvent, ToolEntry, TranscriptEntry } from '../../index.js'
-import { PROMPT } from './fork-point.js'
 import { callOf, reduceChat } from './reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from './reduce-chat.js'
 import type { ThreadHistory } from './thread-state.js'
-import type { ThreadEvent } from './thread-events.js'
+import type { ThreadMessage, ThreadEvent } from './thread-events.js'
 
 type StoredHistory = (RunEvent & { readonly kind: 'run_started' })['history']
 
 /** The transcript of a thread, results of tools included. A fork begins with the conversation that it continues. */
 export async function transcriptOf(log: LogStore, { thread, runs }: ChatSnapshot): Promise<readonly TranscriptEntry[]> {
-  const own = runs.flatMap(entriesOf)
-  if (thread.forkOf === null) return own
-  return [...(await conversationAt(log, await forkPlace(log, thread.threadId))), ...own]
+  const entries = runs.flatMap(entriesOf)
+  if (thread.forkOf === null) return entries
+  return [...(await conversationAt(log, await forkPlace(log, thread.threadId))), ...entries]
 }
 
 /** The runs that a fork continues, the latest first. None for a thread that is no fork. */
@@ -34,7 +33,10 @@ function entriesOf(run: ChatRun): readonly TranscriptEntry[] {
   const [messageId] = run.messageIds
   return [
     {
-      ...{ id: `${runId}.${promptId ?? PROMPT}`, at, role: 'user', content: prompt },
+      id: `${runId}.${promptId ?? PROMPT}`,
+      at,
+      role: 'user',
+      content: prompt,
       ...(messageId !== undefined && { messageId }),
     },
     ...run.entries.flatMap((entry): TranscriptEntry[] => [
@@ -100,4 +102,66 @@ function upTo(entries: readonly TranscriptEntry[], { runId, after }: ThreadHisto
 
 function placeOf(history: StoredHistory): ThreadHistory | null {
   return 'runId' in history ? { runId: history.runId, after: history.entryId } : null
+}
+
+/** A stored message, and what the first run of the conversation continues; null if there is no such message. */
+export async function storedMessage(
+  log: LogStore,
+  threadId: string,
+  messageId: string,
+): Promise<{ readonly item: ThreadMessage; readonly origin: ThreadHistory | null } | null> {
+  let item: ThreadMessage | null = null
+  let origin: ThreadHistory | null = null
+  for await (const event of log.read<ThreadEvent>({ kind: 'thread', id: threadId })) {
+    if (event.kind === 'thread_opened') origin = event.fork?.history ?? null
+    if (event.kind === 'message_queued' && event.messageId === messageId) item = event
+  }
+  return item && { item, origin }
+}
+
+/**
+ * Where a fork leaves the conversation of `runs`; null: before its beginning. `handle`: of an entry (`<run id>.<entry id>`) or
+ * of a tool result (`<run id>.<call id>`). Undefined if there is no such entry. A step that has not ended is left out.
+ */
+export function forkPoint(runs: readonly ChatRun[], handle: string | undefined): ThreadHistory | null | undefined {
+  if (handle === undefined) return endOf(runs)
+  const index = runs.findLastIndex(({ runId }) => handle === runId || handle.startsWith(`${runId}.`))
+  const run = runs[index]
+  if (run === undefined) return undefined
+  const earlier = runs.slice(0, index)
+  if (handle === run.runId) return endOf([...earlier, run])
+  const name = handle.slice(run.runId.length + 1)
+  if (name === (run.promptId ?? PROMPT)) return atEntry(earlier, run, -1)
+  const entryIndex = run.entries.findIndex((entry) => entry.id === name || callIdsOf(entry).includes(name))
+  return entryIndex === -1 ? undefined : atEntry(earlier, run, entryIndex)
+}
+
+/** The end of the handle of a prompt whose run has not started. */
+const PROMPT = 'prompt'
+
+function endOf(runs: readonly ChatRun[]): ThreadHistory | null {
+  const run = runs.at(-1)
+  if (run === undefined) return null
+  return hasEnded(run) ? { runId: run.runId } : atEntry(runs.slice(0, -1), run, run.entries.length - 1)
+}
+
+function hasEnded({ status }: ChatRun): boolean {
+  return status === 'completed' || status === 'failed' || status === 'cancelled'
+}
+
+/** At the entry of this index (-1: the prompt), or the last one before it whose step has ended. */
+function atEntry(earlier: readonly ChatRun[], run: ChatRun, index: number): ThreadHistory | null {
+  const { runId, promptId, entries, calls } = run
+  const closed = new Set(
+    calls.flatMap(({ callId, status }) => (status === 'completed' || status === 'failed' ? [callId] : [])),
+  )
+  const isClosed = (callId: string): boolean => closed.has(callId)
+  const last = entries.slice(0, index + 1).findLast((entry) => hasEnded(run) || callIdsOf(entry).every(isClosed))
+  const after = last?.id ?? promptId
+  return after === null ? endOf(earlier) : { runId, after }
+}
+
+function callIdsOf(entry: ChatRun['entries'][number]): readonly string[] {
+  if (entry.role !== 'assistant') return []
+  return entry.parts.flatMap((part) => (part.type === 'tool_call' ? [part.callId] : []))
 }

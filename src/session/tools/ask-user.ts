@@ -18,7 +18,7 @@ export interface UserQuestion {
   readonly selection: 'text' | 'one' | 'several'
 }
 
-interface Asked {
+interface QuestionArguments {
   readonly question: string
   readonly options?: readonly QuestionOption[]
   readonly selection?: 'one' | 'several'
@@ -59,16 +59,16 @@ export function askUser(): ToolSpec {
     parameters: PARAMETERS,
     annotations: { readOnly: true, openWorld: false },
     handler: async (args, { ask }) => {
-      const { question, options = [], selection } = args as unknown as Asked
+      const { question, options = [], selection } = args as unknown as QuestionArguments
       if (selection !== undefined && options.length === 0)
         return failed('`selection` needs `options`. Give options, or leave `selection` out for a free answer.')
-      const asked: UserQuestion = {
+      const payload: UserQuestion = {
         kind: 'question',
         question,
         options,
         selection: options.length === 0 ? 'text' : (selection ?? 'one'),
       }
-      const answer = (await ask(asked, asked.selection === 'several' ? SEVERAL : ONE)) as unknown as
+      const answer = (await ask(payload, payload.selection === 'several' ? SEVERAL : ONE)) as unknown as
         string | readonly string[]
       const answers = typeof answer === 'string' ? [answer] : answer
       return new ToolResult({ content: `The user answered: ${answers.join(', ')}`, metadata: { answer } })

@@ -46,7 +46,9 @@ function isClientTool(value: unknown): value is ClientTool {
 function toolOf({ name, description, parameters }: ClientTool): ToolSpec {
   const call: ClientCall = { kind: 'client_tool' }
   return defineTool({
-    ...{ name, description, parameters },
+    name,
+    description,
+    parameters,
     handler: async (_, { ask }) => {
       const result = (await ask({ ...call }, RESULT)) as unknown as string | { readonly error: string }
       return typeof result === 'string' ? result : new ToolResult({ ok: false, content: result.error })

@@ -62,8 +62,8 @@ export function requestAccess(): ToolSpec {
       const request = args as unknown as Omit<AccessRequest, 'kind'>
       const named = SUBJECTS.filter((subject) => request[subject] !== undefined)
       if (named.length !== 1) return failed('Expected exactly one of `path`, `host`, `command` and `tool`.')
-      const asked: AccessRequest = { kind: 'access', ...request }
-      const { approved, reason = '' } = (await ask({ ...asked }, ANSWER)) as unknown as AccessAnswer
+      const payload: AccessRequest = { kind: 'access', ...request }
+      const { approved, reason = '' } = (await ask({ ...payload }, ANSWER)) as unknown as AccessAnswer
       const note = reason === '' ? '' : ` The user says: ${reason}`
       return approved ? `Access is granted.${note}` : `Access is not granted.${note} Continue without it.`
     },

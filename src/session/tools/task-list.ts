@@ -33,13 +33,13 @@ export interface TaskSummary {
   readonly allCompleted: boolean
 }
 
-/** A list with ids: given ones are kept; a task without one has that of the only earlier task with its text, or one made of its text. */
+/** A list with ids: those that are given are kept; a task without one has that of the only earlier task with its text, or one made of its text. */
 export function writtenTasks(written: readonly WrittenTask[], before: readonly Task[]): readonly Task[] {
-  const given = new Set(written.flatMap(({ id }) => (id === undefined ? [] : [id])))
+  const writtenIds = new Set(written.flatMap(({ id }) => (id === undefined ? [] : [id])))
   const used = new Set<string>()
   return written.map(({ id, content, status, activeForm }) => {
     const isFree = id !== undefined && !used.has(id)
-    const chosen = isFree ? id : freeId(content, { before, given, used })
+    const chosen = isFree ? id : freeId(content, { before, writtenIds, used })
     used.add(chosen)
     return { id: chosen, content, status, activeForm }
   })
@@ -49,11 +49,11 @@ function freeId(
   content: string,
   {
     before,
-    given,
+    writtenIds,
     used,
-  }: { readonly before: readonly Task[]; readonly given: ReadonlySet<string>; readonly used: ReadonlySet<string> },
+  }: { readonly before: readonly Task[]; readonly writtenIds: ReadonlySet<string>; readonly used: ReadonlySet<string> },
 ): string {
-  const isTaken = (id: string): boolean => given.has(id) || used.has(id)
+  const isTaken = (id: string): boolean => writtenIds.has(id) || used.has(id)
   const [same, ...others] = before.filter((task) => task.content === content)
   if (same !== undefined && others.length === 0 && !isTaken(same.id)) return same.id
   const words = content
@@ -80,7 +80,11 @@ export function taskSummary(tasks: readonly Task[]): TaskSummary {
   const count = (status: TaskStatus): number => tasks.filter((task) => task.status === status).length
   const [completed, inProgress, pending] = [count('completed'), count('in_progress'), count('pending')]
   return {
-    ...{ total: tasks.length, completed, inProgress, pending, incomplete: inProgress + pending },
+    total: tasks.length,
+    completed,
+    inProgress,
+    pending,
+    incomplete: inProgress + pending,
     hasTasks: tasks.length > 0,
     allCompleted: tasks.length > 0 && completed === tasks.length,
   }
@@ -102,6 +106,6 @@ const MARKS: Readonly<Record<TaskStatus, string>> = { pending: ' ', in_progress:
 
 /** The list in a recorded value. */
 export function tasksIn(value: JsonValue | undefined): readonly Task[] {
-  const found: unknown = typeof value === 'object' && value !== null && 'tasks' in value ? value['tasks'] : []
-  return Array.isArray(found) ? (found as readonly Task[]) : []
+  const list: unknown = typeof value === 'object' && value !== null && 'tasks' in value ? value['tasks'] : []
+  return Array.isArray(list) ? (list as readonly Task[]) : []
 }

@@ -99,9 +99,9 @@ function membersOf(runId: string, list: TaskList): RunMembers {
   // A child run that has these tools of its caller begins with the list as it is, and its changes end with it.
   const listOf: ListOf = (caller) => {
     if (caller.runId === runId) return list
-    const own = ofChildren.get(caller.runId) ?? new TaskList(tasksAsJson(list.tasks), () => Promise.resolve())
-    ofChildren.set(caller.runId, own)
-    return own
+    const childList = ofChildren.get(caller.runId) ?? new TaskList(tasksAsJson(list.tasks), () => Promise.resolve())
+    ofChildren.set(caller.runId, childList)
+    return childList
   }
   return {
     tools: [writeTool(listOf), updateTool(listOf), completeTool(listOf), checkTool(listOf)],
@@ -114,7 +114,10 @@ function membersOf(runId: string, list: TaskList): RunMembers {
 
 function writeTool(listOf: ListOf): ToolSpec {
   return defineTool({
-    ...{ name: 'task_write', parameters: WRITE, sequential: true, annotations: INNER },
+    name: 'task_write',
+    parameters: WRITE,
+    sequential: true,
+    annotations: INNER,
     description: 'Replace the task list. Use it for work of several steps; at most one task is in progress.',
     handler: async (args, caller) => {
       const list = listOf(caller)
@@ -129,7 +132,10 @@ function writeTool(listOf: ListOf): ToolSpec {
 
 function updateTool(listOf: ListOf): ToolSpec {
   return defineTool({
-    ...{ name: 'task_update', parameters: UPDATE, sequential: true, annotations: INNER },
+    name: 'task_update',
+    parameters: UPDATE,
+    sequential: true,
+    annotations: INNER,
     description: 'Change the text or the status of one task.',
     handler: (args, caller) => {
       const { id, ...change } = args as unknown as TaskChange & { readonly id: string }
@@ -142,7 +148,10 @@ function updateTool(listOf: ListOf): ToolSpec {
 
 function completeTool(listOf: ListOf): ToolSpec {
   return defineTool({
-    ...{ name: 'task_complete', parameters: COMPLETE, sequential: true, annotations: INNER },
+    name: 'task_complete',
+    parameters: COMPLETE,
+    sequential: true,
+    annotations: INNER,
     description: 'Mark one task as completed.',
     handler: (args, caller) => update(listOf(caller), (args as { readonly id: string }).id, { status: 'completed' }),
   })
@@ -150,7 +159,10 @@ function completeTool(listOf: ListOf): ToolSpec {
 
 function checkTool(listOf: ListOf): ToolSpec {
   return defineTool({
-    ...{ name: 'task_check', parameters: object({}), sequential: true, annotations: { ...INNER, readOnly: true } },
+    name: 'task_check',
+    parameters: object({}),
+    sequential: true,
+    annotations: { ...INNER, readOnly: true },
     description: 'Read the task list and what is left of it.',
     handler: (_args, caller) => {
       const list = listOf(caller)
