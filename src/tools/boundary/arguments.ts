@@ -1,7 +1,7 @@
 import { messageOf } from '../../contracts/errors.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../../util/json.js'
-import { issuesOf, samePath } from '../../schema/findings.js'
+import { MOST_ISSUES } from '../../schema/findings.js'
 import { openPlaces } from '../../schema/places.js'
 import { brokenSchema, refusal } from './refusal.js'
 import type { Received, Refusal } from './refusal.js'
@@ -167,12 +167,11 @@ async function verdictOn(spec: CallableTool, value: JsonObject, chars?: number):
   if (validate !== undefined && coversParameters(validate, parameters)) {
     const unknown = unknownFields(parameters, value)
     const result = await validate(value)
-    if (!result.ok) return { kind: 'invalid', issues: [...result.issues.filter(notAmong(unknown)), ...unknown] }
-    return unknown.length === 0 ? { kind: 'valid', value: result.value } : { kind: 'invalid', issues: unknown }
+    if (result.ok && unknown.length === 0) return { kind: 'valid', value: result.value }
+    return { kind: 'invalid', issues: [...(result.ok ? [] : result.issues), ...unknown] }
   }
   const problems = await schemaProblems(parameters, value, chars)
-  if (problems.kind === 'broken') return problems
-  if (problems.kind === 'invalid') return { kind: 'invalid', issues: issuesOf(problems.findings, value, parameters) }
+  if (problems.kind !== 'valid') return problems
   const result = (await validate?.(value)) ?? { ok: true, value }
   return result.ok ? { kind: 'valid', value: result.value } : { kind: 'invalid', issues: result.issues }
 }
@@ -182,17 +181,9 @@ function unknownFields(parameters: JsonSchema, value: JsonObject): ArgumentIssue
   if (parameters['additionalProperties'] !== false) return []
   const { root } = openPlaces(parameters)
   const unknown = Object.keys(value).filter((name) => root.field(name) === undefined)
-  if (unknown.length === 0) return []
-  return issuesOf(
-    unknown.map((name) => ({ path: [name], kind: 'unknown_field' })),
-    value,
-    parameters,
-  )
-}
-
-/** Keeps the issues at other places. */
-function notAmong(issues: readonly ArgumentIssue[]): (issue: ArgumentIssue) => boolean {
-  return ({ path }) => !issues.some((each) => samePath(each.path, path))
+  return unknown
+    .slice(0, MOST_ISSUES)
+    .map((name) => ({ path: [name], type: 'unknown_field', message: 'unknown field' }))
 }
 
 const MOST_REPAIRS = 12
@@ -210,7 +201,7 @@ function rejected(
   if (verdict.kind === 'broken') {
     return { ok: false, text: previewArguments(sent.rawText), outcome: brokenSchema(spec, verdict.message) }
   }
-  const issues = verdict.kind === 'invalid' ? verdict.issues.filter(notAmong(conflicts)) : []
+  const issues = verdict.kind === 'invalid' ? verdict.issues : []
   return refused(spec, 'ValidationError', { issues: [...conflicts, ...issues], sent })
 }
 

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { isObject } from '../../util/json.js'
-import { MOST_FINDINGS, valueAt } from '../../schema/findings.js'
+import { MOST_ISSUES, valueAt } from '../../schema/findings.js'
 import type { ToolOutcome } from '../outcome.js'
 import { openPlaces } from '../../schema/places.js'
 import type { ToolSpec } from '../spec.js'
@@ -23,13 +23,13 @@ export function refusal(
     `Invalid arguments: \`${spec.name}\` was not run.`,
     ...fitting(
       issues.map((issue) => issueLine(issue, received)),
-      { chars: 560, noun: 'problem', isCut: issues.length >= MOST_FINDINGS },
+      { chars: 560, noun: 'problem', isCut: issues.length >= MOST_ISSUES },
     ),
     receivedLine(received),
     advice(spec),
   ]
   const fields = isObject(received.value) ? Object.keys(received.value).slice(0, MOST_FIELDS).map(shownName) : undefined
-  const errors = issues.slice(0, MOST_ISSUES).map(errorOf)
+  const errors = issues.slice(0, MOST_LINES).map(errorOf)
   const metadata: JsonObject = { tool: spec.name, errors, ...(fields !== undefined && { fields }) }
   return { kind: 'failed', errorType, content: clipped(lines.join('\n'), LONGEST_MESSAGE), retry: true, metadata }
 }
@@ -48,12 +48,12 @@ export function brokenSchema(spec: Omit<ToolSpec, 'call'>, message: string): Ref
 }
 
 const LONGEST_MESSAGE = 1_200
-const MOST_ISSUES = 12
+const MOST_LINES = 12
 const MOST_FIELDS = 12
 
-function issueLine({ path, type, message }: ArgumentIssue, { value }: Received): string {
-  const input = value === undefined || type === 'missing' ? undefined : valueAt(value, path)
-  const shown = input === undefined ? '' : ` (${inputAt(path, input)})`
+function issueLine({ path, message }: ArgumentIssue, { value }: Received): string {
+  const input = valueAt(value, path)
+  const shown = input === undefined || isObject(input) ? '' : ` (${inputAt(path, input)})`
   return `- ${dotted(path)}: ${clipped(message, 200)}${shown}`
 }
 
@@ -94,7 +94,7 @@ function fitting(texts: readonly string[], { chars, noun, isCut = false }: Fit):
   let left = chars
   const shown: string[] = []
   for (const text of texts) {
-    if (shown.length === MOST_ISSUES || (text.length > left && shown.length > 0)) break
+    if (shown.length === MOST_LINES || (text.length > left && shown.length > 0)) break
     shown.push(clipped(text, chars))
     left -= text.length + 2
   }
