@@ -2,7 +2,7 @@ import { HarnessError } from '../../index.js'
 import type { PostgresPool } from '../../contracts/postgres-place.js'
 
 /** Marks the tables of this version: an index of another version is emptied and made again. */
-const MARK = 'thinharness memory 1'
+const MARK = 'thinharness memory 2'
 const ANY_VERSION = /^thinharness memory \d+$/
 
 /** Tables that another program made, or none, or those of an index. */
@@ -40,6 +40,37 @@ async function existing(pool: PostgresPool, schema: string): Promise<Existing> {
   return found ?? { mark: null, tables: 0 }
 }
 
+/**
+ * Adds the column of the vectors, if it is not there, and returns the schema of the extension `vector`. Throws
+ * `missing_dependency`.
+ */
+export async function addVectors(pool: PostgresPool, schema: string): Promise<string> {
+  const extension = (await extensionIn(pool)) ?? (await createExtension(pool))
+  await pool.query(`
+    select pg_advisory_xact_lock(hashtext('thinharness memory'), hashtext('${schema}'));
+    alter table "${schema}".entries add column if not exists vector "${extension}".vector;
+    create index if not exists entries_without_vector on "${schema}".entries (owner, id) where vector is null;`)
+  return extension
+}
+
+async function extensionIn(pool: PostgresPool): Promise<string | null> {
+  const sql = `
+    select n.nspname as name from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'`
+  const [extension] = (await pool.query(sql)).rows as { name: string }[]
+  return extension?.name ?? null
+}
+
+async function createExtension(pool: PostgresPool): Promise<string> {
+  try {
+    await pool.query('create extension if not exists vector')
+  } catch (cause) {
+    const message =
+      'A memory with vectors in PostgreSQL needs the extension `vector` (pgvector) in the database: install it, and run `create extension vector`.'
+    throw new HarnessError('missing_dependency', message, { cause })
+  }
+  return (await extensionIn(pool)) ?? 'public'
+}
+
 /** The configuration `stems` reduces English words to their stems, and has no stop words: `forget` needs every word. */
 function tablesIn(schema: string): string {
   return `
@@ -74,13 +105,11 @@ function tablesIn(schema: string): string {
       at text not null,
       sources jsonb not null,
       text text not null,
-      words tsvector not null,
-      has_vector boolean not null default false
+      words tsvector not null
     );
     create unique index on "${schema}".entries (log, handle, part);
     create index on "${schema}".entries (owner, handle);
     create index on "${schema}".entries (owner, thread);
-    create index on "${schema}".entries (owner, id) where not has_vector;
     create index on "${schema}".entries using gin (words) with (fastupdate = off);
     create table "${schema}".forgotten (
       owner integer not null,

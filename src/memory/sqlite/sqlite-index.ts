@@ -4,25 +4,21 @@ import { HarnessError } from '../../index.js'
 import { openSqlite, rewriteFiles, SQLITE_NEEDED, transaction } from '../../util/platform/sqlite.js'
 import type { Database, Value } from '../../util/platform/sqlite.js'
 import type { FoundRow, Generation, LogState, LogUpdate, MemoryIndex, RowVector, Scope } from '../index-port.js'
-import { foundRow, rangeOf, removeRows, SELECT, stateIn, statesIn, store, threadIn } from './sqlite-rows.js'
-import { checkIsIndex, createTables, hasVectors, prepareTables } from './sqlite-schema.js'
-import { loadVectors, nearest, rewriteVectors, storeVectors } from './sqlite-vectors.js'
-import { VectorSample } from './vector-sample.js'
-import { wordsToFind } from './word-counts.js'
+import { countRows, foundRow, rangeOf, removeRows, SELECT, stateIn, statesIn, store, threadIn } from './sqlite-rows.js'
+import { checkIsIndex, createTables, prepareTables } from './sqlite-schema.js'
+import { loadSqliteVec, MOST_COMPARED_HERE, nearestBySqliteVec, nearestHere, storeVectors } from './sqlite-vectors.js'
 
 /** An index in a file of SQLite, or in memory. Any number of processes may share the file. */
 export class SqliteIndex implements MemoryIndex {
   readonly #path: string
-  readonly #withVectors: boolean
-  readonly #counts = new Map<string, number>()
-  readonly #sample = new VectorSample()
   #database: Promise<Database> | null = null
+  /** The open database that has `sqlite-vec`. */
+  #extended: Database | null = null
   #inode: number | null = null
 
   /** `path`: absolute, or `:memory:`. */
-  constructor(path: string, withVectors = false) {
+  constructor(path: string) {
     this.#path = path
-    this.#withVectors = withVectors
   }
 
   async prepare(): Promise<Generation> {
@@ -60,12 +56,7 @@ export class SqliteIndex implements MemoryIndex {
   }
 
   search(words: readonly string[], scope: Scope, limit: number): Promise<readonly FoundRow[]> {
-    return this.#use((database) => {
-      const range = rangeOf(database, scope)
-      const chosen =
-        range === null ? [] : wordsToFind(database, words, { rows: range.to - range.from, counts: this.#counts })
-      return found(database, { words: chosen, joined: ' OR ', scope, limit })
-    })
+    return this.#use((database) => found(database, { words, joined: ' OR ', scope, limit }))
   }
 
   having(words: readonly string[], scope: Scope, limit: number): Promise<readonly FoundRow[]> {
@@ -86,12 +77,18 @@ export class SqliteIndex implements MemoryIndex {
   }
 
   near(vector: Float32Array, scope: Scope, limit: number): Promise<readonly FoundRow[]> {
-    return this.#use((database) => {
+    return this.#use(async (database) => {
       const range = rangeOf(database, scope)
       if (range === null) return []
       const [condition, values] = threadIn(scope)
+      const among = { range, condition, values, limit }
+      const isFew = countRows(database, range) <= MOST_COMPARED_HERE
+      if (!isFew && this.#extended !== database) {
+        await loadSqliteVec(database)
+        this.#extended = database
+      }
+      const ids = (isFew ? nearestHere : nearestBySqliteVec)(database, vector, among)
       const one = database.prepare(`${SELECT} where e.id = ?`)
-      const ids = nearest(database, vector, { range, condition, values, limit, sample: this.#sample })
       return ids.flatMap((id) => one.all(id).map(foundRow))
     })
   }
@@ -111,7 +108,6 @@ export class SqliteIndex implements MemoryIndex {
 
   async clear(): Promise<void> {
     await this.#use((database) => transaction(database, () => createTables(database)))
-    this.#counts.clear()
   }
 
   async erase(resourceId: string): Promise<void> {
@@ -125,7 +121,6 @@ export class SqliteIndex implements MemoryIndex {
         for (const table of ['forgotten', 'logs'])
           database.prepare(`delete from ${table} where owner = ?`).run(range.owner)
         database.prepare('delete from owners where number = ?').run(range.owner)
-        rewriteVectors(database)
       })
       scrub(database)
     })
@@ -134,18 +129,17 @@ export class SqliteIndex implements MemoryIndex {
   async close(): Promise<void> {
     const database = this.#database
     this.#database = null
-    this.#counts.clear()
     await database?.then(
       (open) => open.close(),
       () => undefined,
     )
   }
 
-  async #use<T>(work: (database: Database) => T): Promise<T> {
+  async #use<T>(work: (database: Database) => T | Promise<T>): Promise<T> {
     this.#database ??= this.#open()
     const opening = this.#database
     try {
-      return work(await opening)
+      return await work(await opening)
     } catch (thrown) {
       if (thrown instanceof HarnessError) {
         // A file that could not be opened is tried again at the next use.
@@ -162,7 +156,6 @@ export class SqliteIndex implements MemoryIndex {
     const database = await openSqlite(this.#path, { missing, check, allowExtension: true })
     try {
       database.exec('pragma synchronous = normal; pragma secure_delete = on')
-      if (this.#withVectors || hasVectors(database)) await loadVectors(database)
       prepareTables(database)
     } catch (error) {
       database.close()

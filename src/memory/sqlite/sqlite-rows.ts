@@ -3,9 +3,8 @@ import { parseJson } from '../../util/json.js'
 import type { Database, Value } from '../../util/platform/sqlite.js'
 import type { FoundRow, LogState, LogUpdate, Row, Scope } from '../index-port.js'
 import { isSource } from '../rows.js'
-import { hasVectors, ROWS_PER_OWNER } from './sqlite-schema.js'
+import { ROWS_PER_OWNER } from './sqlite-schema.js'
 import type { IdRange } from './sqlite-schema.js'
-import { removeVectors } from './sqlite-vectors.js'
 import { indexedWords } from '../words.js'
 
 const NO_OWNER = ''
@@ -17,6 +16,13 @@ export function rangeOf(database: Database, scope: Scope): IdRange | null {
   if (owner === null) return null
   const { next } = database.prepare('select next from owners where number = ?').get(owner) as { next: number }
   return { owner, from: owner * ROWS_PER_OWNER, to: owner * ROWS_PER_OWNER + next }
+}
+
+/** How many rows a range has had. */
+export function countRows(database: Database, { owner, from, to }: IdRange): number {
+  if (owner !== 0) return to - from
+  const row = database.prepare('select coalesce(sum(next - 1), 0) as total from owners').get()
+  return (row as { readonly total: number }).total
 }
 
 /** The condition for the rows `e` of one conversation. */
@@ -76,7 +82,8 @@ export function removeRows(database: Database, condition: string, ...values: rea
   const rows = database.prepare(`select id, text from entries where ${condition}`).all(...values)
   const removeWords = database.prepare("insert into words (words, rowid, text) values ('delete', ?, ?)")
   for (const row of rows) removeWords.run((row as { id: number }).id, indexedWords(textOf(row, 'text')))
-  if (hasVectors(database)) removeVectors(database, condition, values)
+  const withVector = `select id from entries where has_vector = 1 and ${condition}`
+  database.prepare(`delete from embeddings where id in (${withVector})`).run(...values)
   database.prepare(`delete from entries where ${condition}`).run(...values)
 }
 
@@ -102,8 +109,13 @@ export function foundRow(row: unknown): FoundRow {
   const { id, part } = row as { readonly id: number; readonly part: number }
   const resource = textOf(row, 'resource')
   return {
-    ...{ id, part, kind: textOf(row, 'kind') as Row['kind'], at: textOf(row, 'at') },
-    ...{ threadId: textOf(row, 'thread'), handle: textOf(row, 'handle'), text: textOf(row, 'text') },
+    id,
+    part,
+    kind: textOf(row, 'kind') as Row['kind'],
+    at: textOf(row, 'at'),
+    threadId: textOf(row, 'thread'),
+    handle: textOf(row, 'handle'),
+    text: textOf(row, 'text'),
     sources: sourcesIn(row),
     resourceId: resource === NO_OWNER ? null : resource,
   }
