@@ -12,33 +12,34 @@ import type { Attributes, RunSpanStart, Span, SpanError, SpanSink, SpanStart } f
 import { TraceWriter } from './trace-writer.js'
 import type { TraceRecord } from './trace-writer.js'
 
-const MIB = 1024 * 1024
-
 /** Content is captured unless `captureContent` says otherwise: local traces are there to be read. */
 export interface LocalTracesOptions extends TraceOptions {
   /** Folder of all traces. Default `~/.thinharness/traces`. Below it each workspace has a folder of its own. */
   readonly dir?: string | undefined
-  /** Bytes that the traces of one workspace may take; the oldest are deleted first. Default 256 MiB, least 1 MiB. */
-  readonly maxBytes?: number | undefined
+  /** Traces that are older, in days, are deleted when a process writes the first one of their workspace. Default 30. */
+  readonly maxAgeDays?: number | undefined
 }
 
-const OPTIONS = partial<LocalTracesOptions>({ ...TRACE_OPTIONS, dir: filledString, maxBytes: integer(MIB) })
+const OPTIONS = partial<LocalTracesOptions>({ ...TRACE_OPTIONS, dir: filledString, maxAgeDays: integer(1) })
 
 /**
  * Traces runs into files of this machine, to be read with `jq` or turned into OpenTelemetry's JSON with `otlpJson`: one
  * JSONL file a trace, one span (`TraceRecord`) a line, children before their parents. Files can be read by their owner
- * alone, and are written asynchronously every 200 ms, so that a trace never makes a run wait: a process that is
+ * alone, and are written asynchronously, so that a trace never makes a run wait: a process that is
  * killed loses the lines that it had not written yet. Traces contain messages unless `captureContent` is false: treat them like the
  * data that runs work on.
  *
  * Throws `invalid_options`.
  */
 export function localTraces(options: LocalTracesOptions = {}): Tracing {
-  const given = parse(OPTIONS, options, '`localTraces`')
-  const { dir = join(homedir(), '.thinharness', 'traces'), maxBytes = 256 * MIB } = given
-  const writer = new TraceWriter(maxBytes)
+  const {
+    dir = join(homedir(), '.thinharness', 'traces'),
+    maxAgeDays = 30,
+    ...settings
+  } = parse(OPTIONS, options, '`localTraces`')
+  const writer = new TraceWriter(maxAgeDays)
   const sink = new LocalSpans(resolve(dir), (folder, record) => writer.write(folder, record))
-  const maker = new RunSpanMaker({ sink, ...traceSettings(given, true) })
+  const maker = new RunSpanMaker({ sink, ...traceSettings(settings, true) })
   return {
     startRun: (run) => maker.startRun(run),
     flush: () => writer.flush(),

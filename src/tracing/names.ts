@@ -73,7 +73,6 @@ export const OWN = {
   toolIndex: 'thinharness.tool.index',
   toolCancelled: 'thinharness.tool.cancelled',
   toolErrorType: 'thinharness.tool.error_type',
-  contentLeftOut: 'thinharness.content_left_out',
 } as const
 
 /** Events on spans. */
