@@ -52,7 +52,6 @@ function launched(words: readonly ShellWord[], launcher: Launcher): InnerCommand
     at++
   }
   if (at >= words.length) return launcher.startsShell === true ? { commands: [], unclear: HIDDEN } : NONE
-  if (launcher.joins === true) return joinedFrom(words, at)
   const own = words.slice(at)
   return ofWords(launcher.appends === true ? [...own, { ...UNKNOWN_WORDS }] : own, [at])
 }
