@@ -4,8 +4,6 @@
  * in which several metrics and `cache_creation` have other names. Names that the conventions do not have begin with
  * `thinharness.`, except for those in `ADDED`.
  */
-export const CONVENTIONS_VERSION = '1.41'
-
 export const OPERATION = { run: 'invoke_agent', turn: 'chat', tool: 'execute_tool' } as const
 
 export const ATTRIBUTE = {
