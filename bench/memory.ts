@@ -85,7 +85,7 @@ async function measure(title: string, search: () => Promise<unknown>): Promise<v
 
 const folder = mkdtempSync(join(tmpdir(), 'memory-'))
 const path = join(folder, 'memory.db')
-const index = new SqliteIndex(path, WITH_VECTORS)
+const index = new SqliteIndex(path)
 try {
   let begun = performance.now()
   await fill(index)

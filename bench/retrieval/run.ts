@@ -97,7 +97,7 @@ async function recallOf(find: Finder): Promise<ReadonlyMap<string, number>> {
 }
 
 const plain = new Map(conversations.map(({ name, turns }) => [name, new Bm25(turns)]))
-const sqlite = new SqliteIndex(':memory:', embed !== null)
+const sqlite = new SqliteIndex(':memory:')
 const postgres =
   values.postgres === undefined ? null : new PostgresIndex({ connectionString: values.postgres }, embed !== null)
 const all: (readonly [string, Finder])[] = [

@@ -1,5 +1,5 @@
-export { clearResults } from './clear-results.js'
-export type { ClearResultsOptions } from './clear-results.js'
+export { clearResults } from './clearing.js'
+export type { ClearResultsOptions } from './clearing.js'
 export type { TriggerOptions } from './options.js'
 export { recall } from './recall.js'
 export { summarise } from './summarise.js'

@@ -3,7 +3,6 @@ import type { CompletedResult, HarnessResult, PausedResult } from '../contracts/
 import { purseOf } from '../money/budget.js'
 import type { Budget } from '../money/budget.js'
 import { listenToAbort } from '../util/abort.js'
-import { itemsOf } from '../util/items.js'
 import { isObject } from '../util/json.js'
 import { shown } from '../util/mismatch.js'
 import type { Prompt, RunOptions } from './options.js'
@@ -24,7 +23,7 @@ export interface MapOptions {
   readonly budget?: Budget | undefined
   /** Cancels the runs in progress and ends the batch: the iteration throws `cancelled`. */
   readonly signal?: AbortSignal | undefined
-  /** Called after each change: a row began, or its run ended. */
+  /** Called after each change: a row began, or its run ended. If it throws, the batch ends. */
   readonly onProgress?: ((progress: BatchProgress) => void) | undefined
   /** `ifExists` of the runs of rows with a `runId`, unless the row has its own. Default `continue`. */
   readonly ifExists?: RunOptions['ifExists']
@@ -60,8 +59,6 @@ export type MappedRow<Item, Output = string> =
   | (Row<Item> & { readonly status: 'paused'; readonly result: PausedResult; readonly error?: undefined })
   | (Row<Item> & { readonly status: 'failed'; readonly error: HarnessError; readonly result?: undefined })
 
-const CONCURRENCY = 4
-
 /** The rows of a batch and how their runs are started. */
 export interface MapWork<Item, Output, Deps> {
   readonly rows: Iterable<Item> | AsyncIterable<Item>
@@ -70,15 +67,22 @@ export interface MapWork<Item, Output, Deps> {
   readonly newRunId: () => string
 }
 
-/** Runs the rows and yields their outcomes. */
+/** Runs the rows and yields their outcomes in the order in which the runs end. */
 export async function* mapRows<Item, Output, Deps>(
   work: MapWork<Item, Output, Deps>,
   options: MapOptions,
 ): AsyncGenerator<MappedRow<Item, Output>, undefined> {
   const batch = new Batch(work, options)
+  const { signal } = options
+  const cancel = (): void => {
+    if (signal !== undefined) batch.fail(cancelledError(signal), 'cancelled')
+  }
+  const stopListening = signal === undefined ? () => undefined : listenToAbort(signal, cancel)
+  if (signal?.aborted === true) cancel()
   try {
     for (let row = await batch.next(); row !== null; row = await batch.next()) yield row
   } finally {
+    stopListening()
     await batch.close()
   }
 }
@@ -86,15 +90,15 @@ export async function* mapRows<Item, Output, Deps>(
 class Batch<Item, Output, Deps> {
   readonly #work: MapWork<Item, Output, Deps>
   readonly #options: MapOptions
-  readonly #source: AsyncGenerator<Item, void, undefined>
+  readonly #source: AsyncIterator<Item> | Iterator<Item>
   readonly #abort = new AbortController()
-  readonly #stopListening: () => void
-  /** Outcomes that wait for the reader, in the order in which the runs ended. */
+  /** Outcomes that wait for the reader. */
   readonly #ended: MappedRow<Item, Output>[] = []
   readonly #runs = new Set<Promise<void>>()
   readonly #counts = { done: 0, failed: 0, paused: 0, costUsd: 0 as number | null }
-  #taken = 0
-  #isFilling = false
+  #nextIndex = 0
+  /** The rows that are being taken from the source. */
+  #filling: Promise<void> | null = null
   #isExhausted = false
   #stopped: BatchProgress['stopped'] = null
   /** The error of the iteration, thrown once the runs in progress have ended and were read. */
@@ -104,55 +108,54 @@ class Batch<Item, Output, Deps> {
   constructor(work: MapWork<Item, Output, Deps>, options: MapOptions) {
     this.#work = work
     this.#options = options
-    this.#source = rowsOf(work.rows)
-    const { signal } = options
-    const cancel = (): void => {
-      if (signal !== undefined) this.#fail(cancelledError(signal), 'cancelled')
-    }
-    this.#stopListening = signal === undefined ? () => undefined : listenToAbort(signal, cancel)
-    if (signal?.aborted === true) cancel()
+    const { rows } = work
+    this.#source = Symbol.asyncIterator in rows ? rows[Symbol.asyncIterator]() : rows[Symbol.iterator]()
   }
 
   /** The next outcome; null after the last. */
   async next(): Promise<MappedRow<Item, Output> | null> {
     for (;;) {
       const row = this.#ended.shift()
-      this.#fill()
+      if (this.#hasRoom) {
+        this.#filling ??= this.#fill().finally(() => {
+          this.#filling = null
+          this.#wake()
+        })
+      }
       if (row !== undefined) return row
       if (this.#runs.size === 0 && this.#failure !== null) throw this.#failure.thrown
-      if (this.#runs.size === 0 && !this.#isFilling) return null
+      if (this.#runs.size === 0 && this.#filling === null) return null
       await new Promise<void>((resolve) => (this.#wake = resolve))
     }
   }
 
-  /** Cancels the rest and waits for it. */
+  /** Cancels the rest and waits for it. A source that is being asked for a row is closed when it has answered. */
   async close(): Promise<void> {
-    this.#stopListening()
     this.#stopped ??= 'cancelled'
     this.#abort.abort(new HarnessError('cancelled', 'The reader of the batch has stopped.'))
     await Promise.all(this.#runs)
-    // A source that is being asked is let go of.
-    const closing = this.#isExhausted ? undefined : this.#source.return()
-    if (this.#isFilling) Promise.resolve(closing).catch(() => undefined)
-    else await closing
+    const closeSource = async (): Promise<void> => {
+      if (!this.#isExhausted) await this.#source.return?.()
+    }
+    if (this.#filling === null) await closeSource()
+    else void this.#filling.then(closeSource)
   }
 
-  /** Begins rows while there is room. */
-  #fill(): void {
-    if (this.#isFilling || !this.#hasRoom) return
-    this.#isFilling = true
-    void this.#takeRows().finally(() => {
-      this.#isFilling = false
-      this.#wake()
-    })
+  /** Ends the batch: the runs in progress are cancelled, and the iteration throws after their outcomes. */
+  fail(thrown: unknown, stopped: 'cancelled' | 'failed'): void {
+    this.#failure ??= { thrown }
+    this.#stopped ??= stopped
+    this.#abort.abort(thrown)
+    this.#wake()
   }
 
   get #hasRoom(): boolean {
-    const { concurrency = CONCURRENCY } = this.#options
+    const { concurrency = 4 } = this.#options
     return !this.#isExhausted && this.#stopped === null && this.#runs.size + this.#ended.length < concurrency
   }
 
-  async #takeRows(): Promise<void> {
+  /** Begins rows while there is room. */
+  async #fill(): Promise<void> {
     try {
       while (this.#hasRoom) {
         const next = await this.#source.next()
@@ -162,12 +165,12 @@ class Batch<Item, Output, Deps> {
       }
     } catch (thrown) {
       this.#isExhausted = true
-      this.#fail(thrown, 'failed')
+      this.fail(thrown, 'failed')
     }
   }
 
   #begin(item: Item): void {
-    const run = this.#outcomeOf(item, this.#taken++).then((row) => {
+    const run = this.#outcomeOf(item, this.#nextIndex++).then((row) => {
       this.#runs.delete(run)
       this.#count(row)
       this.#ended.push(row)
@@ -179,116 +182,60 @@ class Batch<Item, Output, Deps> {
   }
 
   async #outcomeOf(item: Item, index: number): Promise<MappedRow<Item, Output>> {
-    const work = this.#work
-    const options = this.#options
+    const { toRun, start, newRunId } = this.#work
     let runId: string | undefined
     try {
-      const { prompt, given } = rowRun<Deps>(await work.toRun(item, index), index)
-      runId = given.runId ?? work.newRunId()
-      const { signal } = this.#abort
-      const { budget = options.budget, ifExists = options.ifExists ?? 'continue' } = given
-      const own = { runId, ifExists, ...(budget !== undefined && { budget }) }
+      const { prompt, ...row } = checkedRow(await toRun(item, index), index)
+      runId = row.runId ?? newRunId()
+      const budget = row.budget ?? this.#options.budget
+      const ifExists = row.ifExists ?? this.#options.ifExists ?? 'continue'
+      const signal = AbortSignal.any([this.#abort.signal, ...(row.signal === undefined ? [] : [row.signal])])
       const shortages = shortagesOf(budget)
-      const abort = given.signal === undefined ? signal : AbortSignal.any([signal, given.signal])
-      const result = await work.start(prompt, { ...given, ...own, signal: abort }).catch((error: unknown) => {
-        if (shortagesOf(budget) > shortages && codeOf(error) === 'limit_reached') this.#stopped ??= 'budget'
+      const result = await start(prompt, { ...row, runId, ifExists, budget, signal }).catch((error: unknown) => {
+        const isShort = error instanceof HarnessError && error.code === 'limit_reached'
+        if (isShort && shortagesOf(budget) > shortages) this.#stopped ??= 'budget'
         throw error
       })
-      return { item, runId, ...outcomeOf(result) }
+      if (result.status === 'paused') return { item, runId, status: 'paused', result }
+      return { item, runId, status: 'completed', result }
     } catch (thrown) {
-      const error = thrown instanceof HarnessError ? thrown : mapperError(thrown, index)
+      const message = `The function of \`map\` failed for row ${index}: ${messageOf(thrown)}`
+      const error = thrown instanceof HarnessError ? thrown : new HarnessError('error', message, { cause: thrown })
       // No further row could run.
-      if (error.code === 'closed') this.#fail(error, 'failed')
-      return { item, runId: runId ?? work.newRunId(), status: 'failed', error }
+      if (error.code === 'closed') this.fail(error, 'failed')
+      return { item, runId: runId ?? newRunId(), status: 'failed', error }
     }
   }
 
   #count(row: MappedRow<Item, Output>): void {
     const counts = this.#counts
     counts.done += 1
-    if (row.status === 'failed') counts.failed += 1
-    if (row.status === 'paused') counts.paused += 1
+    if (row.status !== 'completed') counts[row.status] += 1
     const usage = row.status === 'failed' ? row.error.run?.usage : row.result.usage
     if (usage === undefined || usage.modelRequests === 0 || counts.costUsd === null) return
-    counts.costUsd = usage.costUsd === null ? null : addDollars(counts.costUsd, usage.costUsd)
+    // Sums of micro-dollars are exact.
+    const micros = usage.costUsd === null ? null : Math.round((counts.costUsd + usage.costUsd) * 1_000_000)
+    counts.costUsd = micros === null ? null : micros / 1_000_000
   }
 
   #report(): void {
-    const onProgress: ((progress: BatchProgress) => unknown) | undefined = this.#options.onProgress
-    if (onProgress === undefined) return
-    const total = totalOf(this.#work.rows)
-    const now = { ...this.#counts, running: this.#runs.size, stopped: this.#stopped }
-    const failed = (thrown: unknown): void => {
-      this.#fail(progressError(thrown), 'failed')
-    }
+    const { rows } = this.#work
+    const total = Array.isArray(rows) ? rows.length : rows instanceof Set || rows instanceof Map ? rows.size : undefined
+    const progress = { ...this.#counts, running: this.#runs.size, stopped: this.#stopped }
     try {
-      const later = onProgress(total === undefined ? now : { ...now, total })
-      // It may be async.
-      if (later instanceof Promise) later.catch(failed)
+      this.#options.onProgress?.(total === undefined ? progress : { ...progress, total })
     } catch (thrown) {
-      failed(thrown)
+      this.fail(thrown, 'failed')
     }
   }
-
-  /** Ends the batch: the runs in progress are cancelled, and the iteration throws after their outcomes. */
-  #fail(thrown: unknown, stopped: 'cancelled' | 'failed'): void {
-    this.#failure ??= { thrown }
-    this.#stopped ??= stopped
-    this.#abort.abort(thrown)
-    this.#wake()
-  }
 }
 
-/** Anything that the caller's rows throw, or give instead of rows, is an error of the batch. */
-function rowsOf<Item>(rows: Iterable<Item> | AsyncIterable<Item>): AsyncGenerator<Item, void, undefined> {
-  const failed = (cause: unknown): Error =>
-    cause instanceof HarnessError
-      ? cause
-      : new HarnessError('error', `The rows of \`map\` cannot be read: ${messageOf(cause)}`, { cause })
-  return itemsOf<Item>(() => rows, { expected: 'an iterable of rows', failed })
-}
-
-function progressError(cause: unknown): HarnessError {
-  if (cause instanceof HarnessError) return cause
-  return new HarnessError('error', `\`onProgress\` of \`map\` failed: ${messageOf(cause)}`, { cause })
-}
-
-function rowRun<Deps>(run: RowRun<Deps>, index: number): { readonly prompt: Prompt; readonly given: RunOptions<Deps> } {
-  if (isObject(run) && 'prompt' in run) {
-    const { prompt, ...given } = run as RowRun
-    // All but the prompt are the options of a run.
-    return { prompt, given: given as RunOptions<Deps> }
-  }
-  throw new HarnessError(
-    'invalid_options',
-    `Expected the function of \`map\` to return { prompt, … } for row ${index}, got ${shown(run)}.`,
-  )
-}
-
-function outcomeOf<Output>(result: HarnessResult<Output>) {
-  return result.status === 'completed' ? { status: result.status, result } : { status: result.status, result }
-}
-
-function mapperError(thrown: unknown, index: number): HarnessError {
-  return new HarnessError('error', `The function of \`map\` failed for row ${index}: ${messageOf(thrown)}`, {
-    cause: thrown,
-  })
+function checkedRow<Deps>(row: RowRun<Deps>, index: number): RowRun<Deps> {
+  if (isObject(row) && 'prompt' in row) return row
+  const message = `Expected the function of \`map\` to return { prompt, … } for row ${index}, got ${shown(row)}.`
+  throw new HarnessError('invalid_options', message)
 }
 
 function shortagesOf(budget: Budget | undefined): number {
   return budget === undefined ? 0 : purseOf(budget).shortages
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof HarnessError ? error.code : undefined
-}
-
-/** Sums of micro-dollars are exact. */
-function addDollars(one: number, other: number): number {
-  return Math.round((one + other) * 1_000_000) / 1_000_000
-}
-
-function totalOf(rows: unknown): number | undefined {
-  if (Array.isArray(rows)) return rows.length
-  return rows instanceof Set || rows instanceof Map ? rows.size : undefined
 }

@@ -98,7 +98,7 @@ export function childPlanOf(means: Means, { opening, options, parent, policies }
     tools.map(({ name }) => name),
     outputType,
   )
-  checkGrants(tools, parent)
+  checkGrants(tools, parent.tools)
   const budgets = budgetsOf(options, config)
   return {
     ...basePlan(means, { opening, model }),
@@ -138,7 +138,7 @@ function childOffers(
       all.map(({ name }) => name),
       options.outputType ?? null,
     )
-    checkGrants(more, parent)
+    checkGrants(more, parent.tools)
     return { tools: all, servers, skills }
   }
   return {

@@ -1,4 +1,6 @@
-import { HarnessError, MEMORY_THREADS, newOwner } from '../index.js'
+import { HarnessError } from '../index.js'
+import { newOwner } from '../run/log/owner.js'
+import { MEMORY_THREADS } from '../run/log/ref.js'
 import type { ContentSource, LogRef, LogStore } from '../index.js'
 import type { MemoryText } from './rows.js'
 

@@ -28,8 +28,8 @@ export interface MemoryOptions {
   /** Results of tools are found too, except those of failed calls. Default false. */
   readonly results?: boolean | undefined
   /**
-   * Makes vectors of texts: `recall_memory` then finds texts of a similar meaning too. Needs the package `sqlite-vec`, or in
-   * PostgreSQL the extension `vector` (pgvector). If it fails, full text is searched alone. Default: full text only.
+   * Makes vectors of texts: `recall_memory` then finds texts of a similar meaning too. Above 50,000 texts it needs the package `sqlite-vec`, or in
+   * PostgreSQL always the extension `vector` (pgvector). If it fails, full text is searched alone. Default: full text only.
    */
   readonly embed?: Embed | undefined
   /** `remember` also accepts files of the workspace: text, HTML, PDF and DOCX, with the packages that `read` needs for them. Default false. */
@@ -114,7 +114,7 @@ class IndexedMemory implements Memory {
 }
 
 function indexAt(place: string | PostgresPlace, withVectors: boolean): MemoryIndex {
-  if (typeof place === 'string') return new SqliteIndex(place === ':memory:' ? place : resolve(place), withVectors)
+  if (typeof place === 'string') return new SqliteIndex(place === ':memory:' ? place : resolve(place))
   checkPlace(place, '`index` of `createMemory`')
   return new PostgresIndex(place, withVectors)
 }

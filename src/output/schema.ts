@@ -73,9 +73,9 @@ export async function parseAnswer(type: OutputType, json: unknown): Promise<Pars
   return { ok: false, issues: nearest }
 }
 
-/** A problem at the root concerns the whole value. */
+/** A value of another kind is further off than any with wrong fields. */
 function weight(issues: readonly ArgumentIssue[]): number {
-  return issues.reduce((sum, { path }) => sum + (path.length === 0 ? 100 : 1), 0)
+  return issues.reduce((sum, { path, type }) => sum + (path.length === 0 && type.endsWith('type') ? 100 : 1), 0)
 }
 
 function promptedInstructions(document: JsonSchema): string {

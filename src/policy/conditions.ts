@@ -5,9 +5,9 @@ import type { Rule } from './rule.js'
 import { commandPattern, fitsSurely, fitsWithStarter, mayFit } from './shell/command-pattern.js'
 import type { ShellPart } from './shell/command-line.js'
 import { mentionedPaths, piecesOf } from './shell/mentions.js'
-import { plainForms } from './shell/program-names.js'
-import { canBe } from './shell/word.js'
+import { canBe, expandedHome, fixedWord } from './shell/word.js'
 import { wildcard } from './wildcard.js'
+import type { ShellWord } from './shell/word.js'
 
 /** Whether a condition holds for a call; `maybe` if the call cannot be read well enough to say. */
 export type Match = 'yes' | 'maybe' | 'no'
@@ -148,4 +148,17 @@ function otherHost(host: string): Condition {
     }
     return match
   }
+}
+
+/** The forms of a command for rules that ask or deny: without assignments, with the bare name of its program, without `~`. */
+function plainForms({ words, program }: ShellPart): readonly (readonly ShellWord[])[] {
+  const command = words.slice(program)
+  const own = program > 0 && command.length > 0 ? [words, command] : [words]
+  const forms = words.some(({ isInHome }) => isInHome) ? [...own, command.map(expandedHome)] : own
+  const [name, ...args] = command
+  if (name?.isFixed !== true) return forms
+  const bare = name.text.slice(name.text.lastIndexOf('/') + 1)
+  const names = new Set([bare, bare.toLowerCase()])
+  names.delete(name.text)
+  return [...forms, ...[...names].map((each) => [fixedWord(each), ...args])]
 }

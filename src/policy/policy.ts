@@ -1,5 +1,7 @@
+import { readlink, realpath } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { parse } from '../contracts/parse.js'
-import { sourcesIn } from '../index.js'
+import { sourcesIn } from '../run/provenance/flows.js'
 import type {
   Decision,
   Extension,
@@ -27,12 +29,12 @@ import {
 } from '../util/shape.js'
 import { pathsToFollow, subjectOf } from './call.js'
 import type { DescribedCall } from './call.js'
+import { categoryOf } from './category.js'
 import { ruling } from './decide.js'
 import type { Explanation, Ruling } from './decide.js'
-import { linksIn } from './links.js'
 import { compiledRule } from './match.js'
 import type { CompiledRule } from './match.js'
-import { checkedRules } from './rule.js'
+import { checkedRules, grant } from './rule.js'
 import type { Rule } from './rule.js'
 
 /** Options of a policy. */
@@ -197,4 +199,39 @@ async function approvalFor(
 function answerOf({ decision, by, reason }: Ruling, otherwise: 'allow' | 'ask' | 'deny' | null): Decision | null {
   if (decision !== null) return { decision, reason: reason ?? undefined, rule: by?.name }
   return otherwise === null ? null : { decision: otherwise, isDefault: true }
+}
+
+const MOST_PATHS = 200
+const MOST_LINKS = 40
+
+/** The paths behind the links of these absolute paths; of one that does not exist, as far as it does. */
+async function linksIn(paths: Iterable<string>): Promise<ReadonlyMap<string, string>> {
+  const links = new Map<string, string>()
+  const wanted = [...new Set(paths)].slice(0, MOST_PATHS)
+  await Promise.all(wanted.map(async (path) => links.set(path, await behindLinks(path, MOST_LINKS))))
+  return links
+}
+
+async function behindLinks(path: string, most: number): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch {
+    const folder = dirname(path)
+    if (folder === path || most === 0) return path
+    const parent = await behindLinks(folder, most - 1)
+    const here = join(parent, basename(path))
+    // A link to something that does not exist yet.
+    const target = await readlink(here).catch(() => null)
+    return target === null ? here : behindLinks(resolve(parent, target), most - 1)
+  }
+}
+
+/**
+ * The grant for a call that a person allowed once and for all: of its tool, or of all tools of its category. Null for the category
+ * `other`, which says nothing about a tool.
+ */
+export function grantFor(call: DescribedCall, scope: 'tool' | 'category'): Rule | null {
+  if (scope === 'tool') return grant({ tool: call.tool })
+  const category = categoryOf({ ...call, name: call.tool })
+  return category === 'other' ? null : grant({ category })
 }

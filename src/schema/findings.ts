@@ -1,60 +1,87 @@
+import type { OutputUnit } from '@cfworker/json-schema'
 import { isObject } from '../util/json.js'
-import type { JsonSchema, JsonValue } from '../util/json.js'
-import { nearestName } from '../util/suggest.js'
-import { openPlaces } from './places.js'
+import { pointerSteps } from './subschemas.js'
 import type { ArgumentIssue } from './validation.js'
 
 /** From the root: keys and array indices. */
 export type Path = readonly (string | number)[]
 
-/** One thing that a check found wrong, before it is put into words. */
-export type Finding = { readonly path: Path } & (
-  | { readonly kind: 'missing' }
-  /** Not of these JSON types. */
-  | { readonly kind: 'type'; readonly expected: readonly string[] }
-  /** None of these values. */
-  | { readonly kind: 'option'; readonly options: readonly JsonValue[] }
-  | { readonly kind: 'unknown_field' }
-  | { readonly kind: 'other'; readonly type: string; readonly message: string }
-)
+/** The result of a Standard Schema. */
+export type StandardResult<T = unknown> =
+  { readonly value: T; readonly issues?: undefined } | { readonly issues: readonly StandardIssue[] }
 
-/** More than this of one value is of no use to anyone. */
-export const MOST_FINDINGS = 50
+export interface StandardIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
 
-/** Findings in plain words, each place and kind once. `value` was checked against `schema`. */
-export function issuesOf(findings: readonly Finding[], value: unknown, schema: JsonSchema): ArgumentIssue[] {
-  const reported = new Set<string>()
-  const issues: ArgumentIssue[] = []
-  for (const finding of findings) {
-    const issue = issueOf(finding, value, schema)
-    const key = JSON.stringify([issue.path, issue.type, issue.message])
-    if (reported.has(key)) continue
-    reported.add(key)
-    issues.push(issue)
-    if (issues.length === MOST_FINDINGS) break
-  }
-  return issues
+/** More issues than this of one value are of no use to anyone. */
+export const MOST_ISSUES = 50
+
+/** The issues of a typed schema, with the library's sentences. Of a union of zod, those of its alternatives follow. */
+export function typedIssues(issues: readonly StandardIssue[]): ArgumentIssue[] {
+  return distinctIssues(issues.flatMap((issue) => withInnerIssues(issue, [])))
+}
+
+/** The fields of zod's issues that are read. */
+interface ZodIssue extends StandardIssue {
+  readonly code?: unknown
+  /** Of a union: the issues of each alternative. */
+  readonly errors?: unknown
+}
+
+function withInnerIssues({ message, path = [], code, errors }: ZodIssue, outer: Path): ArgumentIssue[] {
+  const steps = path.map((step) => (typeof step === 'object' ? step.key : step))
+  const whole = [...outer, ...steps.map((step) => (typeof step === 'symbol' ? String(step) : step))]
+  const alternatives = Array.isArray(errors) ? (errors as readonly unknown[]) : []
+  return [
+    { path: whole, type: typeof code === 'string' ? code : 'invalid', message },
+    ...alternatives.flat().flatMap((issue) => (isIssue(issue) ? withInnerIssues(issue, whole) : [])),
+  ]
+}
+
+function isIssue(value: unknown): value is ZodIssue {
+  return isObject(value) && typeof value['message'] === 'string'
 }
 
 /**
- * The problem of a value that fits none of several alternatives: the kinds of value that they take, if it is none
- * of these; the values of the field that distinguishes them, if it has none of these; else the findings of the nearest.
+ * The errors of the validator of JSON Schema, with its sentences. An error that only announces those of the parts that
+ * follow it is left out.
  */
-export function nearestAlternative(path: Path, alternatives: readonly (readonly Finding[])[]): readonly Finding[] {
-  const rightKind = alternatives.filter((findings) => typesAt(findings, path).length === 0)
-  if (rightKind.length === 0) {
-    const expected = alternatives.flatMap((findings) => typesAt(findings, path))
-    if (expected.length > 0) return [{ path, kind: 'type', expected }]
-    return [{ path, kind: 'other', type: 'alternatives', message: 'has none of the allowed forms' }]
-  }
-  const labels = rightKind.map((findings) => labelOf(findings, path))
-  const label = labels[0]
-  if (label !== undefined && labels.every((each) => each !== undefined && samePath(each.path, label.path))) {
-    return [{ ...label, options: labels.flatMap((each) => each?.options ?? []) }]
-  }
-  const unlabelled = rightKind.filter((_, index) => labels[index] === undefined)
-  const candidates = unlabelled.length > 0 ? unlabelled : rightKind
-  return candidates.reduce((best, each) => (each.length < best.length ? each : best))
+export function schemaIssues(units: readonly OutputUnit[], value: unknown): ArgumentIssue[] {
+  const errors = units.filter((unit, index) => unit.keyword !== 'false' && !announces(unit, units[index + 1]))
+  return distinctIssues(
+    errors.slice(0, MOST_UNITS).map((unit) => ({
+      path: pathIn(value, unit.instanceLocation),
+      type: unit.keyword,
+      message: unit.error,
+    })),
+  )
+}
+
+/** Most errors of one value that are read. */
+const MOST_UNITS = 2_000
+
+/** Keywords whose error says more than the errors of its parts. */
+const TELLING = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames'])
+
+function announces({ keyword, keywordLocation }: OutputUnit, next: OutputUnit | undefined): boolean {
+  if (next === undefined || next.keyword === 'false' || TELLING.has(keyword)) return false
+  return next.keywordLocation.startsWith(`${keywordLocation}/`)
+}
+
+function pathIn(value: unknown, pointer: string): Path {
+  let current = value
+  return pointerSteps(pointer).map((name) => {
+    const step = Array.isArray(current) ? Number(name) : name
+    current = valueAt(current, [step])
+    return step
+  })
+}
+
+function distinctIssues(issues: readonly ArgumentIssue[]): ArgumentIssue[] {
+  const byText = new Map(issues.map((issue) => [JSON.stringify([issue.path, issue.message]), issue]))
+  return [...byText.values()].slice(0, MOST_ISSUES)
 }
 
 /** The value at `path` in `value`; `undefined` if there is none. */
@@ -67,85 +94,10 @@ export function valueAt(value: unknown, path: Path): unknown {
   return current
 }
 
-/** `at least 1 items` → `at least 1 item`. */
-export function inNumber(message: string): string {
-  return message.replace(/\b1 (character|item|field)s\b/, '1 $1')
-}
-
 /** `a string`, `a list`, … */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null'
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return 'a list'
   return isObject(value) ? 'an object' : `a ${typeof value}`
-}
-
-function issueOf(finding: Finding, root: unknown, schema: JsonSchema): ArgumentIssue {
-  const { path } = finding
-  switch (finding.kind) {
-    case 'missing':
-      return { path, type: 'missing', message: 'missing' }
-    case 'type':
-      return { path, type: 'type', message: typeMessage(finding.expected, valueAt(root, path)) }
-    case 'option':
-      return { path, type: 'option', message: optionMessage(finding.options) }
-    case 'unknown_field':
-      return { path, type: 'unknown_field', message: `unknown field${suggestion(path, schema)}` }
-    case 'other':
-      return { path, type: finding.type, message: finding.message }
-  }
-}
-
-function typeMessage(expected: readonly string[], value: unknown): string {
-  const kinds = [...new Set(expected)].map((type) => KINDS[type] ?? `a ${type}`)
-  const got = typeof value === 'number' && expected.includes('integer') ? 'a number with a fraction' : kindOf(value)
-  return `expected ${listed(kinds)}, got ${got}`
-}
-
-const KINDS: Readonly<Record<string, string>> = {
-  string: 'a string',
-  number: 'a number',
-  integer: 'a whole number',
-  boolean: 'true or false',
-  array: 'a list',
-  object: 'an object',
-  null: 'null',
-}
-
-const MOST_OPTIONS = 20
-
-function optionMessage(options: readonly JsonValue[]): string {
-  const texts = [...new Set(options.map((option) => JSON.stringify(option)))]
-  if (texts.length === 1) return `must be ${texts[0] ?? ''}`
-  const more = texts.length > MOST_OPTIONS ? ` or one of ${texts.length - MOST_OPTIONS} more` : ''
-  return `must be one of ${texts.slice(0, MOST_OPTIONS).join(', ')}${more}`
-}
-
-/** A name that is longer than any field's is no misspelling, and costly to compare. */
-const LONGEST_MISSPELLING = 64
-
-function suggestion(path: Path, schema: JsonSchema): string {
-  const name = path.at(-1)
-  if (typeof name !== 'string' || name.length > LONGEST_MISSPELLING) return ''
-  const near = nearestName(name, openPlaces(schema).at(path.slice(0, -1))?.names ?? [])
-  return near === undefined ? '' : `; did you mean \`${near}\`?`
-}
-
-function typesAt(findings: readonly Finding[], path: Path): readonly string[] {
-  return findings.flatMap((each) => (each.kind === 'type' && samePath(each.path, path) ? each.expected : []))
-}
-
-/** The sign that another alternative was meant: a wrong fixed value of the value itself or of one of its fields. */
-function labelOf(findings: readonly Finding[], path: Path): (Finding & { readonly kind: 'option' }) | undefined {
-  return findings.find((each) => each.kind === 'option' && each.path.length <= path.length + 1) as
-    (Finding & { readonly kind: 'option' }) | undefined
-}
-
-export function samePath(left: Path, right: Path): boolean {
-  return left.length === right.length && left.every((step, index) => step === right[index])
-}
-
-function listed(words: readonly string[]): string {
-  if (words.length < 2) return words.join('')
-  return `${words.slice(0, -1).join(', ')} or ${words.at(-1) ?? ''}`
 }

@@ -1,6 +1,5 @@
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
-import { withAcceptedKeys } from './accepted-keys.js'
 import { modernSchema } from './modern-schema.js'
 import { soundSchema } from './sound.js'
 import {
@@ -40,13 +39,45 @@ export function inputSchema(given: JsonSchema, name: string): InputSchema {
   return schema
 }
 
-/** The same for an API that rejects most characters in keys. */
+/**
+ * The same for an API that rejects most characters in keys: properties with such keys are left out, at any depth, with a
+ * warning of the process. Arguments may have them.
+ */
 export function acceptedSchema(given: JsonSchema, name: string): InputSchema {
   const schema = inputSchema(given, name)
-  const known = accepted.get(schema) ?? withAcceptedKeys(schema)
-  accepted.set(schema, known)
-  return known
+  const known = accepted.get(schema)
+  if (known !== undefined) return known
+  const leftOut = new Set<string>()
+  const short = withAcceptedKeys(schema, leftOut)
+  if (leftOut.size > 0) {
+    const keys = [...leftOut].map((key) => `\`${key}\``).join(', ')
+    warn(`The schema of tool \`${name}\` has keys that this API rejects: it is not sent ${keys}.`, 'SchemaWarning')
+  }
+  accepted.set(schema, short)
+  return short
 }
+
+function withAcceptedKeys(root: InputSchema, leftOut: Set<string>): InputSchema {
+  const shorten = (schema: JsonSchema): JsonSchema => {
+    const { properties, required, ...rest } = mapSubschemas(schema, shorten)
+    if (!isObject(properties)) return required === undefined ? rest : { ...rest, required }
+    const rejected = Object.keys(properties).filter((key) => !ACCEPTED_KEY.test(key))
+    for (const key of rejected) leftOut.add(key)
+    return {
+      ...rest,
+      ...(rejected.length > 0 && rest['additionalProperties'] === false && { additionalProperties: true }),
+      properties: Object.fromEntries(entriesOf(properties).filter(([key]) => !rejected.includes(key))),
+      ...(isList(required) && {
+        required: required.filter((key) => typeof key !== 'string' || !rejected.includes(key)),
+      }),
+    }
+  }
+  const short = shorten(root) as InputSchema
+  return leftOut.size === 0 ? root : repairedSchema(short, () => undefined)
+}
+
+/** The keys that every API accepts in a schema. */
+const ACCEPTED_KEY = /^[a-zA-Z0-9_.-]{1,64}$/
 
 const accepted = new WeakMap<InputSchema, InputSchema>()
 

@@ -17,7 +17,6 @@ export interface Place {
 /** The places of a schema, made on first use. */
 interface Places {
   readonly root: Place
-  at(path: readonly (string | number)[]): Place | undefined
 }
 
 /** Reads a schema as a map of places, once per schema. Alternatives, references and recursion are followed. */
@@ -40,12 +39,6 @@ class SchemaPlaces implements Places {
   constructor(schema: JsonSchema) {
     this.#schema = schema
     this.root = this.of([schema])
-  }
-
-  at(path: readonly (string | number)[]): Place | undefined {
-    let place: Place | undefined = this.root
-    for (const step of path) place = typeof step === 'number' ? place?.items : place?.field(step)
-    return place
   }
 
   /** The place that any of these schemas may describe. */

@@ -3,15 +3,15 @@ import type { OutputUnit, SchemaDraft } from '@cfworker/json-schema'
 import { messageOf } from '../contracts/errors.js'
 import { isObject } from '../util/json.js'
 import type { JsonSchema } from '../util/json.js'
-import type { Finding } from './findings.js'
-import { schemaFindings } from './schema-findings.js'
+import { schemaIssues } from './findings.js'
 import { checkedKeywords } from './sound.js'
 import { isEndless, isSchema, mapSubschemas, schemasIn, withGatheredTargets, withoutKeywords } from './subschemas.js'
+import type { ArgumentIssue } from './validation.js'
 
 /** The verdict of a JSON Schema. */
 type SchemaProblems =
   | { readonly kind: 'valid' }
-  | { readonly kind: 'invalid'; readonly findings: readonly Finding[] }
+  | { readonly kind: 'invalid'; readonly issues: readonly ArgumentIssue[] }
   /** The schema itself cannot be used. */
   | { readonly kind: 'broken'; readonly message: string }
 
@@ -31,7 +31,7 @@ export async function schemaProblems(schema: JsonSchema, value: unknown, chars =
     const first = isBoxed ? (await openTimeBox())(() => errors(value, true), LONGEST_CHECK_MS) : errors(value, true)
     if (first.length === 0) return VALID
     const all = await allErrors(() => errors(value, false), first)
-    return { kind: 'invalid', findings: schemaFindings(all, { value, schema: validator.schema }) }
+    return { kind: 'invalid', issues: schemaIssues(all, value) }
   } catch (error) {
     return withoutVerdict(error)
   }
@@ -47,8 +47,6 @@ const LONGEST_SEARCH_MS = 100
 const MANY_VALUES = 10_000
 
 interface Validator {
-  /** As it is checked. */
-  readonly schema: JsonSchema
   readonly errors: (value: unknown, firstOnly: boolean) => OutputUnit[]
   /** The schema has keywords whose check may take long. */
   readonly isSlow: boolean
@@ -64,7 +62,6 @@ async function makeValidator(schema: JsonSchema): Promise<Validator> {
     const draft = draftOf(schema)
     acceptDangling(own, lookup)
     return {
-      schema: own,
       errors: (value, firstOnly) => validate(value, own, draft, lookup, firstOnly).errors,
       isSlow: mayTakeLong(own),
     }
@@ -72,7 +69,6 @@ async function makeValidator(schema: JsonSchema): Promise<Validator> {
     // The schema is broken, whatever the class of the error.
     const broken = new Error(messageOf(error))
     return {
-      schema,
       errors: () => {
         throw broken
       },
@@ -112,7 +108,7 @@ function withoutVerdict(error: unknown): SchemaProblems {
 }
 
 function unchecked(message: string): SchemaProblems {
-  return { kind: 'invalid', findings: [{ path: [], kind: 'other', type: 'unchecked', message }] }
+  return { kind: 'invalid', issues: [{ path: [], type: 'unchecked', message }] }
 }
 
 /** All errors; only the first if there are more than the validator's stack or the time allows. */

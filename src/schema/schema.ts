@@ -2,7 +2,8 @@ import { HarnessError, messageOf } from '../contracts/errors.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject, JsonSchema } from '../util/json.js'
 import { cleanSchema } from './clean-schema.js'
-import type { StandardResult } from './typed-findings.js'
+import { typedIssues } from './findings.js'
+import type { StandardResult } from './findings.js'
 import type { ArgumentIssue, Validate } from './validation.js'
 
 /**
@@ -54,7 +55,7 @@ const cleaned = new WeakMap<StandardSchema, JsonSchema>()
 export function validatorOf(schema: Schema, parameters: JsonSchema): Validate | undefined {
   if (!isStandardSchema(schema)) return undefined
   // A transform can return any type: the handler expects what the schema returns.
-  const validate: Validate = (args) => parseTyped(schema as StandardSchema<JsonObject>, parameters, args)
+  const validate: Validate = (args) => parseTyped(schema as StandardSchema<JsonObject>, args)
   covered.set(validate, parameters)
   return validate
 }
@@ -66,24 +67,12 @@ export function coversParameters(validate: Validate, parameters: JsonSchema): bo
 
 const covered = new WeakMap<Validate, JsonSchema>()
 
-/** Parses a value with a typed schema, whose defaults and transforms apply. `document` is its JSON Schema. */
-export function parseTyped<T>(
-  schema: StandardSchema<T>,
-  document: JsonSchema,
-  value: unknown,
-): Parsed<T> | Promise<Parsed<T>> {
-  const standard = schema['~standard']
-  const parsed = (result: StandardResult<T>): Parsed<T> | Promise<Parsed<T>> => {
-    if (result.issues === undefined) return { ok: true, value: result.value }
-    const { issues } = result
-    // Loaded by the first failure.
-    return import('./typed-findings.js').then(({ typedIssues }) => ({
-      ok: false,
-      issues: typedIssues(issues, standard.vendor, { value, document }),
-    }))
-  }
-  const result = standard.validate(value)
-  return result instanceof Promise ? result.then(parsed) : parsed(result)
+/** Parses a value with a typed schema, whose defaults and transforms apply. */
+export async function parseTyped<T>(schema: StandardSchema<T>, value: unknown): Promise<Parsed<T>> {
+  const result = await schema['~standard'].validate(value)
+  return result.issues === undefined
+    ? { ok: true, value: result.value }
+    : { ok: false, issues: typedIssues(result.issues) }
 }
 
 function cleanedSchema(schema: StandardSchema, where: string): JsonSchema {

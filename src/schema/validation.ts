@@ -11,8 +11,8 @@ export type Validation =
 export interface ArgumentIssue {
   /** From the root: keys and array indices; empty for the root itself. */
   readonly path: readonly (string | number)[]
-  /** In plain words, without schema jargon. */
+  /** The sentence of the validator. */
   readonly message: string
-  /** Stable short class, such as `missing`, `type`, `unknown_field`. */
+  /** A short class: the validator's own, such as `type`, `required` or `invalid_type`; `invalid` if it has none. */
   readonly type: string
 }

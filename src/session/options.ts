@@ -12,7 +12,6 @@ import type {
 } from '../index.js'
 import type { PolicyExtension } from '../policy/index.js'
 import { invalidOptions, parse } from '../contracts/parse.js'
-import { issuesOf } from '../schema/findings.js'
 import { schemaProblems } from '../schema/schema-check.js'
 import { isStandardSchema, jsonSchemaOf, parseTyped } from '../schema/schema.js'
 import type { StandardSchema } from '../schema/schema.js'
@@ -147,7 +146,7 @@ function defaultsOf({ properties }: JsonSchema): JsonObject {
 function settingsCheck(schema: Schema, document: JsonSchema): SessionsConfig<Modes>['checkSettings'] {
   return async (settings) => {
     const issues = isStandardSchema(schema)
-      ? await typedProblems(schema, document, settings)
+      ? await typedProblems(schema, settings)
       : await documentProblems(document, settings)
     if (issues.length === 0) return settings
     const lines = issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`))
@@ -155,19 +154,15 @@ function settingsCheck(schema: Schema, document: JsonSchema): SessionsConfig<Mod
   }
 }
 
-async function typedProblems(
-  schema: StandardSchema,
-  document: JsonSchema,
-  settings: JsonObject,
-): Promise<readonly ArgumentIssue[]> {
-  const parsed = await parseTyped(schema, document, settings)
+async function typedProblems(schema: StandardSchema, settings: JsonObject): Promise<readonly ArgumentIssue[]> {
+  const parsed = await parseTyped(schema, settings)
   return parsed.ok ? [] : parsed.issues
 }
 
 async function documentProblems(document: JsonSchema, settings: JsonObject): Promise<readonly ArgumentIssue[]> {
   const problems = await schemaProblems(document, settings)
   if (problems.kind === 'broken') throw invalidOptions(`\`settings\` of \`Sessions\`: ${problems.message}`)
-  return problems.kind === 'invalid' ? issuesOf(problems.findings, settings, document) : []
+  return problems.kind === 'invalid' ? problems.issues : []
 }
 
 function isTitle(value: unknown): boolean {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { homedir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
+import { appendFile, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { parse } from '../contracts/parse.js'
 import type { JsonObject, JsonValue, Tracing } from '../index.js'
 import { filledString, integer, partial } from '../util/shape.js'
@@ -9,36 +10,35 @@ import { TRACE_OPTIONS, traceSettings } from './options.js'
 import type { TraceOptions } from './options.js'
 import { RunSpanMaker } from './run-spans.js'
 import type { Attributes, RunSpanStart, Span, SpanError, SpanSink, SpanStart } from './spans.js'
-import { TraceWriter } from './trace-writer.js'
-import type { TraceRecord } from './trace-writer.js'
-
-const MIB = 1024 * 1024
 
 /** Content is captured unless `captureContent` says otherwise: local traces are there to be read. */
 export interface LocalTracesOptions extends TraceOptions {
   /** Folder of all traces. Default `~/.thinharness/traces`. Below it each workspace has a folder of its own. */
   readonly dir?: string | undefined
-  /** Bytes that the traces of one workspace may take; the oldest are deleted first. Default 256 MiB, least 1 MiB. */
-  readonly maxBytes?: number | undefined
+  /** Traces that are older, in days, are deleted when a process writes the first one of their workspace. Default 30. */
+  readonly maxAgeDays?: number | undefined
 }
 
-const OPTIONS = partial<LocalTracesOptions>({ ...TRACE_OPTIONS, dir: filledString, maxBytes: integer(MIB) })
+const OPTIONS = partial<LocalTracesOptions>({ ...TRACE_OPTIONS, dir: filledString, maxAgeDays: integer(1) })
 
 /**
  * Traces runs into files of this machine, to be read with `jq` or turned into OpenTelemetry's JSON with `otlpJson`: one
  * JSONL file a trace, one span (`TraceRecord`) a line, children before their parents. Files can be read by their owner
- * alone, and are written asynchronously every 200 ms, so that a trace never makes a run wait: a process that is
+ * alone, and are written asynchronously, so that a trace never makes a run wait: a process that is
  * killed loses the lines that it had not written yet. Traces contain messages unless `captureContent` is false: treat them like the
  * data that runs work on.
  *
  * Throws `invalid_options`.
  */
 export function localTraces(options: LocalTracesOptions = {}): Tracing {
-  const given = parse(OPTIONS, options, '`localTraces`')
-  const { dir = join(homedir(), '.thinharness', 'traces'), maxBytes = 256 * MIB } = given
-  const writer = new TraceWriter(maxBytes)
+  const {
+    dir = join(homedir(), '.thinharness', 'traces'),
+    maxAgeDays = 30,
+    ...settings
+  } = parse(OPTIONS, options, '`localTraces`')
+  const writer = new TraceWriter(maxAgeDays)
   const sink = new LocalSpans(resolve(dir), (folder, record) => writer.write(folder, record))
-  const maker = new RunSpanMaker({ sink, ...traceSettings(given, true) })
+  const maker = new RunSpanMaker({ sink, ...traceSettings(settings, true) })
   return {
     startRun: (run) => maker.startRun(run),
     flush: () => writer.flush(),
@@ -148,4 +148,71 @@ class LocalSpan implements Span {
 
 function present(attributes: Attributes): JsonObject {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
+}
+
+/** One span that has ended: a line of a local trace. Times are ISO 8601 in UTC with milliseconds. */
+export interface TraceRecord {
+  readonly type: 'span'
+  /** 32 hex digits: the same for a run, its children, and its continuation after a pause or a crash. */
+  readonly traceId: string
+  /** 16 hex digits. */
+  readonly spanId: string
+  readonly parentSpanId: string | null
+  readonly name: string
+  readonly kind: 'internal' | 'client'
+  readonly startedAt: string
+  readonly endedAt: string
+  readonly durationMs: number
+  readonly status: 'ok' | 'error'
+  readonly error: { readonly type: string; readonly message: string | null } | null
+  readonly attributes: JsonObject
+  readonly events: readonly { readonly name: string; readonly at: string; readonly attributes: JsonObject }[]
+}
+
+const TRACE_FILE = /^[0-9a-f]{32}\.jsonl$/
+const DAY_MS = 24 * 60 * 60 * 1000
+
+/** Appends records to the files of their traces, one after the other, off the main path. */
+class TraceWriter {
+  readonly #maxAgeMs: number
+  readonly #cleaned = new Set<string>()
+  #writing: Promise<void> = Promise.resolve()
+  #hasWarned = false
+
+  constructor(maxAgeDays: number) {
+    this.#maxAgeMs = maxAgeDays * DAY_MS
+  }
+
+  write(folder: string, record: TraceRecord): void {
+    this.#writing = this.#writing.then(() => this.#append(folder, record)).catch((error: unknown) => this.#warn(error))
+  }
+
+  /** Resolves when every record has been written, or is lost. */
+  flush(): Promise<void> {
+    return this.#writing
+  }
+
+  async #append(folder: string, record: TraceRecord): Promise<void> {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    if (!this.#cleaned.has(folder)) await deleteOlder(folder, Date.now() - this.#maxAgeMs)
+    this.#cleaned.add(folder)
+    await appendFile(join(folder, `${record.traceId}.jsonl`), `${JSON.stringify(record)}\n`, { mode: 0o600 })
+  }
+
+  #warn(error: unknown): void {
+    if (this.#hasWarned) return
+    this.#hasWarned = true
+    const reason = error instanceof Error ? error.message : 'unknown error'
+    process.emitWarning(`Spans of a local trace are lost: ${reason}.`, 'TracingWarning')
+  }
+}
+
+/** Deletes the traces of a folder that were last written before `time`. */
+async function deleteOlder(folder: string, time: number): Promise<void> {
+  for (const name of (await readdir(folder)).filter((each) => TRACE_FILE.test(each))) {
+    const path = join(folder, name)
+    // Another process may have deleted it meanwhile.
+    const written = await stat(path).catch(() => null)
+    if (written !== null && written.mtimeMs < time) await rm(path, { force: true })
+  }
 }

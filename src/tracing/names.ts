@@ -4,8 +4,6 @@
  * in which several metrics and `cache_creation` have other names. Names that the conventions do not have begin with
  * `thinharness.`, except for those in `ADDED`.
  */
-export const CONVENTIONS_VERSION = '1.41'
-
 export const OPERATION = { run: 'invoke_agent', turn: 'chat', tool: 'execute_tool' } as const
 
 export const ATTRIBUTE = {
@@ -73,7 +71,6 @@ export const OWN = {
   toolIndex: 'thinharness.tool.index',
   toolCancelled: 'thinharness.tool.cancelled',
   toolErrorType: 'thinharness.tool.error_type',
-  contentLeftOut: 'thinharness.content_left_out',
 } as const
 
 /** Events on spans. */

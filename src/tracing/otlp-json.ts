@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../index.js'
 import { SPAN_EVENT } from './names.js'
 import { textsIn } from './spans.js'
-import type { TraceRecord } from './trace-writer.js'
+import type { TraceRecord } from './local-traces.js'
 
 /**
  * Records of a local trace in OpenTelemetry's own JSON (OTLP), as collectors and viewers such as Jaeger read it from a

@@ -1,6 +1,18 @@
 import { contentOf, textOf } from '../contracts/entry.js'
 import { withText } from '../contracts/notices.js'
-import type { RequestConstants, RunEvent, RunTrace, TracedRun, TraceScope, UserEntry } from '../index.js'
+import type {
+  RequestConstants,
+  RunEvent,
+  RunTrace,
+  TracedRun,
+  TraceScope,
+  UserEntry,
+  AssistantEntry,
+  AssistantPart,
+  ContentPart,
+  JsonObject,
+  ToolEntry,
+} from '../index.js'
 import {
   agentNameOf,
   callAttributes,
@@ -16,10 +28,7 @@ import {
   runError,
 } from './attributes.js'
 import type { Content, Identity } from './options.js'
-import { inputMessage, outputMessage, toolMessage } from './messages.js'
-import type { Message } from './messages.js'
-import { ATTRIBUTE, CONTENT, OPERATION, OWN } from './names.js'
-import { markOf } from './span-events.js'
+import { ATTRIBUTE, CONTENT, OPERATION, OWN, SPAN_EVENT } from './names.js'
 import type { Attributes, EventOf, Span, SpanError, SpanSink } from './spans.js'
 
 type Completed = EventOf<'tool_call_completed'>
@@ -262,4 +271,132 @@ class RunSpans implements RunTrace {
 
 function earlier(at: string, ms: number): string {
   return new Date(Date.parse(at) - ms).toISOString()
+}
+
+/** A message as the semantic conventions write it. */
+type Message = JsonObject
+
+/** A message of a request. */
+function inputMessage(entry: UserEntry | ToolEntry, content: Content): Message {
+  if (entry.role === 'user') return { role: 'user', parts: entry.content.map((part) => inputPart(part, content)) }
+  const { callId, content: given } = entry
+  if (typeof given === 'string') return toolMessage({ callId, output: given }, content)
+  const [first, ...parts] = given
+  return toolMessage({ callId, output: first?.type === 'text' ? first.text : '', parts }, content)
+}
+
+/** The result of a tool call as the model reads it. */
+function toolMessage(
+  { callId, output, parts = [] }: { callId: string; output: string; parts?: readonly ContentPart[] },
+  content: Content,
+): Message {
+  const response = content.kinds.toolResults ? content.redactJson(output, CONTENT.input) : NOT_CAPTURED
+  const others = parts.map((part) => inputPart(part, content))
+  return { role: 'tool', parts: [{ type: 'tool_call_response', id: callId, response }, ...others] }
+}
+
+/** A reply: reasoning as far as it is text, text, and tool calls. */
+function outputMessage({ parts, finishReason }: AssistantEntry, content: Content): Message {
+  return {
+    role: 'assistant',
+    parts: parts.flatMap((part) => outputPart(part, content)),
+    finish_reason: finishReason === 'tool_calls' ? 'tool_call' : finishReason,
+  }
+}
+
+const NOT_CAPTURED = '[not captured]'
+
+function inputPart(part: ContentPart, content: Content): JsonObject {
+  if (part.type === 'text') return { type: 'text', content: content.redact(part.text, CONTENT.input) }
+  const modality = part.type === 'file' ? 'document' : part.type
+  if (!('url' in part)) return leftOut(modality, part.mediaType, part.data.length)
+  const inline = /^data:([^;,]*)/i.exec(part.url)
+  if (inline !== null) return leftOut(modality, inline[1] ?? '', part.url.length)
+  return { type: 'uri', modality, uri: content.redact(part.url, CONTENT.input) }
+}
+
+/** The kind of the data is recorded; the data never reach a trace. */
+function leftOut(modality: string, mediaType: string, characters: number): JsonObject {
+  return { type: 'blob_left_out', modality, mime_type: mediaType, characters }
+}
+
+/** Signatures and other native data of a provider are never traced. */
+function outputPart(part: AssistantPart, content: Content): JsonObject[] {
+  switch (part.type) {
+    case 'reasoning':
+      return part.text === '' ? [] : [{ type: 'reasoning', content: content.redact(part.text, CONTENT.output) }]
+    case 'text':
+      return [{ type: 'text', content: content.redact(part.text, CONTENT.output) }]
+    case 'tool_call': {
+      const { callId: id, name, arguments: text } = part
+      const given = content.kinds.toolArguments ? content.redactJson(text, CONTENT.output) : NOT_CAPTURED
+      return [{ type: 'tool_call', id, name, arguments: given }]
+    }
+    case 'opaque':
+      return []
+  }
+}
+
+/** An event on a span. */
+interface SpanEvent {
+  readonly name: string
+  readonly attributes: Attributes
+}
+
+/** The record of a run's event on the current span; null if the event has a span of its own or is not traced. */
+function markOf(event: RunEvent, content: Content): SpanEvent | null {
+  switch (event.kind) {
+    case 'transport_retry': {
+      const { attempt, delayMs: delay_ms, status, withdrawn } = event
+      const reason = content.redact(event.reason, SPAN_EVENT.exceptionMessage)
+      return marked('retry', { attempt, delay_ms, status: status ?? undefined, withdrawn, reason })
+    }
+    case 'model_retry':
+      return marked('outputRetry', { kind: event.retryKind, call_id: event.callId ?? undefined })
+    case 'limit_warning':
+      return marked('limitWarning', { limit: event.limitKind, remaining: event.remaining })
+    case 'cache_bust':
+      return marked('cacheBust', { path: event.path, cause: event.cause })
+    case 'hook_failed':
+      return marked('hookFailed', { hook: event.hookEvent })
+    case 'view_changed': {
+      const { policy, changes, tokensBefore, tokensAfter } = event
+      const tokens = { tokens_before: tokensBefore ?? undefined, tokens_after: tokensAfter ?? undefined }
+      return marked('viewChanged', { policy, changes: changes.length, ...tokens })
+    }
+    case 'view_prepared':
+      return marked('viewPrepared', { policy: event.policy, ok: event.shown !== null })
+    case 'tool_call_interrupted':
+      return marked('interrupted', { call_id: event.callId, settled_by: event.settledBy })
+    case 'background_reported': {
+      const { callId: call_id, childRunId: run_id, agent, ok } = event
+      return marked('background', { call_id, run_id, agent, ok })
+    }
+    case 'run_started':
+    case 'model_request_started':
+    case 'model_message':
+    case 'tool_call_started':
+    case 'tool_call_completed':
+    case 'run_completed':
+    case 'run_failed':
+    case 'run_left':
+    case 'call_prepared':
+    case 'approval_requested':
+    case 'approval_resumed':
+    case 'answer_received':
+    case 'transcript_repaired':
+    case 'extension_recorded':
+    case 'text_delta':
+    case 'reasoning_delta':
+    case 'tool_input_delta':
+    case 'tool_progress':
+    case 'output_delta':
+    case 'warning':
+    case 'deltas_withdrawn':
+      return null
+  }
+}
+
+function marked(event: keyof typeof SPAN_EVENT, attributes: Attributes): SpanEvent {
+  return { name: SPAN_EVENT[event], attributes }
 }

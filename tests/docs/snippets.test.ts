@@ -65,7 +65,7 @@ To ship in May.
     script: () => undefined,
     prints: `true {"shards":2,"job":"outside_a_run:call_1"}
 false Invalid arguments: \`reindex\` was not run.
-- shards: expected a number, got a string ("many")
+- shards: Invalid input: expected number, received string ("many")
 Received: shards = "many"
 Correct this and call \`reindex\` again with one JSON object of all its fields: shards.
 `,

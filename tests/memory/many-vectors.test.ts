@@ -2,9 +2,10 @@ import { expect, test } from 'vitest'
 import type { Row, Scope } from '#memory/index-port.js'
 import { SqliteIndex } from '#memory/sqlite/sqlite-index.js'
 
-const ROWS = 24_000
-const OF_ONE = 12_000
-const LENGTH = 64
+/** `sqlite-vec` compares the vectors of all; those of one owner are few enough without it. */
+const ROWS = 52_000
+const OF_ONE = 26_000
+const LENGTH = 32
 
 let seed = 1
 function random(): number {
@@ -18,7 +19,7 @@ function cosine(left: Float32Array, right: Float32Array): number {
 }
 
 test('XM-37 among many vectors of all owners, the nearest are found, also far from all others', async () => {
-  const index = new SqliteIndex(':memory:', true)
+  const index = new SqliteIndex(':memory:')
   const generation = await index.prepare()
   for (let log = 0; log < 2; log++) {
     const rows = Array.from({ length: OF_ONE }, (_none, place): Row => {
@@ -34,7 +35,7 @@ test('XM-37 among many vectors of all owners, the nearest are found, also far fr
   const nearest = async (vector: Float32Array, scope: Scope = 'all') =>
     (await index.near(vector, scope, 50)).map(({ id }) => id)
 
-  for (const { id, vector } of vectors.filter((_each, place) => place % 3001 === 0)) {
+  for (const { id, vector } of vectors.filter((_each, place) => place % 7001 === 0)) {
     const found = await nearest(vector)
     expect(found).toHaveLength(50)
     expect(found[0]).toBe(id)

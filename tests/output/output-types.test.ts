@@ -41,7 +41,9 @@ describe('several output types', () => {
       .calls('final_result', { value: { kind: 'refund', amount: 5 } })
     await new Harness({ model, builtinTools: [], outputType: [reply, refund] }).run('Go.')
     expect(model.heard[1]).toMatchObject({
-      outputs: [{ content: expect.stringContaining('- amount: expected a number, got a string') as unknown }],
+      outputs: [
+        { content: expect.stringContaining('- amount: Invalid input: expected number, received string') as unknown },
+      ],
     })
   })
 

@@ -78,7 +78,7 @@ describe('the meaning of a complete reply', () => {
       {
         kind: 'retry_tool_output',
         callId: 'c1',
-        message: `${FAILED}\n\n- n: expected a number, got a string\n\n${AGAIN}`,
+        message: `${FAILED}\n\n- n: Invalid input: expected number, received string\n\n${AGAIN}`,
       },
     ],
     ['SO-02 tool mode: other calls continue', calls(['a', '{}'], ['b', '{}']), tool, CONTINUE],
@@ -105,7 +105,10 @@ describe('the meaning of a complete reply', () => {
       'SO-03 prompted mode: invalid text is corrected by a message',
       says('{"n":"one"}'),
       prompted,
-      { kind: 'retry_user_message', message: `${FAILED}\n\n- n: expected a number, got a string\n\n${ONLY_JSON}` },
+      {
+        kind: 'retry_user_message',
+        message: `${FAILED}\n\n- n: Invalid input: expected number, received string\n\n${ONLY_JSON}`,
+      },
     ],
     ['SO-03 prompted mode: calls continue', calls(['a', '{}']), prompted, CONTINUE],
     [

@@ -93,7 +93,7 @@ describe('an invalid answer', () => {
   test('SO-13 an answer by a call is corrected in the result of that call, not by a message', async () => {
     using model = new ScriptedModel().calls('final_result', { answer: 5 }).calls('final_result', { answer: 'yes' })
     await harnessOf({ model, outputType: answer }).run('Go.')
-    const content = `${FAILED}\n\n- answer: expected a string, got a number\n\nCall \`final_result\` again with valid arguments.`
+    const content = `${FAILED}\n\n- answer: Invalid input: expected string, received number\n\nCall \`final_result\` again with valid arguments.`
     expect(model.heard[1]).toEqual({
       kind: 'tool_outputs',
       outputs: [output('call_1', content, { ok: false })],

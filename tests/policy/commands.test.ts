@@ -2,6 +2,7 @@ import { homedir } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { explain } from 'thinharness/policy'
 import type { Rule } from 'thinharness/policy'
+import { LAUNCHERS } from '#policy/shell/launchers.js'
 
 const decide = (rules: readonly Rule[], command: unknown, more: Readonly<Record<string, string>> = {}) =>
   explain(rules, { tool: 'bash', args: { command: command as string, ...more } }).decision
@@ -91,6 +92,21 @@ describe('commands that rules allow', () => {
     ['trap *', "trap 'rm x' EXIT"],
   ])('%s does not allow %s', (rule, command) => {
     expect(decide(allow(rule), command)).not.toBe('allow')
+  })
+
+  test('a launcher whose options are not known lets no second command through', () => {
+    const unknown = [...LAUNCHERS].filter(([, launcher]) => launcher.isUnknown === true).map(([name]) => name)
+    expect(unknown.length).toBeGreaterThan(40)
+    const commands = ['ls', '-x 1 ls', '--option=a b ls', 'A=b -n sh -c ls', '$X ls', '"ls -l"', '']
+    for (const name of unknown) {
+      for (const command of commands.map((rest) => `${name} ${rest}`)) {
+        expect(decide(allow(`${name} *`, 'ls *', 'sh *'), command), command).toBe('ask')
+        expect(decide([{ decision: 'allow', tool: 'bash' }], command), command).toBe('ask')
+        expect(decide(allow(command.trim()), command), command).toBe('allow')
+      }
+      for (const command of ['rm x', '-x 1 rm x', '-c sh -c "rm x"', '-n sudo -u a rm x'])
+        expect(decide(deny('rm *'), `${name} ${command}`), command).toBe('deny')
+    }
   })
 
   test('a command that cannot be read asks, whatever rule names the tool, unless a rule is the whole line', () => {

@@ -245,7 +245,7 @@ describe('parseWith', () => {
     expect(await parseWith(document, [1])).toEqual({ ok: true, value: [1] })
     expect(await parseWith(document, ['a'])).toEqual({
       ok: false,
-      issues: [{ path: [0], type: 'type', message: 'expected a number, got a string' }],
+      issues: [{ path: [0], type: 'type', message: 'Instance type "string" is invalid. Expected "number".' }],
     })
   })
 
@@ -267,7 +267,7 @@ describe('parseWith', () => {
     expect(await parseWith(schema, { x: 1 })).toEqual({
       ok: false,
       issues: [
-        { path: ['a', 'b', 0], type: 'missing', message: 'Needs an a' },
+        { path: ['a', 'b', 0], type: 'invalid', message: 'Needs an a' },
         { path: ['x'], type: 'invalid', message: 'Is odd' },
       ],
     })
@@ -281,7 +281,7 @@ describe('parseWith', () => {
   })
 })
 
-describe('problems that zod finds, in plain words', () => {
+describe('problems that zod finds, in its own sentences', () => {
   const schema = z.object({
     text: z.string().min(2).max(4).optional(),
     number: z.number().min(1).lt(9).multipleOf(2).optional(),
@@ -304,29 +304,27 @@ describe('problems that zod finds, in plain words', () => {
     pair: z.tuple([z.string(), z.number()]).optional(),
   })
   test.each<[unknown, string, string]>([
-    [{ text: 'a' }, 'text', 'must have at least 2 characters'],
-    [{ text: 'abcde' }, 'text', 'must have at most 4 characters'],
-    [{ text: 5 }, 'text', 'expected a string, got a number'],
-    [{ number: 0 }, 'number', 'must be at least 1'],
-    [{ number: 10 }, 'number', 'must be less than 9'],
-    [{ number: 3 }, 'number', 'must be a multiple of 2'],
-    [{ whole: 1.5 }, 'whole', 'expected a whole number, got a number with a fraction'],
-    [{ list: [] }, 'list', 'must have at least 1 item'],
-    [{ list: ['a', null] }, 'list.1', 'expected a string, got null'],
-    [{ map: { abcd: 1 } }, 'map.abcd', 'a field of this name is not allowed'],
-    [{ map: { a: 'x' } }, 'map.a', 'expected a number, got a string'],
-    [{ email: 'x' }, 'email', 'is no valid email address'],
-    [{ starts: 'x' }, 'starts', 'must start with "q"'],
-    [{ one: 'c' }, 'one', 'must be one of "a", "b"'],
-    [{ fixed: 'c' }, 'fixed', 'must be "k"'],
-    [{ either: true }, 'either', 'expected a string or an object, got a boolean'],
-    [{ either: { n: 'x' } }, 'either.n', 'expected a number, got a string'],
-    [{ shape: { kind: 'ring' } }, 'shape.kind', 'must be one of "dot", "line"'],
-    [{ shape: {} }, 'shape.kind', 'missing'],
-    [{ shape: { kind: 'line' } }, 'shape.length', 'missing'],
+    [{ text: 'a' }, 'text', 'Too small: expected string to have >=2 characters'],
+    [{ text: 'abcde' }, 'text', 'Too big: expected string to have <=4 characters'],
+    [{ text: 5 }, 'text', 'Invalid input: expected string, received number'],
+    [{ number: 0 }, 'number', 'Too small: expected number to be >=1'],
+    [{ number: 10 }, 'number', 'Too big: expected number to be <9'],
+    [{ number: 3 }, 'number', 'Invalid number: must be a multiple of 2'],
+    [{ whole: 1.5 }, 'whole', 'Invalid input: expected int, received number'],
+    [{ list: [] }, 'list', 'Too small: expected array to have >=1 items'],
+    [{ list: ['a', null] }, 'list.1', 'Invalid input: expected string, received null'],
+    [{ map: { abcd: 1 } }, 'map.abcd', 'Invalid key in record'],
+    [{ map: { a: 'x' } }, 'map.a', 'Invalid input: expected number, received string'],
+    [{ email: 'x' }, 'email', 'Invalid email address'],
+    [{ starts: 'x' }, 'starts', 'Invalid string: must start with "q"'],
+    [{ one: 'c' }, 'one', 'Invalid option: expected one of "a"|"b"'],
+    [{ fixed: 'c' }, 'fixed', 'Invalid input: expected "k"'],
+    [{ shape: { kind: 'ring' } }, 'shape.kind', "Invalid discriminator value. Expected 'dot' | 'line'"],
+    [{ shape: {} }, 'shape.kind', "Invalid discriminator value. Expected 'dot' | 'line'"],
+    [{ shape: { kind: 'line' } }, 'shape.length', 'Invalid input: expected number, received undefined'],
     [{ worded: 1 }, 'worded', 'say a word'],
-    [{ flag: 'yes' }, 'flag', 'expected true or false, got a string'],
-    [{ pair: 'x' }, 'pair', 'expected a list, got a string'],
+    [{ flag: 'yes' }, 'flag', 'Invalid input: expected boolean, received string'],
+    [{ pair: 'x' }, 'pair', 'Invalid input: expected tuple, received string'],
   ])('%j', async (value, path, message) => {
     const parsed = await parseWith(schema, value)
     if (parsed.ok) throw new Error('Expected issues.')
@@ -336,15 +334,23 @@ describe('problems that zod finds, in plain words', () => {
     ])
   })
 
-  test('unknown fields of a strict object are reported one by one, each with a suggestion', async () => {
+  test('the problems of all alternatives of a union follow the sentence about them', async () => {
+    const parsed = await parseWith(schema, { either: { n: 'x' } })
+    if (parsed.ok) throw new Error('Expected issues.')
+
+    expect(parsed.issues).toEqual([
+      { path: ['either'], type: 'invalid_union', message: 'Invalid input' },
+      { path: ['either'], type: 'invalid_type', message: 'Invalid input: expected string, received object' },
+      { path: ['either', 'n'], type: 'invalid_type', message: 'Invalid input: expected number, received string' },
+    ])
+  })
+
+  test('unknown fields of a strict object are reported with the object as the place', async () => {
     const strict = z.object({ at: z.strictObject({ latitude: z.number() }) })
 
     expect(await parseWith(strict, { at: { latitude: 1, lattitude: 2, x: 3 } })).toEqual({
       ok: false,
-      issues: [
-        { path: ['at', 'lattitude'], type: 'unknown_field', message: 'unknown field; did you mean `latitude`?' },
-        { path: ['at', 'x'], type: 'unknown_field', message: 'unknown field' },
-      ],
+      issues: [{ path: ['at'], type: 'unrecognized_keys', message: 'Unrecognized keys: "lattitude", "x"' }],
     })
   })
 

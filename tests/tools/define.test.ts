@@ -62,7 +62,7 @@ describe('defineTool', () => {
       metadata: {
         error_type: 'ValidationError',
         retry: true,
-        errors: [{ type: 'too_small', loc: ['number'], msg: 'must be at least 1' }],
+        errors: [{ type: 'too_small', loc: ['number'], msg: 'Too small: expected number to be >=1' }],
       },
     })
   })

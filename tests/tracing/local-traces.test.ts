@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, readFile, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { ScriptedModel } from 'thinharness/testing'
@@ -8,8 +8,6 @@ import type { TraceRecord } from 'thinharness/tracing'
 import { harnessOf, tool } from '../harness/support.js'
 import { allTextOf, begun, eventsOf, filesIn, otel, recordsIn, recordTree } from './support.js'
 import { temporaryFolder } from '../support/folder.js'
-
-const MIB = 1024 * 1024
 
 describe('a local trace', () => {
   test('TC-05 TC-08 a local trace is one file with one full record per line, in a folder of its workspace, readable only by its owner', async () => {
@@ -140,52 +138,32 @@ describe('redacted content', () => {
   })
 })
 
-describe('bounds', () => {
+describe('files', () => {
   const runs = async (dir: string, count: number, reply: string): Promise<void> => {
     const model = ScriptedModel.each(() => new ScriptedModel().says(reply))
-    await using harness = harnessOf({ model, tracing: [localTraces({ dir, maxBytes: MIB })] })
+    await using harness = harnessOf({ model, tracing: [localTraces({ dir, maxAgeDays: 7 })] })
     for (let index = 0; index < count; index += 1) await harness.run('Go.', { runId: `run_${index}` })
   }
-  const sizeOf = async (dir: string): Promise<number> => {
-    const sizes = await Promise.all((await filesIn(dir)).map((file) => stat(join(dir, file))))
-    return sizes.reduce((sum, { size }) => sum + size, 0)
-  }
 
-  test('the traces of a workspace never exceed their limit; the oldest are deleted first', async () => {
+  test('traces of a workspace that are older than the limit are deleted; no other files are', async () => {
     const dir = temporaryFolder()
-    await runs(dir, 120, 'x'.repeat(10_000))
-    expect(await sizeOf(dir)).toBeLessThanOrEqual(MIB)
-    const names = (await recordsIn(dir)).map(({ attributes }) => attributes['thinharness.run.id'])
-    expect(names).toContain('run_119')
-    expect(names).not.toContain('run_0')
-  })
-
-  test('a long trace is split into files, of which the first are deleted', async () => {
-    const dir = temporaryFolder()
-    const model = new ScriptedModel()
-    for (let turn = 0; turn < 150; turn += 1) model.calls('a', {}, { text: 'x'.repeat(10_000) })
-    model.says('Done.')
+    await runs(dir, 2, 'Hi.')
+    const [first = '', second = ''] = await filesIn(dir)
+    const notes = join(dir, first, '..', 'notes.jsonl')
+    await writeFile(notes, 'mine')
+    const daysAgo = (days: number): Date => new Date(Date.now() - days * 24 * 60 * 60 * 1000)
+    for (const path of [notes, join(dir, first)]) await utimes(path, daysAgo(8), daysAgo(8))
+    await utimes(join(dir, second), daysAgo(6), daysAgo(6))
     await using harness = harnessOf({
-      model,
-      tools: [tool('a')],
-      limits: { modelRequests: null },
-      tracing: [localTraces({ dir, maxBytes: MIB })],
+      model: new ScriptedModel().says('Hi.'),
+      tracing: [localTraces({ dir, maxAgeDays: 7 })],
     })
-    await harness.run('Go.')
+    await harness.run('Go.', { runId: 'another' })
     await harness.close()
     const files = await filesIn(dir)
-    expect(files.length).toBeGreaterThan(2)
-    expect(files.every((file) => /\.\d+\.jsonl$/.test(file))).toBe(true)
-    expect(await sizeOf(dir)).toBeLessThanOrEqual(MIB)
-    expect((await recordsIn(dir)).some(({ name }) => name === 'invoke_agent thinharness')).toBe(true)
-  })
-
-  test('a record that is too long is written without content', async () => {
-    const dir = temporaryFolder()
-    await runs(dir, 1, 'x'.repeat(100_000))
-    const records = await recordsIn(dir)
-    expect(records.map(({ attributes }) => attributes['thinharness.content_left_out'])).toEqual([true, true])
-    expect(records.every(({ attributes }) => attributes['gen_ai.output.messages'] === undefined)).toBe(true)
+    expect(files).toHaveLength(3)
+    expect(files).not.toContain(first)
+    expect(files).toContain(second)
   })
 
   test('a record that cannot be written is reported once and lost; the run continues', async () => {

@@ -34,7 +34,7 @@ test.each<[object, string]>([
 test.each<[object, string]>([
   [{ directory: '/x' }, 'Unknown option of `localTraces`: `directory`.'],
   [{ dir: '' }, 'Expected `dir` of `localTraces` to be a string that is not empty, got an empty string.'],
-  [{ maxBytes: 1000 }, 'Expected `maxBytes` of `localTraces` to be a whole number from 1048576 up, got `1000`.'],
+  [{ maxAgeDays: 0 }, 'Expected `maxAgeDays` of `localTraces` to be a whole number from 1 up, got `0`.'],
 ])('localTraces rejects %j', (options, message) => {
   expect(() => localTraces(options as LocalTracesOptions)).toThrow(HarnessError)
   expect(() => localTraces(options as LocalTracesOptions)).toThrow(message)

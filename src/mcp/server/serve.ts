@@ -1,4 +1,5 @@
 import type * as sdkModule from '@modelcontextprotocol/server'
+import type * as stdioModule from '@modelcontextprotocol/server/stdio'
 import { HarnessError } from '../../contracts/errors.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { invalidOptions, parse } from '../../contracts/parse.js'
@@ -20,8 +21,9 @@ import { offeredServer } from './offered-server.js'
 import { runTool } from './run-tool.js'
 import type { ServedHarness } from './run-tool.js'
 import { serveHttp } from './serve-http.js'
-import { serveOverStdio } from './serve-stdio.js'
 import type { McpHttpTransport, McpServing } from './serving.js'
+import type { McpServerFactory } from '@modelcontextprotocol/server'
+import { takeOutput } from '../../util/platform/standard-output.js'
 
 export interface ServeMcpOptions {
   /**
@@ -94,5 +96,32 @@ async function serverSdk(): Promise<typeof sdkModule> {
       '`serveMcp` needs `@modelcontextprotocol/server`, which is not installed. Run `npm install @modelcontextprotocol/server`.',
       { cause: error },
     )
+  }
+}
+
+/** Makes this process the server, until its client closes standard input. */
+async function serveOverStdio(factory: McpServerFactory, closing: AbortController): Promise<McpServing> {
+  const { serveStdio, StdioServerTransport } = await stdioSdk()
+  const { protocol, giveBack } = takeOutput()
+  const handle = serveStdio(factory, { transport: new StdioServerTransport(process.stdin, protocol) })
+  let isClosed = (): void => undefined
+  const closed = new Promise<void>((resolve) => (isClosed = resolve))
+  const close = async (): Promise<void> => {
+    closing.abort(new HarnessError('closed', 'The server was closed.'))
+    await handle.close()
+    giveBack()
+    isClosed()
+  }
+  const gone = (): void => void close()
+  process.stdin.once('end', gone).once('close', gone)
+  return { url: null, closed, close, [Symbol.asyncDispose]: close }
+}
+
+async function stdioSdk(): Promise<typeof stdioModule> {
+  // Bundlers accept within `try` that the package is not installed; `serveMcp` has reported that already.
+  try {
+    return await import('@modelcontextprotocol/server/stdio')
+  } catch (cause) {
+    throw new HarnessError('missing_dependency', '`serveMcp` needs `@modelcontextprotocol/server/stdio`.', { cause })
   }
 }

@@ -3,26 +3,26 @@ import { dirname } from 'node:path'
 import { HarnessError } from '../../index.js'
 import { openSqlite, rewriteFiles, SQLITE_NEEDED, transaction } from '../../util/platform/sqlite.js'
 import type { Database, Value } from '../../util/platform/sqlite.js'
-import type { FoundRow, Generation, LogState, LogUpdate, MemoryIndex, RowVector, Scope } from '../index-port.js'
-import { foundRow, rangeOf, removeRows, SELECT, stateIn, statesIn, store, threadIn } from './sqlite-rows.js'
-import { checkIsIndex, createTables, hasVectors, prepareTables } from './sqlite-schema.js'
-import { loadVectors, nearest, rewriteVectors, storeVectors } from './sqlite-vectors.js'
-import { VectorSample } from './vector-sample.js'
-import { wordsToFind } from './word-counts.js'
+import type { FoundRow, Generation, LogState, LogUpdate, MemoryIndex, RowVector, Scope, Row } from '../index-port.js'
+import { checkIsIndex, createTables, prepareTables, ROWS_PER_OWNER } from './sqlite-schema.js'
+import { loadSqliteVec, MOST_COMPARED_HERE, nearestBySqliteVec, nearestHere, storeVectors } from './sqlite-vectors.js'
+import type { ContentSource } from '../../index.js'
+import { parseJson } from '../../util/json.js'
+import { isSource } from '../rows.js'
+import type { IdRange } from './sqlite-schema.js'
+import { indexedWords } from '../words.js'
 
 /** An index in a file of SQLite, or in memory. Any number of processes may share the file. */
 export class SqliteIndex implements MemoryIndex {
   readonly #path: string
-  readonly #withVectors: boolean
-  readonly #counts = new Map<string, number>()
-  readonly #sample = new VectorSample()
   #database: Promise<Database> | null = null
+  /** The open database that has `sqlite-vec`. */
+  #extended: Database | null = null
   #inode: number | null = null
 
   /** `path`: absolute, or `:memory:`. */
-  constructor(path: string, withVectors = false) {
+  constructor(path: string) {
     this.#path = path
-    this.#withVectors = withVectors
   }
 
   async prepare(): Promise<Generation> {
@@ -60,12 +60,7 @@ export class SqliteIndex implements MemoryIndex {
   }
 
   search(words: readonly string[], scope: Scope, limit: number): Promise<readonly FoundRow[]> {
-    return this.#use((database) => {
-      const range = rangeOf(database, scope)
-      const chosen =
-        range === null ? [] : wordsToFind(database, words, { rows: range.to - range.from, counts: this.#counts })
-      return found(database, { words: chosen, joined: ' OR ', scope, limit })
-    })
+    return this.#use((database) => found(database, { words, joined: ' OR ', scope, limit }))
   }
 
   having(words: readonly string[], scope: Scope, limit: number): Promise<readonly FoundRow[]> {
@@ -86,12 +81,18 @@ export class SqliteIndex implements MemoryIndex {
   }
 
   near(vector: Float32Array, scope: Scope, limit: number): Promise<readonly FoundRow[]> {
-    return this.#use((database) => {
+    return this.#use(async (database) => {
       const range = rangeOf(database, scope)
       if (range === null) return []
       const [condition, values] = threadIn(scope)
+      const among = { range, condition, values, limit }
+      const isFew = countRows(database, range) <= MOST_COMPARED_HERE
+      if (!isFew && this.#extended !== database) {
+        await loadSqliteVec(database)
+        this.#extended = database
+      }
+      const ids = (isFew ? nearestHere : nearestBySqliteVec)(database, vector, among)
       const one = database.prepare(`${SELECT} where e.id = ?`)
-      const ids = nearest(database, vector, { range, condition, values, limit, sample: this.#sample })
       return ids.flatMap((id) => one.all(id).map(foundRow))
     })
   }
@@ -111,7 +112,6 @@ export class SqliteIndex implements MemoryIndex {
 
   async clear(): Promise<void> {
     await this.#use((database) => transaction(database, () => createTables(database)))
-    this.#counts.clear()
   }
 
   async erase(resourceId: string): Promise<void> {
@@ -125,7 +125,6 @@ export class SqliteIndex implements MemoryIndex {
         for (const table of ['forgotten', 'logs'])
           database.prepare(`delete from ${table} where owner = ?`).run(range.owner)
         database.prepare('delete from owners where number = ?').run(range.owner)
-        rewriteVectors(database)
       })
       scrub(database)
     })
@@ -134,18 +133,17 @@ export class SqliteIndex implements MemoryIndex {
   async close(): Promise<void> {
     const database = this.#database
     this.#database = null
-    this.#counts.clear()
     await database?.then(
       (open) => open.close(),
       () => undefined,
     )
   }
 
-  async #use<T>(work: (database: Database) => T): Promise<T> {
+  async #use<T>(work: (database: Database) => T | Promise<T>): Promise<T> {
     this.#database ??= this.#open()
     const opening = this.#database
     try {
-      return work(await opening)
+      return await work(await opening)
     } catch (thrown) {
       if (thrown instanceof HarnessError) {
         // A file that could not be opened is tried again at the next use.
@@ -162,7 +160,6 @@ export class SqliteIndex implements MemoryIndex {
     const database = await openSqlite(this.#path, { missing, check, allowExtension: true })
     try {
       database.exec('pragma synchronous = normal; pragma secure_delete = on')
-      if (this.#withVectors || hasVectors(database)) await loadVectors(database)
       prepareTables(database)
     } catch (error) {
       database.close()
@@ -218,4 +215,128 @@ function scrub(database: Database): void {
   const message =
     'The index of the memory is being read by another process: erased rows are still in its files. Try again.'
   throw new HarnessError('store_failure', message)
+}
+
+const NO_OWNER = ''
+
+/** Null: there are no rows. */
+function rangeOf(database: Database, scope: Scope): IdRange | null {
+  if (scope === 'all') return { owner: 0, from: 0, to: Number.MAX_SAFE_INTEGER }
+  const owner = ownerIn(database, scope.resourceId)
+  if (owner === null) return null
+  const { next } = database.prepare('select next from owners where number = ?').get(owner) as { next: number }
+  return { owner, from: owner * ROWS_PER_OWNER, to: owner * ROWS_PER_OWNER + next }
+}
+
+/** How many rows a range has had. */
+function countRows(database: Database, { owner, from, to }: IdRange): number {
+  if (owner !== 0) return to - from
+  const row = database.prepare('select coalesce(sum(next - 1), 0) as total from owners').get()
+  return (row as { readonly total: number }).total
+}
+
+/** The condition for the rows `e` of one conversation. */
+function threadIn(scope: Scope): readonly [string, readonly Value[]] {
+  return scope === 'all' || scope.threadId === null ? ['', []] : ['and e.thread = ?', [scope.threadId]]
+}
+
+function stateIn(database: Database, log: string): LogState | null {
+  const row = database.prepare('select thread, began, seq, sources from logs where log = ?').get(log)
+  if (row === undefined) return null
+  const { seq } = row as { readonly seq: number }
+  return { seq, began: textOf(row, 'began'), threadId: textOf(row, 'thread'), sources: sourcesIn(row) }
+}
+
+function statesIn(database: Database, scope: Scope): ReadonlyMap<string, Pick<LogState, 'seq' | 'began'>> {
+  const owner = scope === 'all' ? null : (ownerIn(database, scope.resourceId) ?? -1)
+  const sql = `select log, began, seq from logs ${owner === null ? '' : 'where owner = ?'}`
+  const rows = database.prepare(sql).all(...(owner === null ? [] : [owner]))
+  return new Map(
+    rows.map((row) => {
+      const { seq } = row as { readonly seq: number }
+      return [textOf(row, 'log'), { seq, began: textOf(row, 'began') }]
+    }),
+  )
+}
+
+/** Stores the rows of a log and its state. To be called in a transaction. */
+function store(database: Database, { log, resourceId, state, rows, forgotten }: LogUpdate): void {
+  const owner = ownerFor(database, resourceId)
+  const first = owner * ROWS_PER_OWNER
+  let { next } = database.prepare('select next from owners where number = ?').get(owner) as { next: number }
+  const update = 'on conflict (log) do update set seq = excluded.seq, sources = excluded.sources'
+  database
+    .prepare(`insert into logs values (?, ?, ?, ?, ?, ?) ${update}`)
+    .run(log, owner, state.threadId, state.began, state.seq, JSON.stringify(state.sources))
+  const isForgotten = database.prepare('select 1 from forgotten where owner = ? and handle = ?')
+  const addEntry = database.prepare('insert into entries values (?, ?, ?, ?, ?, ?, ?, ?, ?, 0) on conflict do nothing')
+  const addWords = database.prepare('insert into words (rowid, text) values (?, ?)')
+  for (const { handle, part, kind, at, text, threadId, sources } of rows) {
+    if (isForgotten.get(owner, handle) !== undefined) continue
+    const id = first + next
+    const { changes } = addEntry.run(...[id, log, threadId, handle, part, kind, at, JSON.stringify(sources), text])
+    if (Number(changes) === 0) continue
+    addWords.run(id, indexedWords(text))
+    next += 1
+  }
+  database.prepare('update owners set next = ? where number = ?').run(next, owner)
+  const forget = database.prepare('insert into forgotten values (?, ?, ?) on conflict do nothing')
+  for (const handle of forgotten) {
+    forget.run(owner, handle, log)
+    removeRows(database, 'handle = ? and id between ? and ?', handle, first, first + ROWS_PER_OWNER - 1)
+  }
+}
+
+/** The words leave the index with the rows: they must be the same that were added. */
+function removeRows(database: Database, condition: string, ...values: readonly Value[]): void {
+  const rows = database.prepare(`select id, text from entries where ${condition}`).all(...values)
+  const removeWords = database.prepare("insert into words (words, rowid, text) values ('delete', ?, ?)")
+  for (const row of rows) removeWords.run((row as { id: number }).id, indexedWords(textOf(row, 'text')))
+  const withVector = `select id from entries where has_vector = 1 and ${condition}`
+  database.prepare(`delete from embeddings where id in (${withVector})`).run(...values)
+  database.prepare(`delete from entries where ${condition}`).run(...values)
+}
+
+function ownerFor(database: Database, resourceId: string | null): number {
+  const known = ownerIn(database, resourceId)
+  if (known !== null) return known
+  database.prepare('insert into owners (resource) values (?)').run(resourceId ?? NO_OWNER)
+  return ownerFor(database, resourceId)
+}
+
+function ownerIn(database: Database, resourceId: string | null): number | null {
+  const row = database.prepare('select number from owners where resource = ?').get(resourceId ?? NO_OWNER)
+  return row === undefined ? null : (row as { readonly number: number }).number
+}
+
+/** Selects the rows `e`, for `foundRow`. */
+const SELECT = `
+  select e.id, e.thread, e.handle, e.part, e.kind, e.at, e.sources, e.text,
+    (select resource from owners where number = e.id / ${ROWS_PER_OWNER}) as resource
+  from entries e`
+
+function foundRow(row: unknown): FoundRow {
+  const { id, part } = row as { readonly id: number; readonly part: number }
+  const resource = textOf(row, 'resource')
+  return {
+    id,
+    part,
+    kind: textOf(row, 'kind') as Row['kind'],
+    at: textOf(row, 'at'),
+    threadId: textOf(row, 'thread'),
+    handle: textOf(row, 'handle'),
+    text: textOf(row, 'text'),
+    sources: sourcesIn(row),
+    resourceId: resource === NO_OWNER ? null : resource,
+  }
+}
+
+function textOf(row: unknown, column: string): string {
+  const value = (row as Readonly<Record<string, Value>>)[column]
+  return value === null || value === undefined ? '' : String(value)
+}
+
+function sourcesIn(row: unknown): readonly ContentSource[] {
+  const parsed = parseJson(textOf(row, 'sources'))
+  return parsed.ok && Array.isArray(parsed.value) ? (parsed.value as readonly unknown[]).filter(isSource) : []
 }

@@ -15,7 +15,7 @@ export interface IdRange {
 /** Marks a file as an index of this package: `thMe`. */
 const APPLICATION_ID = 0x74_68_4d_65
 /** Version of the tables: an index of another version is emptied and made again. */
-const VERSION = 3
+const VERSION = 4
 
 /** `words` has no content of its own: a row is found by its words, and read from `entries`. */
 const SCHEMA = `
@@ -50,6 +50,7 @@ create index entries_without_vector on entries (id) where has_vector = 0;
 create unique index entries_by_log on entries (log, handle, part);
 create index entries_by_handle on entries (handle);
 create index entries_by_thread on entries (thread);
+create table embeddings (id integer primary key, vector blob not null);
 create table forgotten (
   owner integer not null,
   handle text not null,
@@ -61,12 +62,7 @@ create virtual table words using fts5 (text, content = '', tokenize = 'porter un
 insert into words (words, rank) values ('secure-delete', 1);
 `
 
-const TABLES = ['vectors', 'embeddings', 'words', 'forgotten', 'entries', 'logs', 'owners', 'meta']
-
-/** True if it has vectors: it can be used only with `sqlite-vec`. */
-export function hasVectors(database: Database): boolean {
-  return numberIn(database, "select count(*) from sqlite_schema where name = 'vectors'") > 0
-}
+const TABLES = ['embeddings', 'words', 'forgotten', 'entries', 'logs', 'owners', 'meta']
 
 /** Rejects a database of another program. Called before anything is written to it. */
 export function checkIsIndex(database: Database, path: string): void {

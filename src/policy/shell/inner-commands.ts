@@ -1,6 +1,5 @@
 import { UNKNOWN_WORDS } from './word.js'
 import type { ShellWord } from './word.js'
-import { builtinDoubt } from './builtins.js'
 import { LAUNCHERS, SHELLS } from './launchers.js'
 import type { Launcher } from './launchers.js'
 
@@ -52,7 +51,6 @@ function launched(words: readonly ShellWord[], launcher: Launcher): InnerCommand
     at++
   }
   if (at >= words.length) return launcher.startsShell === true ? { commands: [], unclear: HIDDEN } : NONE
-  if (launcher.joins === true) return joinedFrom(words, at)
   const own = words.slice(at)
   return ofWords(launcher.appends === true ? [...own, { ...UNKNOWN_WORDS }] : own, [at])
 }
@@ -170,4 +168,46 @@ function found(words: readonly ShellWord[]): InnerCommands {
 function anywhere(words: readonly ShellWord[]): InnerCommands {
   const commands = words.slice(1).map((_, index) => ({ words: words.slice(index + 1), script: null, at: [index + 1] }))
   return { commands: commands.slice(0, 20), unclear: HIDDEN }
+}
+
+const REDEFINES = 'gives a new meaning to a name'
+const EVALUATES = 'has a word that the shell evaluates again'
+
+/** Builtins after which a name can mean another program, or that run text of their own. */
+const REDEFINING = new Set([
+  'alias',
+  'hash',
+  'enable',
+  'compgen',
+  'complete',
+  'bind',
+  'fc',
+  'mapfile',
+  'readarray',
+  'let',
+])
+/** Builtins that take names of variables: the subscript of a name is evaluated. */
+const NAMING = new Set(['read', 'unset', 'export', 'readonly', 'declare', 'typeset', 'local', 'wait', 'getopts'])
+
+/** The reason why a builtin can do more than its words say; null if it cannot, or if it is none of these. */
+function builtinDoubt(name: string, args: readonly ShellWord[]): string | null {
+  if (REDEFINING.has(name)) return REDEFINES
+  if (NAMING.has(name)) return args.every((arg) => isPlainName(name, arg)) ? null : EVALUATES
+  if (name === 'printf') return args[0] === undefined || isPlain(args[0]) ? null : EVALUATES
+  if (name === 'test' || name === '[') return args.every(isPlain) ? null : EVALUATES
+  return null
+}
+
+/** `declare -i` makes a variable evaluate the assigned text. */
+function isPlainName(builtin: string, { isFixed, text, prefix }: ShellWord): boolean {
+  const declares = builtin === 'declare' || builtin === 'typeset' || builtin === 'local'
+  if (declares && /^[-+].*[inA-Z]/.test(text)) return false
+  const name = isFixed ? text : prefix
+  if (!isFixed && !/^\w+\+?=/.test(name)) return false
+  return !name.replace(/=[^]*$/, '').includes('[')
+}
+
+/** No name of a variable follows it: `-v` and `-R` take one. */
+function isPlain({ isFixed, text }: ShellWord): boolean {
+  return isFixed && !/^-[vR]/.test(text)
 }

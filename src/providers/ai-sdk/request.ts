@@ -1,6 +1,5 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { ReasoningEffort, RequestConstants, ToolChoice, ToolDefinition } from '../../contracts/model.js'
-import { withSentKeys } from '../../schema/accepted-keys.js'
 import { acceptedSchema, inputSchema } from '../../schema/input-schema.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
@@ -28,15 +27,12 @@ export interface CallRules {
 
 /** The calls of a language model as a wire format: the fields of a call are those of a request. */
 export function aiSdkFormat(calls: CallRules, entries: EncodeRules): WireFormat {
-  const anyKeys = hasAnyKeys(calls)
   return {
     path: '',
     conversationField: 'prompt',
     head: (constants) => callSettings(constants, calls),
     opening: ({ instructions }) => (instructions === '' ? [] : [{ role: 'system', content: instructions }]),
-    encode(added, { tools }) {
-      return encodeEntries(anyKeys ? added : withSentKeys(added, tools), entries)
-    },
+    encode: (added) => encodeEntries(added, entries),
     tail: ({ toolChoice, maxOutputTokens }) => ({
       ...(toolChoice !== undefined && { toolChoice: wireToolChoice(toolChoice) }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),

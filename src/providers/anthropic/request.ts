@@ -7,7 +7,6 @@ import type {
   ToolChoice,
   ToolDefinition,
 } from '../../contracts/model.js'
-import { withSentKeys } from '../../schema/accepted-keys.js'
 import { acceptedSchema } from '../../schema/input-schema.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '../../util/json.js'
@@ -59,7 +58,7 @@ export function messagesFormat(options: RequestOptions): WireFormat {
     conversationField: 'messages',
     head: (constants) => requestHead(constants, options, settled(constants).fields),
     opening: () => [],
-    encode: (entries, constants) => encodeMessages(withSentKeys(entries, constants.tools), settled(constants).thinking),
+    encode: (entries, constants) => encodeMessages(entries, settled(constants).thinking),
     tail: ({ streamed, toolChoice, maxOutputTokens }) => ({
       ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
       ...(maxOutputTokens !== undefined && limitFields(maxOutputTokens, options.defaults, control)),

@@ -35,8 +35,8 @@ export interface ChatDialect {
   /** Arguments of a tool call in the history may be any string; if false, anything but a JSON object is wrapped in one. */
   readonly anyArguments: boolean
   /**
-   * Keys of tools' properties may be any string; if false, those outside of `[a-zA-Z0-9_.-]{1,64}` are replaced in requests, as
-   * Claude models require. Default: false for OpenRouter and for names with `claude`.
+   * Keys of tools' properties may be any string; if false, those outside of `[a-zA-Z0-9_.-]{1,64}` are left out of requests, which
+   * Claude models would reject. Default: false for OpenRouter and for names with `claude`.
    */
   readonly anyKeys: boolean
   /** Requests with the same beginning get the same `prompt_cache_key`, so that they use the same cache. */

@@ -1,6 +1,5 @@
 import type { ContentPart } from '../../contracts/entry.js'
 import type { RequestConstants, StructuredOutputRequest, ToolChoice, ToolDefinition } from '../../contracts/model.js'
-import { withSentKeys } from '../../schema/accepted-keys.js'
 import { acceptedSchema, inputSchema } from '../../schema/input-schema.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
@@ -28,9 +27,7 @@ export function chatFormat(options: RequestOptions, inputs: readonly ContentPart
     conversationField: 'messages',
     head: (constants) => requestHead(constants, options),
     opening: (constants) => openingMessages(constants, options),
-    encode(entries, { tools }) {
-      return encodeEntries(dialect.anyKeys ? entries : withSentKeys(entries, tools), { provider, dialect, inputs })
-    },
+    encode: (entries) => encodeEntries(entries, { provider, dialect, inputs }),
     tail: (tail) => requestTail(tail, dialect),
     fold: (fold) => new ChatFold(provider, fold),
     decode(reply, { callIdFor }) {

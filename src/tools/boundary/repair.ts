@@ -1,7 +1,6 @@
 import { firstDifference } from '../../util/first-difference.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
-import { SENT_KEY, sentKey } from '../../schema/sent-keys.js'
 import { openPlaces } from '../../schema/places.js'
 import type { Place } from '../../schema/places.js'
 import type { ToolSpec } from '../spec.js'
@@ -34,7 +33,7 @@ export function isRepairable({ parameters, aliases, pathFields }: RepairRules, a
     if (place === undefined) return false
     return Object.keys(value).some((key) => {
       const field = place.field(key)
-      if ((field === undefined || SENT_KEY.test(key)) && spellingsOf(place, aliases).has(key)) return true
+      if (field === undefined && spellingsOf(place, aliases).has(key)) return true
       return inValue(value[key] ?? null, field, pathFields?.includes(key) ?? false)
     })
   }
@@ -88,8 +87,7 @@ class Repairer {
     { member, other }: { readonly member: JsonValue; readonly other: JsonValue | undefined },
   ): void {
     if (other === undefined) {
-      // The model was given the field under this key.
-      if (sentKey(name) !== key) this.repairs.push(`${this.#named(key)} was read as \`${name}\``)
+      this.repairs.push(`${this.#named(key)} was read as \`${name}\``)
     } else if (firstDifference(other, member) === undefined) {
       this.repairs.push(`${this.#named(key)} was dropped: it says the same as \`${name}\``)
     } else {
@@ -131,8 +129,7 @@ class Repairer {
 
   /** The declared field that a field stands for about which the schema says nothing. */
   #declaredName(key: string, place: Place): string | undefined {
-    const isOther = place.field(key) === undefined || SENT_KEY.test(key)
-    return isOther ? spellingsOf(place, this.#rules.aliases).get(key) : undefined
+    return place.field(key) === undefined ? spellingsOf(place, this.#rules.aliases).get(key) : undefined
   }
 
   #named(key?: string): string {
@@ -191,7 +188,6 @@ function readSpellings(place: Place, aliases: Readonly<Record<string, string>>):
   }
   for (const [spelling, name] of Object.entries(aliases)) add(spelling, name)
   for (const name of place.names) {
-    add(sentKey(name), name)
     if (!SNAKE_CASE.test(name)) continue
     add(
       name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase()),

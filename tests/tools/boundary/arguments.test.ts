@@ -24,7 +24,20 @@ const specs: [string, ToolSpec][] = [
   ['a JSON Schema', rawWrite],
 ]
 
-describe.each(specs)('checkArguments by %s', (_name, spec) => {
+const ERRORS: Record<string, unknown[]> = {
+  'a typed schema': [
+    { type: 'invalid_type', loc: ['path'], msg: 'Invalid input: expected string, received number' },
+    { type: 'invalid_type', loc: ['content'], msg: 'Invalid input: expected string, received undefined' },
+    { type: 'unknown_field', loc: ['conten'], msg: 'unknown field' },
+  ],
+  'a JSON Schema': [
+    { type: 'required', loc: [], msg: 'Instance does not have required property "content".' },
+    { type: 'type', loc: ['path'], msg: 'Instance type "number" is invalid. Expected "string".' },
+    { type: 'additionalProperties', loc: [], msg: 'Property "conten" does not match additional properties schema.' },
+  ],
+}
+
+describe.each(specs)('checkArguments by %s', (name, spec) => {
   test('valid arguments are used exactly as received', async () => {
     const text = ' {"content": "é", "path":"a" }\n'
 
@@ -48,22 +61,20 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
         metadata: {
           tool: 'write',
           fields: ['path', 'conten'],
-          errors: expect.arrayContaining([
-            { type: 'type', loc: ['path'], msg: 'expected a string, got a number' },
-            { type: 'missing', loc: ['content'], msg: 'missing' },
-            { type: 'unknown_field', loc: ['conten'], msg: 'unknown field; did you mean `content`?' },
-          ]) as unknown,
+          errors: ERRORS[name],
         },
       },
     })
-    expect((await message(spec, { path: 5, conten: 'hello' })).sort()).toEqual([
-      '- conten: unknown field; did you mean `content`? ("hello")',
-      '- content: missing',
-      '- path: expected a string, got a number (number)',
-      'Correct this and call `write` again with one JSON object of all its fields: path (required), content (required), mode.',
+    expect((await message(spec, { path: 5, conten: 'hello' })).filter((line) => !line.startsWith('- '))).toEqual([
       'Invalid arguments: `write` was not run.',
       'Received: path = 5; conten = "hello"',
+      'Correct this and call `write` again with one JSON object of all its fields: path (required), content (required), mode.',
     ])
+    expect(await message(spec, { path: 5, conten: 'hello' })).toContain(
+      name === 'a typed schema'
+        ? '- path: Invalid input: expected string, received number (number)'
+        : '- path: Instance type "number" is invalid. Expected "string". (number)',
+    )
   })
 
   test('HC-17 TR-05 arguments that are not JSON are rejected, and never completed', async () => {
@@ -136,7 +147,8 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     const checked = await refused(spec, '')
 
     expect(checked.outcome.errorType).toBe('ValidationError')
-    expect(checked.outcome.content).toContain('- path: missing\n- content: missing\nReceived: no fields.\n')
+    expect(checked.outcome.content.match(/^- .*\b(path|content)\b/gm)).toHaveLength(2)
+    expect(checked.outcome.content).toContain('\nReceived: no fields.\n')
     expect(checked.text).toBe('{"invalid_arguments":""}')
   })
 
@@ -187,7 +199,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
     expect(JSON.parse(text)).toEqual({ invalid_arguments: `${'x'.repeat(199)}…` })
   })
 
-  test('a message is bounded whatever is sent, and quotes no part of a schema', async () => {
+  test('a message is bounded whatever is sent, and shows no keyword of a schema', async () => {
     const name = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 200 }),
       fc.constantFrom('path', 'content', '__proto__', 'a\nb'),
@@ -203,7 +215,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
         expect(content).toContain('\nCorrect this and call `write` again')
         expect(JSON.stringify(metadata).length).toBeLessThan(10_000)
         expect(content.replace(/ \(.*\)$|^Received: .*$/gm, '')).not.toMatch(
-          /schema|anyOf|\$ref|additionalProperties|Expected/,
+          /anyOf|\$ref|additionalProperties|minProperties/,
         )
       }),
     )
@@ -260,7 +272,9 @@ describe('tools that were not created by defineTool', () => {
 
     expect(await checkArguments(spec, '{"n":1}')).toMatchObject({ ok: true, value: { n: 1, extra: true } })
     expect((await refused(spec, '{"n":0}')).outcome.content).toContain('- n: must not be 0 (number)')
-    expect((await refused(spec, '{"n":"a"}')).outcome.content).toContain('- n: expected a number, got a string ("a")')
+    expect((await refused(spec, '{"n":"a"}')).outcome.content).toContain(
+      '- n: Instance type "string" is invalid. Expected "number". ("a")',
+    )
     expect(seen).toEqual([{ n: 1 }, { n: 0 }])
   })
 
@@ -268,10 +282,10 @@ describe('tools that were not created by defineTool', () => {
     const narrowed = { ...write, parameters: { ...write.parameters, maxProperties: 2 } }
 
     expect((await refused(narrowed, { path: 'a', content: 'b', mode: 1 })).outcome.content).toContain(
-      '- <root>: must have at most 2 fields',
+      '- <root>: Instance does not have at least 2 properties.',
     )
     expect((await refused(narrowed, { path: 'a', content: 5 })).outcome.content).toContain(
-      '- content: expected a string',
+      '- content: Instance type "number" is invalid.',
     )
   })
 

@@ -5,7 +5,21 @@ import type { ToolSpec } from '#tools/spec.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import { check, raw, tools } from '../support/edit-tools.js'
 
-describe.each(tools)('repairs by %s', (_name, spec) => {
+/** The line about a value of the wrong kind, from each validator. */
+function wrongKind(place: string, expected: string, shown: string): Record<string, string> {
+  const received = shown === 'number' ? 'number' : 'string'
+  const [inSchema = '', typed = ''] = expected.split('|')
+  return {
+    'a JSON Schema': `- ${place}: Instance type "${received}" is invalid. Expected "${inSchema}". (${shown})`,
+    'a typed schema': `- ${place}: Invalid input: expected ${typed}, received ${received} (${shown})`,
+  }
+}
+
+function always(line: string): Record<string, string> {
+  return { 'a JSON Schema': line, 'a typed schema': line }
+}
+
+describe.each(tools)('repairs by %s', (validator, spec) => {
   test.each<[string, unknown, JsonObject, string[]]>([
     ['filePath', { filePath: 'a' }, { path: 'a' }, ['`filePath` was read as `path`']],
     ['file_path', { file_path: 'a' }, { path: 'a' }, ['`file_path` was read as `path`']],
@@ -140,60 +154,60 @@ describe.each(tools)('repairs by %s', (_name, spec) => {
     expect(await check(spec, sent)).toEqual({ ok: true, value: sent, text: JSON.stringify(sent), repairs: [] })
   })
 
-  test.each<[string, unknown, string]>([
-    ['"1" to boolean', { flag: '1' }, '- flag: expected true or false, got a string ("1")'],
-    ['"yes" to boolean', { flag: 'yes' }, '- flag: expected true or false, got a string ("yes")'],
-    ['a number to a string', { content: 5 }, '- content: expected a string, got a number (number)'],
-    ['a text to a number that is not whole', { ratio: '5' }, '- ratio: expected a number, got a string ("5")'],
-    ['rounding', { limit: 1.5 }, '- limit: expected a whole number, got a number with a fraction (number)'],
-    ['rounding of a text', { limit: '1.0' }, 'got a string ("1.0")'],
-    ['a text of 16 digits', { limit: '1234567890123456' }, 'got a string ("1234567890123456")'],
-    ['a text with space around a number', { limit: ' 1' }, 'got a string (" 1")'],
+  test.each<[string, unknown, Record<string, string>]>([
+    ['"1" to boolean', { flag: '1' }, wrongKind('flag', 'boolean|boolean', '"1"')],
+    ['"yes" to boolean', { flag: 'yes' }, wrongKind('flag', 'boolean|boolean', '"yes"')],
+    ['a number to a string', { content: 5 }, wrongKind('content', 'string|string', 'number')],
+    ['a text to a number that is not whole', { ratio: '5' }, wrongKind('ratio', 'number|number', '"5"')],
+    ['rounding', { limit: 1.5 }, wrongKind('limit', 'integer|int', 'number')],
+    ['rounding of a text', { limit: '1.0' }, wrongKind('limit', 'integer|number', '"1.0"')],
+    ['a text of 16 digits', { limit: '1234567890123456' }, wrongKind('limit', 'integer|number', '"1234567890123456"')],
+    ['a text with space around a number', { limit: ' 1' }, wrongKind('limit', 'integer|number', '" 1"')],
     [
       'an alias with another value than its target',
       { path: 'a', filePath: 'b' },
-      '- filePath: means the same as `path`, which was sent with another value; send `path` only ("b")',
+      always('- filePath: means the same as `path`, which was sent with another value; send `path` only ("b")'),
     ],
     [
       'two aliases with different values',
       { file: 'a', filePath: 'b' },
-      '- filePath: means the same as `path`, which was sent with another value; send `path` only ("b")',
+      always('- filePath: means the same as `path`, which was sent with another value; send `path` only ("b")'),
     ],
     [
       '145 an alias next to an unknown field',
       { filePath: 'a', bogus: 1 },
-      '- filePath: unknown field ("a")\n- bogus: unknown field (number)',
+      {
+        'a JSON Schema':
+          '- <root>: Property "filePath" does not match additional properties schema.\n- <root>: Property "bogus" does not match additional properties schema.',
+        'a typed schema': '- filePath: unknown field ("a")\n- bogus: unknown field (number)',
+      },
     ],
     [
       'an alias beside another problem',
       { edits: [{ oldString: 'a', new_string: 5 }] },
-      '- edits.0.new_string: expected a string, got a number (number)',
+      wrongKind('edits.0.new_string', 'string|string', 'number'),
     ],
-    [
-      'a text beside another problem',
-      { flag: 'true', limit: 'x' },
-      '- flag: expected true or false, got a string ("true")',
-    ],
+    ['a text beside another problem', { flag: 'true', limit: 'x' }, wrongKind('flag', 'boolean|boolean', '"true"')],
     [
       'two levels of encoding',
       JSON.stringify(JSON.stringify('{"limit":1}')),
-      '- <root>: arguments must be a JSON object',
+      always('- <root>: arguments must be a JSON object'),
     ],
     [
       'an alias with a value where its target is null',
       { edits: [{ all: true, replace_all: null }] },
-      '- edits.0.all: means the same as `replace_all`, which was sent with another value',
+      always('- edits.0.all: means the same as `replace_all`, which was sent with another value'),
     ],
     [
       'double encoding beside a problem',
       JSON.stringify('{"limit":"x"}'),
-      '- <root>: arguments must be a JSON object ("{\\"limit\\":\\"x\\"}")',
+      always('- <root>: arguments must be a JSON object ("{\\"limit\\":\\"x\\"}")'),
     ],
-  ])('144 arguments that cannot be repaired safely are rejected as received: %s', async (_name, sent, line) => {
+  ])('144 arguments that cannot be repaired safely are rejected as received: %s', async (_name, sent, lines) => {
     const checked = await check(spec, sent)
     if (checked.ok) throw new Error('Expected a refusal.')
 
-    expect(checked.outcome.content).toContain(line)
+    expect(checked.outcome.content).toContain(lines[validator])
     expect(checked.outcome.retry).toBe(true)
     if (typeof sent !== 'string') expect(checked.text).toBe(JSON.stringify(sent))
   })
