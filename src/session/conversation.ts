@@ -307,7 +307,7 @@ export class Conversation extends KnownThread {
     if (end.status === 'left') {
       if (plan !== null && !this.isClosed && this.#writer.isOwner) return this.#afterPlan(run, plan)
       this.settleAll(run, end)
-      return
+      return this.isClosed ? undefined : this.rest() // Its harness was closed: another process may continue.
     }
     // The last events of the run may have been stored although that failed.
     if (error !== undefined) await this.load()

@@ -51,6 +51,11 @@ export interface TagChanges {
 export interface ChatMeans extends Pick<RunOptions, 'root' | 'mcpServers'> {
   /** Extensions, after those of the sessions. Default: none. */
   readonly use?: readonly Extension<never>[] | undefined
+  /**
+   * Dependencies, in place of those of the harness: for requests that bring them. They do not hold the conversation in memory. Default:
+   * those of the harness.
+   */
+  readonly deps?: unknown
 }
 
 /** The model for a reference; the reference itself if harnesses resolve it, and null for none. */

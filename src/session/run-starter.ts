@@ -32,7 +32,7 @@ export interface RunStarterSetup {
 }
 
 /** Options that every stretch of a run has. */
-export type RunMeans = NonNullable<Parameters<ModeHarness['streamRecover']>[1]>
+export type RunMeans = NonNullable<Parameters<ModeHarness['streamRecover']>[1]> & { readonly deps?: unknown }
 
 /** A stretch of a run that is about to begin. */
 export interface Stretch {
@@ -59,7 +59,7 @@ export class RunStarter {
   /** Means of the runs that begin or continue from now on. */
   provide(means: ChatMeans): void {
     this.#means = means
-    this.#setup.onProvided()
+    if (Object.keys(means).some((name) => name !== 'deps')) this.#setup.onProvided()
   }
 
   /** The tools of a run; none if there is no run. */
@@ -100,18 +100,16 @@ export class RunStarter {
     const [item] = run.items
     const metadata = { ...item?.metadata, conversation_id: threadId, ...(resourceId !== null && { resourceId }) }
     const content = run.items.flatMap((each) => each.content)
-    const { log, input, signal, model, use, root, mcpServers, tools } = means
-    const options = { log, input, signal, model, use, root, mcpServers, tools, runId: run.runId, history, metadata }
-    return this.harnessOf(run).stream(content, options)
+    return this.harnessOf(run).stream(content, { ...means, runId: run.runId, history, metadata })
   }
 
   async means(stretch: Stretch): Promise<RunMeans> {
     const { log, use } = this.#setup
     const { run, port, abort } = stretch
-    const { root, mcpServers, use: own = [] } = this.#means
+    const { root, mcpServers, deps, use: own = [] } = this.#means
     const model = await modelOf(this.#setup, run.model)
     return {
-      ...{ log, input: port, signal: abort.signal, model: model ?? undefined, root, mcpServers },
+      ...{ log, input: port, signal: abort.signal, model: model ?? undefined, root, mcpServers, deps },
       tools: clientToolsIn(run.items[0]?.metadata),
       use: [
         ...use,
