@@ -1,8 +1,8 @@
 import type { ContentPart, JsonSchema } from '../../index.js'
 import type { ClientTool } from '../../session/tools/client-tools.js'
 import { isObject } from '../../util/json.js'
-import type { HeldMessage } from './message-fold.js'
-import type { ClientResult, ResumeEntry } from './resume.js'
+import type { HeldMessage } from './sink.js'
+import type { ClientResult, ResumeEntry } from './interrupts.js'
 
 /** What a client posts, as far as it is read. */
 export interface AgUiInput {

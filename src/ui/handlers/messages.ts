@@ -1,6 +1,6 @@
 import type { AgUiMessage } from '../ag-ui/message.js'
-import { toAgUiMessages } from '../ag-ui/messages.js'
-import { toUIMessages } from '../ai-sdk/messages.js'
+import { toAgUiMessages } from '../ag-ui/ag-ui-projection.js'
+import { toUIMessages } from '../ai-sdk/ui-projection.js'
 import { shownEvent } from '../native/shown-event.js'
 import type { ShownEvent } from '../native/shown-event.js'
 import type { StoredRun } from '../hub/continued-runs.js'

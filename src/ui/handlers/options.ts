@@ -14,7 +14,7 @@ export type ServedHarness = ModeHarness
 /** How the handler of the AI SDK writes messages. */
 export interface AiSdkOptions extends Omit<UiStreamOptions, keyof ProjectionOptions | 'dialect' | 'threadId'> {
   /**
-   * The last steps of a run that a replay tells, at most: before them stands `data-skipped` with the number of the steps that were
+   * The last steps of a run that a replay has, at most: before them stands `data-skipped` with the number of the steps that were
    * left out, and the address of the whole conversation.  Default: all.
    */
   readonly replaySteps?: number | undefined

@@ -1,8 +1,8 @@
 import type { Answer, ContentPart, JsonSchema, PendingItem } from '../../index.js'
 import type { ClientTool } from '../../session/tools/client-tools.js'
 import { isObject } from '../../util/json.js'
-import { clientAnswers } from '../ag-ui/resume.js'
-import type { ClientResult } from '../ag-ui/resume.js'
+import { clientAnswers } from '../ag-ui/interrupts.js'
+import type { ClientResult } from '../ag-ui/interrupts.js'
 
 type Members = Readonly<Record<string, unknown>>
 
