@@ -71,26 +71,8 @@ export function checkSessions(sessions: unknown): void {
   parse(SESSIONS, sessions, '`serveAcp`')
 }
 
-/** The part of a conversation that an agent for editors calls. */
-export type ServedChat = Pick<
-  Chat,
-  | 'threadId'
-  | 'snapshot'
-  | 'phase'
-  | 'pending'
-  | 'isFollowed'
-  | 'provide'
-  | 'send'
-  | 'steer'
-  | 'answer'
-  | 'cancel'
-  | 'recover'
-  | 'release'
-  | 'events'
-  | 'queue'
-  | 'setMode'
-  | 'setModel'
->
+/** A conversation of sessions, whatever their modes. */
+export type ServedChat = Pick<Chat, keyof Chat>
 
 /** The threads of one owner, or of all. */
 export interface ServedThreads {

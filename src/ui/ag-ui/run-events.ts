@@ -48,7 +48,7 @@ export class RunEvents {
     this.#endStep()
   }
 
-  /** A stream begins in the middle of the run: the function that is returned sends again what is open. */
+  /** Returns a function that sends the open messages again to a stream that begins in the middle of the run. */
   reopen(): () => void {
     const events = this.#reply.takeOpen()
     return () => {

@@ -20,7 +20,7 @@ export interface SentCall {
   /** They are no JSON: the client has the call as one that failed, until it has others. */
   isInvalid: boolean
   approval: CallApproval | null
-  /** The client has an output of it, which does not count. */
+  /** The client was sent a preliminary output. */
   isPreliminary: boolean
   isSettled: boolean
 }

@@ -4,7 +4,7 @@ import { agUiProjection, toAgUiMessages, untilBroken } from '../ag-ui/ag-ui-proj
 import { agUiCapabilities } from '../ag-ui/capabilities.js'
 import { AG_UI_VERSION, encodeAgUi } from '../ag-ui/event.js'
 import type { AgUiEvent } from '../ag-ui/event.js'
-import { AgUiInputError, agUiInputIn, fromAgUiContent } from '../ag-ui/input.js'
+import { agUiInputIn, fromAgUiContent } from '../ag-ui/input.js'
 import type { AgUiInput } from '../ag-ui/input.js'
 import type { AgUiMessage } from '../ag-ui/message.js'
 import type { AgUiOptions } from '../ag-ui/options.js'
@@ -53,7 +53,7 @@ async function stretch(context: HandlerContext, request: Request): Promise<Respo
   const input = inputIn(await bodyOf(request, options), options)
   const metadata = await context.clientTools(input.tools)
   const { threadId, message } = input
-  const content = message === null ? null : asRequest(() => fromAgUiContent(message.content, options.allowUrl))
+  const content = message === null ? null : fromAgUiContent(message.content, options.allowUrl)
   const isAnswer = input.results.length > 0 || (input.resume !== null && input.resume.length > 0)
   const action = isAnswer ? 'answer' : message === null ? 'read' : 'start'
   const thread = await context.thread(request, { threadId, action, create: action === 'start' })
@@ -74,10 +74,8 @@ async function stretch(context: HandlerContext, request: Request): Promise<Respo
 
 /** The input of a request; without its tools and their results if the handlers do not take them. */
 function inputIn(body: JsonObject, { clientTools }: HandlerOptions): AgUiInput {
-  return asRequest(() => {
-    const input = agUiInputIn(body)
-    return clientTools === true ? input : { ...input, tools: [], results: [] }
-  })
+  const input = agUiInputIn(body)
+  return clientTools === true ? input : { ...input, tools: [], results: [] }
 }
 
 /** What a request has begun, or attached to. */
@@ -241,14 +239,5 @@ class StretchStream implements Projection<AgUiEvent> {
     }))
     this.#warnings = []
     return [first, ...warnings, ...others]
-  }
-}
-
-function asRequest<T>(read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof AgUiInputError) throw badRequest(error.message)
-    throw error
   }
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../util/json.js'
 import { encodeUiChunk, UI_STREAM_END, UI_STREAM_HEADERS } from '../ai-sdk/chunk.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
-import { answersOf, fromUIMessages, UiMessageError, uiMessagesIn } from '../ai-sdk/requests.js'
+import { answersOf, fromUIMessages, uiMessagesIn } from '../ai-sdk/requests.js'
 import type { GivenUiMessage } from '../ai-sdk/requests.js'
 import { SkippedSteps } from '../ai-sdk/skipped-steps.js'
 import { uiMessageProjection } from '../ai-sdk/ui-projection.js'
@@ -55,7 +55,7 @@ async function start(context: HandlerContext, request: Request, url: URL): Promi
       ? await regenerate(thread, post)
       : await thread.send({
           messageId: messages.at(-1)?.id ?? '',
-          content: asRequest(() => fromUIMessages(messages, { allowUrl: options.allowUrl })),
+          content: fromUIMessages(messages, { allowUrl: options.allowUrl }),
           whenBusy: whenBusyIn(body),
         })
   const { status, run } = delivery
@@ -69,7 +69,7 @@ async function start(context: HandlerContext, request: Request, url: URL): Promi
 function chatPostIn(body: JsonObject): ChatPost {
   const { id, answers } = body
   if (typeof id !== 'string' || id === '') throw badRequest('Expected `id` to be the id of the chat.')
-  const messages = asRequest(() => uiMessagesIn(body['messages'] ?? []))
+  const messages = uiMessagesIn(body['messages'] ?? [])
   const regenerates = body['trigger'] === 'regenerate-message'
   const isAnswer =
     !regenerates && (answers !== undefined || messages.length === 0 || messages.at(-1)?.role === 'assistant')
@@ -160,13 +160,4 @@ function streamOf(options: HandlerOptions, request: Request, stream: MessageStre
     finale: UI_STREAM_END,
     abort,
   })
-}
-
-function asRequest<T>(read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof UiMessageError) throw badRequest(error.message)
-    throw error
-  }
 }

@@ -3,6 +3,7 @@ import type { HarnessErrorCode, PendingItem } from '../../index.js'
 import { SessionError } from '../../session/errors.js'
 import type { SessionErrorCode } from '../../session/errors.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
+import { InputError } from '../input-error.js'
 import { sentenceOf } from '../sentences.js'
 
 /** Answers a request: the form of every handler. */
@@ -100,6 +101,8 @@ const SESSION_STATUS: Partial<Record<SessionErrorCode, number>> = {
 /** Errors that are about the request say what was wrong; others have the sentence of their code, or none. */
 export function asRequestError(error: unknown): RequestError | null {
   if (error instanceof RequestError) return error
+  if (error instanceof InputError)
+    return new RequestError(400, 'invalid_request', { message: error.message, param: error.param })
   if (error instanceof SessionError)
     return new RequestError(SESSION_STATUS[error.code] ?? 400, error.code, { message: error.message })
   if (!(error instanceof HarnessError)) return null

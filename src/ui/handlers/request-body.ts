@@ -69,7 +69,7 @@ function partIn(part: unknown, path: string, { allowUrl }: Pick<HandlerOptions, 
 }
 
 /** Refuses a link that the host does not allow. */
-export function checkUrl(url: string, path: string, allowUrl: HandlerOptions['allowUrl']): void {
+function checkUrl(url: string, path: string, allowUrl: HandlerOptions['allowUrl']): void {
   if (URL.canParse(url) && allowUrl?.(new URL(url)) === true) return
   throw badRequest(`The link in \`${path}\` is not allowed: send the content.`)
 }

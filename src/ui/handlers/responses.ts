@@ -1,7 +1,7 @@
 import type { Answer } from '../../index.js'
 import { sha256 } from '../../util/platform/sha256.js'
 import { encodeResponse, RESPONSES_END } from '../responses/event.js'
-import { responseAnswers, ResponsesInputError, responsesInputIn } from '../responses/input.js'
+import { responseAnswers, responsesInputIn } from '../responses/input.js'
 import type { ResponsesInput } from '../responses/input.js'
 import { OPEN_RESPONSE, parseResponseId } from '../responses/response.js'
 import { responsesProjection } from '../responses/responses-projection.js'
@@ -55,7 +55,7 @@ interface Begun {
 async function create(context: HandlerContext, request: Request): Promise<Response> {
   const { options } = context
   const body = await bodyOf(request, options)
-  const input = asRequest(() => responsesInputIn(body, options.allowUrl))
+  const input = responsesInputIn(body, options.allowUrl)
   const answers = body['answers'] === undefined ? [] : answersIn(body)
   const isAnswer = answers.length + input.results.length + input.approvals.length > 0
   const isEmpty = input.content.length === 0
@@ -258,13 +258,4 @@ async function* untilOver(
 
 function badParam(param: string, message: string): RequestError {
   return new RequestError(400, 'invalid_request', { message, param })
-}
-
-function asRequest<T>(read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof ResponsesInputError) throw badParam(error.param, error.message)
-    throw error
-  }
 }

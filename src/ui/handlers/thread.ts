@@ -27,25 +27,8 @@ import type { Access } from './authorization.js'
 import { RequestError } from './http.js'
 import type { ThreadFeed } from './thread-feed.js'
 
-/** The part of a conversation that handlers call. */
-export type ServedChat = Pick<
-  Chat,
-  | 'threadId'
-  | 'snapshot'
-  | 'phase'
-  | 'pending'
-  | 'send'
-  | 'regenerate'
-  | 'steer'
-  | 'answer'
-  | 'cancel'
-  | 'recover'
-  | 'provide'
-  | 'events'
-  | 'queue'
-  | 'rename'
-  | 'setMode'
->
+/** A conversation of sessions, whatever their modes. */
+export type ServedChat = Pick<Chat, keyof Chat>
 
 /** The part of sessions that handlers call. */
 export interface ServedSessions {
