@@ -1,3 +1,4 @@
+import { isAbsolute, resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import type {
   AgentApp,
@@ -9,22 +10,21 @@ import type {
   SessionConfigOption,
   SessionModeState,
 } from '@agentclientprotocol/sdk'
-import { takeOutput } from '../util/platform/standard-output.js'
-import { isObject } from '../util/json.js'
-import { AcpFailure, internalError, invalidParams, invalidRequest, acpSdk } from './protocol.js'
-import { checkSessions, parseAcpOptions } from './options.js'
-import type { AcpOptions, AgentInfo, ServedChat, ServedSessions, ServedThreads } from './options.js'
-import type { AcpSdk } from './protocol.js'
-import { isAbsolute, resolve } from 'node:path'
+import { messageOf } from '../contracts/errors.js'
 import type { Extension } from '../index.js'
-import type { ThreadItem } from '../session/index.js'
-import { ownVersion } from '../util/platform/own-package.js'
-import { AcpSession } from './acp-session.js'
-import { editorsFiles } from './client-files.js'
-import { oneLine } from './shown-call.js'
 import type * as mcpModule from '../mcp/index.js'
 import type { McpServer as Source } from '../mcp/index.js'
-import { messageOf } from '../contracts/errors.js'
+import type { ThreadItem } from '../session/index.js'
+import { isObject } from '../util/json.js'
+import { ownVersion } from '../util/platform/own-package.js'
+import { takeOutput } from '../util/platform/standard-output.js'
+import { AcpSession } from './acp-session.js'
+import { editorsFiles } from './client-files.js'
+import { checkSessions, parseAcpOptions } from './options.js'
+import type { AcpOptions, AgentInfo, ServedChat, ServedSessions, ServedThreads } from './options.js'
+import { AcpFailure, acpSdk, internalError, invalidParams, invalidRequest } from './protocol.js'
+import type { AcpSdk } from './protocol.js'
+import { oneLine } from './shown-call.js'
 
 /** How long a program may take to end by itself when its editor is gone, in ms. */
 const PATIENCE_MS = 1500
