@@ -1,7 +1,6 @@
 import { HarnessError } from '../../index.js'
 import type { HarnessDescription, LogStore, RunSummary } from '../../index.js'
 import { FINAL_RESULT } from '../../output/format.js'
-import { Sessions } from '../../session/index.js'
 import type { ThreadItem } from '../../session/index.js'
 import { CLIENT_TOOLS, clientToolsIn } from '../../session/tools/client-tools.js'
 import type { ClientTool } from '../../session/tools/client-tools.js'
@@ -17,15 +16,16 @@ import { ThreadFeed } from './thread-feed.js'
 /** What every handler has: the conversations, and who may reach them. */
 export class HandlerContext {
   readonly options: HandlerOptions
-  readonly #sessions: ServedSessions
+  readonly #log: LogStore
   readonly #hub: Hub
+  #loading: Promise<ServedSessions> | undefined
   readonly #feeds = new WeakMap<ServedChat, ThreadFeed>()
 
   /** Throws `invalid_options`. */
   constructor(options: HandlerOptions) {
     this.options = options
-    this.#sessions = sessionsOf(options)
-    this.#hub = options.hub ?? new Hub({ log: this.#sessions.log })
+    this.#log = logOf(options)
+    this.#hub = options.hub ?? new Hub({ log: this.#log })
   }
 
   /** The conversation that a request names, for its owner. A `Response` is sent as it is. */
@@ -47,7 +47,7 @@ export class HandlerContext {
     request: Request,
     { runId, action }: { readonly runId: string; readonly action: Action },
   ): Promise<Thread | LoneRun | Response> {
-    const { log } = this.#sessions
+    const log = this.#log
     const summary = await log.inspect({ kind: 'run', id: runId })
     const top = await topRun(log, summary)
     const threadId = top === null ? null : threadIdOf(top)
@@ -80,7 +80,8 @@ export class HandlerContext {
   ): Promise<Thread> {
     const known = await this.#open(forkId, access, false)
     if (known !== null) return known
-    return this.#threadOf(await this.#sessions.for(access).fork(threadId, { after, threadId: forkId }), access)
+    const sessions = await this.#sessions()
+    return this.#threadOf(await sessions.for(access).fork(threadId, { after, threadId: forkId }), access)
   }
 
   /** The answer to a request that is refused; null for one that is allowed. */
@@ -91,7 +92,7 @@ export class HandlerContext {
 
   /** What the agent can do; null if the sessions do not say. */
   async description(): Promise<HarnessDescription | null> {
-    return (await this.#sessions.describe?.()) ?? null
+    return (await (await this.#sessions()).describe?.()) ?? null
   }
 
   /**
@@ -116,7 +117,11 @@ export class HandlerContext {
     page: { readonly limit: number; readonly before?: string | undefined },
   ): Promise<AsyncIterable<ThreadItem> | Response> {
     const access = await this.#accessOf(request, { threadId: null, runId: null, action: 'read' })
-    return access instanceof Response ? access : this.#sessions.for(access).list(page)
+    return access instanceof Response ? access : (await this.#sessions()).for(access).list(page)
+  }
+
+  #sessions(): Promise<ServedSessions> {
+    return (this.#loading ??= sessionsOf(this.options))
   }
 
   #accessOf(request: Request, named: Named): Promise<Access | Response> {
@@ -125,10 +130,10 @@ export class HandlerContext {
 
   /** The conversation of that owner; null if there is none. */
   async #open(threadId: string, access: Access, create: boolean): Promise<Thread | null> {
-    const { log } = this.#sessions
-    if (!create && (await log.inspect({ kind: 'thread', id: threadId })) === null) return null
+    if (!create && (await this.#log.inspect({ kind: 'thread', id: threadId })) === null) return null
+    const sessions = await this.#sessions()
     try {
-      return this.#threadOf(await this.#sessions.for(access).open(threadId), access)
+      return this.#threadOf(await sessions.for(access).open(threadId), access)
     } catch (error) {
       if (codeOf(error) === 'thread_not_found') return null
       throw error
@@ -140,7 +145,7 @@ export class HandlerContext {
     this.#feeds.set(chat, feed)
     return new Thread(chat, {
       access,
-      log: this.#sessions.log,
+      log: this.#log,
       hub: this.#hub,
       feed,
       passesDeps: this.options.harness !== undefined,
@@ -165,16 +170,28 @@ function threadIdOf({ metadata }: RunSummary): string | null {
   return typeof threadId === 'string' ? threadId : null
 }
 
-/** The sessions of the options; those of a harness have its log. Throws `invalid_options` for neither, and for both. */
-function sessionsOf({ sessions, harness, log, responses }: HandlerOptions): ServedSessions {
-  if (sessions !== undefined && harness === undefined && log === undefined) return sessions
-  if (sessions !== undefined || harness === undefined || log === undefined)
-    throw new HarnessError(
-      'invalid_options',
-      'Expected `createHandlers` to be given `sessions`, or `harness` and `log`, and not both.',
-    )
+/** The log of the sessions, or of the harness. Throws `invalid_options` for neither, and for both. */
+function logOf({ sessions, harness, log }: HandlerOptions): LogStore {
+  if (sessions !== undefined && harness === undefined && log === undefined) return sessions.log
+  if (sessions === undefined && harness !== undefined && log !== undefined) return log
+  throw new HarnessError(
+    'invalid_options',
+    'Expected `createHandlers` to be given `sessions`, or `harness` and `log`, and not both.',
+  )
+}
+
+/** The sessions of the options, or those of the harness, which are loaded with the first request. */
+async function sessionsOf({ sessions, harness, log, responses }: HandlerOptions): Promise<ServedSessions> {
+  if (sessions !== undefined) return sessions
+  const { Sessions } = await import('../../session/index.js')
   const models = Object.entries(responses?.models ?? {})
-  const harnesses = models.flatMap(([name, served]) => (typeof served === 'string' ? [] : [[name, served] as const]))
-  const defaultMode = models.some(([name]) => name === 'default') ? 'harness' : 'default'
-  return new Sessions({ log, modes: { ...Object.fromEntries(harnesses), [defaultMode]: harness }, defaultMode })
+  const modes = Object.fromEntries(
+    models.flatMap(([name, served]) => (typeof served === 'string' ? [] : [[name, served]])),
+  )
+  const defaultMode = Object.hasOwn(modes, 'default') ? 'harness' : 'default'
+  return new Sessions({
+    log,
+    modes: { ...modes, ...(harness !== undefined && { [defaultMode]: harness }) },
+    defaultMode,
+  })
 }
