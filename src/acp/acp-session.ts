@@ -2,6 +2,7 @@ import type {
   AgentContext,
   ContentBlock,
   CreateElicitationResponse,
+  ElicitationContentValue,
   PromptResponse,
   SessionUpdate,
 } from '@agentclientprotocol/sdk'
@@ -10,16 +11,14 @@ import type { PendingItem, RunOptions } from '../index.js'
 import { SessionError } from '../session/index.js'
 import type { ChatAnswer } from '../session/index.js'
 import { partsOf } from './blocks.js'
-import type { PromptEnd } from './endings.js'
-import { invalidRequest, internalError } from './failures.js'
-import type { AcpOptions } from './options.js'
+import type { PromptEnd, StretchEnd } from './updates.js'
+import { invalidRequest, internalError } from './protocol.js'
+import type { AcpOptions, ServedChat, ServedSessions } from './options.js'
 import { AcpProjection } from './projection.js'
 import { askedItem } from './questions.js'
 import type { AskedItem } from './questions.js'
-import type { ServedChat, ServedSessions } from './served.js'
 import type { ToolFacts } from './shown-call.js'
 import { Updates } from './updates.js'
-import type { StretchEnd } from './updates.js'
 
 /** What an editor can show. */
 export interface ClientFeatures {
@@ -35,7 +34,7 @@ export interface AcpSessionSetup {
   readonly options: AcpOptions
   /** The workspace: an absolute path. */
   readonly root: string
-  /** Tell the conversation so far. */
+  /** Send the conversation so far. */
   readonly replays: boolean
   /** The means of the session's runs: closed with it. */
   readonly servers: NonNullable<RunOptions['mcpServers']>
@@ -75,7 +74,7 @@ export class AcpSession {
     })
   }
 
-  /** Resolves when everything that had happened before is told, or passed over. */
+  /** Resolves when everything that had happened before is sent, or passed over. */
   static async open(setup: AcpSessionSetup): Promise<AcpSession> {
     const session = new AcpSession(setup)
     await session.#learn()
@@ -87,7 +86,7 @@ export class AcpSession {
     return this.#prompting !== null
   }
 
-  /** Learns of the tools and of the model, for what is told of them. */
+  /** Learns of the tools and of the model, for what the editor is shown of them. */
   async #learn(): Promise<void> {
     const { sessions } = this.#setup
     const { mode, models } = this.chat.snapshot.thread
@@ -105,11 +104,11 @@ export class AcpSession {
   /** They begin when the tools are known. */
   get #updates(): Updates {
     const { chat, replays } = this.#setup
-    const setup = { chat, projection: this.#projection, replays, send: (update: SessionUpdate) => this.tell(update) }
+    const setup = { chat, projection: this.#projection, replays, send: (update: SessionUpdate) => this.send(update) }
     return (this.#begunUpdates ??= new Updates(setup))
   }
 
-  tell(update: SessionUpdate): Promise<void> {
+  send(update: SessionUpdate): Promise<void> {
     return this.#setup.client.notify('session/update', { sessionId: this.chat.threadId, update })
   }
 
@@ -260,7 +259,7 @@ export class AcpSession {
     const waiting = { cancellationSignal: stop, stopWaitingOnCancel: true }
     try {
       if (asked.kind === 'text') {
-        await this.tell(messageUpdate(item, asked.message))
+        await this.send(messageUpdate(item, asked.message))
         return null
       }
       if (asked.kind === 'form') {
@@ -277,7 +276,7 @@ export class AcpSession {
         if (given.action !== 'accept' || !('content' in given)) return null
         return {
           callId: item.callId,
-          answer: form.answerOf((given.content ?? {}) as Parameters<typeof form.answerOf>[0]),
+          answer: form.answerOf((given.content ?? {}) as Record<string, ElicitationContentValue>),
         }
       }
       const { toolCall, choices } = asked

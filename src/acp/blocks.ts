@@ -35,3 +35,13 @@ function resourcePart(resource: Extract<ContentBlock, { readonly type: 'resource
 function attribute(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
 }
+
+/** A part of a message as a block. */
+export function blockOf(part: ContentPart): ContentBlock {
+  if (part.type === 'text') return { type: 'text', text: part.text }
+  if (!('data' in part)) return { type: 'resource_link', name: 'image', uri: part.url }
+  const { data, mediaType: mimeType } = part
+  if (part.type !== 'file') return { type: part.type, data, mimeType }
+  const name = part.name ?? 'file'
+  return { type: 'resource', resource: { blob: data, mimeType, uri: `attachment:${encodeURIComponent(name)}` } }
+}

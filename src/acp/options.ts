@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
-import type { ModelRef, PendingItem } from '../index.js'
+import type { LogStore, ModelRef, PendingItem } from '../index.js'
 import { parse } from '../contracts/parse.js'
-import type { ChatAnswer } from '../session/index.js'
+import type { Chat, ChatAnswer, CreateOptions, ListThreadsOptions, Sessions, ThreadItem } from '../session/index.js'
 import { boolean, filledString, functionOf, having, list, object, oneOf, optional, partial } from '../util/shape.js'
 
 /** Options of `serveAcp`. */
@@ -69,4 +69,21 @@ const SESSIONS = having('`Sessions` of `thinharness/session`', 'create', 'open',
 /** Throws `invalid_options`, such as for a harness. */
 export function checkSessions(sessions: unknown): void {
   parse(SESSIONS, sessions, '`serveAcp`')
+}
+
+/** A conversation of sessions, whatever their modes. */
+export type ServedChat = Pick<Chat, keyof Chat>
+
+/** The threads of one owner, or of all. */
+export interface ServedThreads {
+  create(options: CreateOptions): Promise<ServedChat>
+  open(threadId: string): Promise<ServedChat>
+  list(options: ListThreadsOptions): AsyncIterable<ThreadItem>
+}
+
+/** The part of sessions that an agent for editors calls. */
+export interface ServedSessions extends ServedThreads, Pick<Sessions, 'describe' | 'capabilities'> {
+  readonly log: LogStore
+  readonly modes: readonly string[]
+  for(owner: { readonly resourceId: string }): ServedThreads
 }

@@ -1,4 +1,4 @@
-import type { ContentBlock, SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk'
+import type { SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk'
 import type { ContentPart, JsonValue, StopReason } from '../index.js'
 import type { ThreadEvent } from '../session/index.js'
 import { TASKS, tasksIn } from '../session/tools/task-list.js'
@@ -7,7 +7,8 @@ import { CurrentEvents } from '../ui/projection.js'
 import type { AnyRunEvent } from '../ui/projection.js'
 import { sentenceOf } from '../ui/sentences.js'
 import { TurnReader } from '../ui/turn.js'
-import type { Told } from '../ui/turn.js'
+import type { ReplyChange } from '../ui/turn.js'
+import { blockOf } from './blocks.js'
 import { diffsOf, oneLine, partContent, shownCall, textContent } from './shown-call.js'
 import type { ToolFacts } from './shown-call.js'
 
@@ -37,8 +38,8 @@ interface OpenCall {
   readonly lines: string[]
 }
 
-/** One run, as far as it was told. */
-interface ToldRun {
+/** One run, as far as it was sent. */
+interface SentRun {
   readonly turn: TurnReader
   /** How often text was taken back: version 1 of the protocol cannot, so the text begins anew under another id. */
   attempts: number
@@ -55,7 +56,7 @@ interface ToldRun {
 export class AcpProjection {
   readonly #options: AcpProjectionOptions
   readonly #events = new CurrentEvents()
-  readonly #runs = new Map<string, ToldRun>()
+  readonly #runs = new Map<string, SentRun>()
   #updates: SessionUpdate[] = []
   #isTitled = false
   /** In whole micro-dollars; null once a reply has no known price. */
@@ -80,19 +81,19 @@ export class AcpProjection {
     if (event.kind === 'run_begun') this.#isNextOwn = event.messageIds.every((id) => this.#options.isOwn(id))
     if (event.kind === 'title_changed') {
       this.#isTitled = true
-      this.#tell({ sessionUpdate: 'session_info_update', title: event.title, updatedAt: event.at })
+      this.#send({ sessionUpdate: 'session_info_update', title: event.title, updatedAt: event.at })
     }
     const mode = event.kind === 'setting_changed' || event.kind === 'mode_handed_over' ? event.mode : undefined
-    if (mode !== undefined) this.#tell({ sessionUpdate: 'current_mode_update', currentModeId: mode })
+    if (mode !== undefined) this.#send({ sessionUpdate: 'current_mode_update', currentModeId: mode })
   }
 
   #run(event: AnyRunEvent): void {
     const run = this.#runOf(event)
-    for (const told of run.turn.next(event)) this.#told(event, run, told)
-    ;(this.#handlers[event.kind] as ((event: AnyRunEvent, run: ToldRun) => void) | undefined)?.(event, run)
+    for (const change of run.turn.next(event)) this.#change(event, run, change)
+    ;(this.#handlers[event.kind] as ((event: AnyRunEvent, run: SentRun) => void) | undefined)?.(event, run)
   }
 
-  #runOf({ runId }: AnyRunEvent): ToldRun {
+  #runOf({ runId }: AnyRunEvent): SentRun {
     let run = this.#runs.get(runId)
     if (run === undefined) {
       const live = this.#options.deltas === 'live'
@@ -103,30 +104,30 @@ export class AcpProjection {
     return run
   }
 
-  #told(event: AnyRunEvent, run: ToldRun, told: Told): void {
-    if (told.kind === 'withdrawn' && told.parts.length > 0) {
+  #change(event: AnyRunEvent, run: SentRun, change: ReplyChange): void {
+    if (change.kind === 'withdrawn' && change.parts.length > 0) {
       run.attempts += 1
       run.isAnew = true
     }
-    if (told.kind === 'call') this.#call(run, told)
-    if (told.kind !== 'text' && told.kind !== 'reasoning') return
-    const messageId = `${event.runId}:${told.part}${run.attempts === 0 ? '' : `.${run.attempts}`}`
-    const sessionUpdate = told.kind === 'text' ? 'agent_message_chunk' : 'agent_thought_chunk'
+    if (change.kind === 'call') this.#call(run, change)
+    if (change.kind !== 'text' && change.kind !== 'reasoning') return
+    const messageId = `${event.runId}:${change.part}${run.attempts === 0 ? '' : `.${run.attempts}`}`
+    const sessionUpdate = change.kind === 'text' ? 'agent_message_chunk' : 'agent_thought_chunk'
     const anew = run.isAnew ? 'The reply begins anew.\n' : ''
     run.isAnew = false
-    if (anew !== '') this.#tell({ sessionUpdate, messageId, content: { type: 'text', text: anew } })
-    this.#tell({ sessionUpdate, messageId, content: { type: 'text', text: told.text } })
+    if (anew !== '') this.#send({ sessionUpdate, messageId, content: { type: 'text', text: anew } })
+    this.#send({ sessionUpdate, messageId, content: { type: 'text', text: change.text } })
   }
 
-  #call(run: ToldRun, { callId, toolName, arguments: text }: Extract<Told, { readonly kind: 'call' }>): void {
+  #call(run: SentRun, { callId, toolName, arguments: text }: Extract<ReplyChange, { readonly kind: 'call' }>): void {
     const { root, toolOf } = this.#options
     const shown = shownCall(toolName, text, { root, facts: toolOf(toolName) })
     run.calls.set(callId, { toolName, rawInput: shown.rawInput, lines: [] })
-    this.#tell({ sessionUpdate: 'tool_call', toolCallId: callId, name: toolName, status: 'pending', ...shown })
+    this.#send({ sessionUpdate: 'tool_call', toolCallId: callId, name: toolName, status: 'pending', ...shown })
   }
 
   readonly #handlers: {
-    readonly [Kind in AnyRunEvent['kind']]?: (event: EventOf<Kind>, run: ToldRun) => void
+    readonly [Kind in AnyRunEvent['kind']]?: (event: EventOf<Kind>, run: SentRun) => void
   } = {
     run_started: (event, run) => {
       const { prompt, runId, at } = event
@@ -135,7 +136,7 @@ export class AcpProjection {
       if (!this.#isTitled) {
         this.#isTitled = true
         const title = oneLine(parts.map((part) => (part.type === 'text' ? part.text : '')).join(' '))
-        this.#tell({ sessionUpdate: 'session_info_update', title, updatedAt: at })
+        this.#send({ sessionUpdate: 'session_info_update', title, updatedAt: at })
       }
       if (run.showsPrompt) this.#person(`${runId}:0`, parts)
     },
@@ -152,10 +153,10 @@ export class AcpProjection {
       if (size === null || used === null) return
       const paid =
         this.#cost === null || this.#cost === 0 ? {} : { cost: { amount: this.#cost / MICRO, currency: 'USD' } }
-      this.#tell({ sessionUpdate: 'usage_update', used, size, ...paid })
+      this.#send({ sessionUpdate: 'usage_update', used, size, ...paid })
     },
     tool_call_started: ({ callId }) =>
-      this.#tell({ sessionUpdate: 'tool_call_update', toolCallId: callId, status: 'in_progress' }),
+      this.#send({ sessionUpdate: 'tool_call_update', toolCallId: callId, status: 'in_progress' }),
     tool_progress: ({ callId, update }) => this.#progress(callId, update),
     tool_call_completed: (event, run) => {
       const { callId, ok, output, value, parts = [] } = event
@@ -165,23 +166,26 @@ export class AcpProjection {
       const diffs = ok && call !== undefined ? diffsOf(call.toolName, call.rawInput, this.#options.root) : []
       const shown = parts.flatMap((part) => partContent(part) ?? [])
       const content: ToolCallContent[] = [...diffs, ...(text === '' ? [] : [textContent(text)]), ...shown]
-      this.#tell({
-        ...{ sessionUpdate: 'tool_call_update', toolCallId: callId, status: ok ? 'completed' : 'failed' },
-        ...{ content, rawOutput: value ?? text },
+      this.#send({
+        sessionUpdate: 'tool_call_update',
+        toolCallId: callId,
+        status: ok ? 'completed' : 'failed',
+        content,
+        rawOutput: value ?? text,
       })
     },
     extension_recorded: ({ extension, value }) => {
       if (extension !== TASKS) return
       const entries = tasksIn(value).map(({ content, status }) => ({ content, status, priority: 'medium' as const }))
-      this.#tell({ sessionUpdate: 'plan', entries })
+      this.#send({ sessionUpdate: 'plan', entries })
     },
     warning: ({ message }) => this.#notice('warning', message),
     limit_warning: ({ content }) => this.#notice('warning', content),
     run_failed: (event, run) => {
-      for (const told of run.turn.close()) this.#told(event, run, told)
+      for (const change of run.turn.close()) this.#change(event, run, change)
       // A call that has not ended will not.
       for (const callId of run.calls.keys())
-        this.#tell({ sessionUpdate: 'tool_call_update', toolCallId: callId, status: 'failed' })
+        this.#send({ sessionUpdate: 'tool_call_update', toolCallId: callId, status: 'failed' })
       run.calls.clear()
       const said = sentenceOfEnd(event)
       if (said !== null) this.#said(event, said)
@@ -191,10 +195,10 @@ export class AcpProjection {
   #progress(callId: string, update: JsonValue): void {
     const shown =
       typeof update === 'string' ? { content: [textContent(update)] } : { _meta: { thinharness: { progress: update } } }
-    this.#tell({ sessionUpdate: 'tool_call_update', toolCallId: callId, ...shown })
+    this.#send({ sessionUpdate: 'tool_call_update', toolCallId: callId, ...shown })
   }
 
-  /** Events of a child run are lines of the call that started it. Those of runs below it are not told. */
+  /** Events of a child run are lines of the call that started it. Those of runs below it are not sent. */
   #child(event: AnyRunEvent): void {
     const line = childLine(event)
     const { parentRunId, parentToolCallId, runId, agentName } = event
@@ -203,33 +207,35 @@ export class AcpProjection {
     if (call === undefined) return
     call.lines.push(agentName === null ? line : `${agentName}: ${line}`)
     if (call.lines.length > MOST_LINES) call.lines.shift()
-    this.#tell({
-      ...{ sessionUpdate: 'tool_call_update', toolCallId: parentToolCallId },
-      ...{ content: [textContent(call.lines.join('\n'))], _meta: { thinharness: { run: runId } } },
+    this.#send({
+      sessionUpdate: 'tool_call_update',
+      toolCallId: parentToolCallId,
+      content: [textContent(call.lines.join('\n'))],
+      _meta: { thinharness: { run: runId } },
     })
   }
 
   #person(messageId: string, parts: readonly ContentPart[]): void {
-    for (const part of parts) this.#tell({ sessionUpdate: 'user_message_chunk', messageId, content: blockOf(part) })
+    for (const part of parts) this.#send({ sessionUpdate: 'user_message_chunk', messageId, content: blockOf(part) })
   }
 
   #said({ runId, seq }: AnyRunEvent, text: string): void {
-    this.#tell({ sessionUpdate: 'agent_message_chunk', messageId: `${runId}:${seq}`, content: { type: 'text', text } })
+    this.#send({ sessionUpdate: 'agent_message_chunk', messageId: `${runId}:${seq}`, content: { type: 'text', text } })
   }
 
   #notice(severity: 'warning', text: string): void {
-    if (this.#options.notices) this.#tell({ sessionUpdate: 'notice', severity, title: oneLine(text, 400) })
+    if (this.#options.notices) this.#send({ sessionUpdate: 'notice', severity, title: oneLine(text, 400) })
   }
 
-  #tell(update: SessionUpdate): void {
+  #send(update: SessionUpdate): void {
     this.#updates.push(update)
   }
 }
 
 /** Ends that the answer to a prompt cannot express. */
 function sentenceOfEnd({ stopReason, message }: EventOf<'run_failed'>): string | null {
-  const told: ReadonlySet<StopReason> = new Set(['limit_reached', 'cancelled_by_hook'])
-  if (!told.has(stopReason)) return null
+  const shown: ReadonlySet<StopReason> = new Set(['limit_reached', 'cancelled_by_hook'])
+  if (!shown.has(stopReason)) return null
   return stopReason === 'limit_reached' ? message : sentenceOf({ code: stopReason })
 }
 
@@ -244,14 +250,4 @@ function childLine(event: AnyRunEvent): string | null {
   if (event.kind === 'run_started') return 'begins'
   if (event.kind === 'run_completed') return event.pending.length > 0 ? 'waits' : 'is done'
   return event.kind === 'run_failed' ? `failed: ${sentenceOf(event)}` : null
-}
-
-/** A part of a message as a block. */
-function blockOf(part: ContentPart): ContentBlock {
-  if (part.type === 'text') return { type: 'text', text: part.text }
-  if (!('data' in part)) return { type: 'resource_link', name: 'image', uri: part.url }
-  const { data, mediaType: mimeType } = part
-  if (part.type !== 'file') return { type: part.type, data, mimeType }
-  const name = part.name ?? 'file'
-  return { type: 'resource', resource: { blob: data, mimeType, uri: `attachment:${encodeURIComponent(name)}` } }
 }

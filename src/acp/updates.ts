@@ -1,10 +1,9 @@
-import type { SessionUpdate } from '@agentclientprotocol/sdk'
+import type { SessionUpdate, StopReason as AcpStopReason } from '@agentclientprotocol/sdk'
 import type { ChatEvent } from '../session/index.js'
 import type { AnyRunEvent } from '../ui/projection.js'
-import { promptEnd } from './endings.js'
-import type { PromptEnd, Stretch } from './endings.js'
 import type { AcpProjection } from './projection.js'
-import type { ServedChat } from './served.js'
+import type { ServedChat } from './options.js'
+import { sentenceOf } from '../ui/sentences.js'
 
 /** A run that has paused or ended. */
 export interface StretchEnd {
@@ -23,7 +22,7 @@ export interface UpdatesSetup {
   readonly replays: boolean
 }
 
-/** Tells the editor what happens in a conversation, in order, and knows how far it has come. */
+/** Sends to the editor what happens in a conversation, in order, and knows how far it has come. */
 export class Updates {
   readonly #setup: UpdatesSetup
   readonly #stopping = new AbortController()
@@ -41,11 +40,11 @@ export class Updates {
     const { thread, runs } = setup.chat.snapshot
     const last = runs.at(-1)
     const place = { thread: thread.seq, runId: last?.runId ?? null, seq: last?.seq ?? 0 }
-    // An editor that is gone cannot be told: its prompts are cancelled.
+    // An editor that is gone gets nothing: its prompts are cancelled.
     this.#reading = this.#read(place).catch(() => undefined)
   }
 
-  /** Resolves when everything that had happened before is told. */
+  /** Resolves when everything that had happened before is sent. */
   caughtUp(): Promise<void> {
     return this.#until(() => this.#isCaughtUp)
   }
@@ -112,4 +111,40 @@ export class Updates {
       })
     }
   }
+}
+
+type Ended = Extract<AnyRunEvent, { readonly kind: 'run_completed' | 'run_failed' | 'run_left' }>
+type Started = Extract<AnyRunEvent, { readonly kind: 'run_started' }>
+type Replied = Extract<AnyRunEvent, { readonly kind: 'model_message' }>
+
+/** The last stretch of a run, as far as its end depends on it. */
+export interface Stretch {
+  readonly limits: Started['rules']['limits'] | null
+  readonly finishReason: Replied['entry']['finishReason'] | null
+}
+
+/** The end of a prompt, or the failure that it is answered with. */
+export type PromptEnd =
+  | { readonly stopReason: AcpStopReason }
+  | { readonly failure: { readonly message: string; readonly data: Readonly<Record<string, unknown>> } }
+
+export function promptEnd(event: Ended, { limits, finishReason }: Stretch): PromptEnd {
+  if (event.kind === 'run_completed') return { stopReason: 'end_turn' }
+  if (event.kind === 'run_left') return failed('interrupted', 'interrupted', event.runId)
+  const { stopReason, code, runId, usage } = event
+  if (stopReason === 'cancelled') return { stopReason: 'cancelled' }
+  if (stopReason === 'cancelled_by_hook') return { stopReason: 'end_turn' }
+  if (stopReason === 'limit_reached') {
+    const isOver = (limit: number | null | undefined, used: number): boolean =>
+      limit !== null && limit !== undefined && used >= limit
+    const byTokens = isOver(limits?.inputTokens, usage.inputTokens) || isOver(limits?.outputTokens, usage.outputTokens)
+    return { stopReason: byTokens ? 'max_tokens' : 'max_turn_requests' }
+  }
+  if (finishReason === 'length') return { stopReason: 'max_tokens' }
+  if (finishReason === 'refusal' || finishReason === 'content_filter') return { stopReason: 'refusal' }
+  return failed(code, stopReason, runId)
+}
+
+function failed(code: string, stopReason: string, runId: string): PromptEnd {
+  return { failure: { message: sentenceOf({ code }), data: { code, stopReason, runId } } }
 }

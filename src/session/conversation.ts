@@ -506,7 +506,7 @@ export class ThreadOwner {
     if (end.status === 'left') {
       if (plan !== null && !conversation.isClosed && this.isOwner) return this.#afterPlan(run, plan)
       conversation.settleAll(run, end)
-      return
+      return conversation.isClosed ? undefined : conversation.rest() // Its harness was closed: another process may continue.
     }
     // The last events of the run may have been stored although that failed.
     if (error !== undefined) await conversation.load()

@@ -43,6 +43,11 @@ export interface ModeHarness<Output = unknown> {
 export interface ChatResources extends Pick<RunOptions, 'root' | 'mcpServers'> {
   /** Extensions, after those of the sessions. Default: none. */
   readonly use?: readonly Extension<never>[] | undefined
+  /**
+   * Dependencies, in place of those of the harness: for requests that bring them. They do not hold the conversation in memory. Default:
+   * those of the harness.
+   */
+  readonly deps?: unknown
 }
 
 /** Harnesses by the name of their mode. */
@@ -100,7 +105,7 @@ export class ActiveRun {
 }
 
 /** Options that every stretch of a run has. */
-type StretchOptions = Omit<ResumeOptions, 'deps'>
+type StretchOptions = Omit<ResumeOptions, 'deps'> & { readonly deps?: unknown }
 
 /** Gives the runs of a thread their harness, model and extensions. */
 export class RunStarter {
@@ -116,7 +121,7 @@ export class RunStarter {
   /** For the runs that begin or continue from now on. */
   provide(resources: ChatResources): void {
     this.#resources = resources
-    this.#deps.onProvided()
+    if (Object.keys(resources).some((name) => name !== 'deps')) this.#deps.onProvided()
   }
 
   /** The tools of a run; none if there is no run. */
@@ -156,7 +161,7 @@ export class RunStarter {
   /** Options of a run that is about to begin or continue. `shown`: the run so far. */
   async optionsOf(open: ActiveRun, shown: ChatRun | undefined): Promise<StretchOptions> {
     const { log, use } = this.#deps
-    const { root, mcpServers, use: extensions = [] } = this.#resources
+    const { root, mcpServers, deps, use: extensions = [] } = this.#resources
     const model = await modelOf(this.#deps, open.run.model)
     const grants = await this.#grants.extensions()
     const planning = hasPlan(shown) ? [this.#planning(open, shown)] : []
@@ -167,6 +172,7 @@ export class RunStarter {
       model: model ?? undefined,
       root,
       mcpServers,
+      deps,
       tools: clientToolsIn(open.run.items[0]?.metadata),
       use: [...use, ...extensions, ...grants, ...planning],
     }

@@ -67,6 +67,20 @@ export async function* project<Item>(
   yield* projection.end()
 }
 
+/** A stream of items that come as its reader takes them; a reader that is gone ends them. */
+export function readableOf<Item>(items: AsyncGenerator<Item, void, undefined>): ReadableStream<Item> {
+  return new ReadableStream<Item>({
+    async pull(controller) {
+      const next = await items.next()
+      if (next.done === true) controller.close()
+      else controller.enqueue(next.value)
+    },
+    async cancel() {
+      await items.return()
+    },
+  })
+}
+
 /** True for the last event of a run before a pause, or of all. */
 export function isStretchEnd({ kind }: AnyRunEvent): boolean {
   return kind === 'run_completed' || kind === 'run_failed'

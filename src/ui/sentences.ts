@@ -1,6 +1,6 @@
 import type { HarnessErrorCode } from '../index.js'
 
-/** What a reader is told of an error: messages of errors can name paths, hosts and other people's words. */
+/** What a reader gets of an error: messages of errors can name paths, hosts and other people's words. */
 const SENTENCES: { readonly [Code in HarnessErrorCode]: string } = {
   invalid_options: 'The request has an option that is not valid.',
   invalid_state: 'The run cannot do this in its present state.',

@@ -2,8 +2,8 @@ import type { AssistantEntry } from '../index.js'
 import { FINAL_RESULT } from '../output/format.js'
 import type { AnyRunEvent } from './projection.js'
 
-/** What a reader is told of a reply. Ids of parts are `<seq of the request>.t<n>` for text and `.r<n>` for reasoning. */
-export type Told =
+/** A change of what a reader has of a reply. Ids of parts are `<seq of the request>.t<n>` for text and `.r<n>` for reasoning. */
+export type ReplyChange =
   | { readonly kind: 'text' | 'reasoning'; readonly part: string; readonly text: string; readonly isFirst: boolean }
   | { readonly kind: 'ended'; readonly of: 'text' | 'reasoning'; readonly part: string }
   /** A piece of the arguments of a call. */
@@ -16,16 +16,16 @@ export type Told =
     }
   /** A call of the complete reply, with its whole arguments. */
   | { readonly kind: 'call'; readonly callId: string; readonly toolName: string; readonly arguments: string }
-  /** What was told of the reply so far does not count. */
+  /** What was sent of the reply so far does not count. */
   | { readonly kind: 'withdrawn'; readonly parts: readonly string[]; readonly callIds: readonly string[] }
 
 export interface TurnOptions {
-  /** Tell text and reasoning as they arrive. */
+  /** Send text and reasoning as they arrive. */
   readonly live: boolean
-  /** Tell the arguments of calls as they arrive. */
+  /** Send the arguments of calls as they arrive. */
   readonly inputs: boolean
   readonly reasoning: boolean
-  /** Tell text that is a structured answer. */
+  /** Send text that is a structured answer. */
   readonly outputText: boolean
 }
 
@@ -73,8 +73,8 @@ export class TurnReader {
     return this.#isOpen
   }
 
-  /** What an event of the run itself tells. */
-  next(event: AnyRunEvent): readonly Told[] {
+  /** What an event of the run itself changes. */
+  next(event: AnyRunEvent): readonly ReplyChange[] {
     const { kind } = event
     if (kind === 'text_delta') return this.#delta('text', event.text)
     if (kind === 'reasoning_delta') return this.#delta('reasoning', event.text)
@@ -95,13 +95,13 @@ export class TurnReader {
     return lost
   }
 
-  /** The reply that is arriving will not be completed: what was told of it does not count. */
-  close(): readonly Told[] {
+  /** The reply that is arriving will not be completed: what was sent of it does not count. */
+  close(): readonly ReplyChange[] {
     this.#isOpen = false
     return this.#withdraw()
   }
 
-  #delta(kind: 'text' | 'reasoning', text: string): readonly Told[] {
+  #delta(kind: 'text' | 'reasoning', text: string): readonly ReplyChange[] {
     const { live, reasoning } = this.#options
     if (!live || text === '' || (kind === 'reasoning' ? !reasoning : this.#answers === 'json')) return []
     const last = this.#pieces.at(-1)
@@ -114,7 +114,7 @@ export class TurnReader {
     return [...ended, { kind, part, text, isFirst: true }]
   }
 
-  #input({ callId, toolName, text }: Extract<AnyRunEvent, { kind: 'tool_input_delta' }>): readonly Told[] {
+  #input({ callId, toolName, text }: Extract<AnyRunEvent, { kind: 'tool_input_delta' }>): readonly ReplyChange[] {
     if (!this.#options.live) return []
     const known = this.#pieces.find((piece) => piece.kind === 'call' && piece.callId === callId)
     if (known?.kind === 'call') {
@@ -130,12 +130,12 @@ export class TurnReader {
     this.#unnamed.delete(callId)
     if (this.#isAnswer(toolName)) return []
     const ended = this.#end()
-    // Arguments that are not told cannot differ from those of the reply.
+    // Arguments that are not sent cannot differ from those of the reply.
     this.#pieces.push({ kind: 'call', callId, toolName, text: this.#options.inputs ? held : '' })
     return this.#options.inputs ? [...ended, { kind: 'input', callId, toolName, text: held, isFirst: true }] : ended
   }
 
-  #withdraw(): readonly Told[] {
+  #withdraw(): readonly ReplyChange[] {
     const ended = this.#end()
     const pieces = this.#pieces
     this.#pieces = []
@@ -145,30 +145,30 @@ export class TurnReader {
     return parts.length + callIds.length === 0 ? ended : [...ended, { kind: 'withdrawn', parts, callIds }]
   }
 
-  #complete(entry: AssistantEntry, resolution: string): readonly Told[] {
+  #complete(entry: AssistantEntry, resolution: string): readonly ReplyChange[] {
     const pieces = this.#piecesOf(entry, resolution)
     const withdrawn = isBeginning(this.#pieces, pieces) ? [] : this.#withdraw()
-    const told: Told[] = [...withdrawn]
+    const changes: ReplyChange[] = [...withdrawn]
     pieces.forEach((piece, index) => {
       const before = this.#pieces[index]
       if (piece.kind === 'call') {
         const { callId, toolName, text } = piece
-        told.push({ kind: 'call', callId, toolName, arguments: text })
+        changes.push({ kind: 'call', callId, toolName, arguments: text })
         return
       }
       const { kind, part, text } = piece
-      // Parts before the last that was told have ended.
+      // Parts before the last that was sent have ended.
       if (before !== undefined && index < this.#pieces.length - 1) return
       const rest = text.slice(before?.text.length ?? 0)
-      if (rest !== '') told.push({ kind, part, text: rest, isFirst: before === undefined })
-      told.push({ kind: 'ended', of: kind, part })
+      if (rest !== '') changes.push({ kind, part, text: rest, isFirst: before === undefined })
+      changes.push({ kind: 'ended', of: kind, part })
     })
     this.#pieces = []
     this.#unnamed.clear()
-    if (resolution !== 'retry_user_message' && resolution !== 'retry_tool_output') return told
-    // The answer did not fit: what was told of it does not count.
+    if (resolution !== 'retry_user_message' && resolution !== 'retry_tool_output') return changes
+    // The answer did not fit: what was sent of it does not count.
     const parts = pieces.flatMap((piece) => (piece.kind === 'call' ? [] : [piece.part]))
-    return parts.length === 0 ? told : [...told, { kind: 'withdrawn', parts, callIds: [] }]
+    return parts.length === 0 ? changes : [...changes, { kind: 'withdrawn', parts, callIds: [] }]
   }
 
   /** The visible pieces of a reply: neighbouring parts of one kind are one, opaque ones are not seen. */
@@ -203,7 +203,7 @@ export class TurnReader {
   }
 
   /** Ends the part that is open, if one is. */
-  #end(): readonly Told[] {
+  #end(): readonly ReplyChange[] {
     const last = this.#pieces.at(-1)
     return last === undefined || last.kind === 'call' ? [] : [{ kind: 'ended', of: last.kind, part: last.part }]
   }
@@ -213,13 +213,13 @@ export class TurnReader {
   }
 }
 
-/** True if `told` is a beginning of the reply: its last piece may be incomplete, the others are whole. */
-function isBeginning(told: readonly Piece[], reply: readonly Piece[]): boolean {
-  return told.every((piece, index) => {
+/** True if `sent` is a beginning of the reply: its last piece may be incomplete, the others are whole. */
+function isBeginning(sent: readonly Piece[], reply: readonly Piece[]): boolean {
+  return sent.every((piece, index) => {
     const whole = reply[index]
     if (whole === undefined || whole.kind !== piece.kind) return false
     if (piece.kind === 'call')
       return whole.kind === 'call' && whole.callId === piece.callId && whole.text.startsWith(piece.text)
-    return index === told.length - 1 ? whole.text.startsWith(piece.text) : whole.text === piece.text
+    return index === sent.length - 1 ? whole.text.startsWith(piece.text) : whole.text === piece.text
   })
 }

@@ -96,21 +96,24 @@ test('RQ-10 answers in the body win over those in the parts of the message', asy
   expect(paid).toEqual([])
 })
 
-test('UI-35 over a harness a message while a run is in progress is 409', async () => {
+test('UI-35 a message while a run is in progress waits for it; with `reject` it is 409', async () => {
   const { opened, open } = gate()
   const model = new ScriptedModel().replies(async () => {
     await opened
     return 'One.'
   })
+  model.says('Two.')
   const { aiSdk } = served(model)
   const first = await aiSdk(postOf([said('m1', 'One?')]))
-  const second = await aiSdk(postOf([said('m2', 'Two?')]))
-  expect([second.status, await second.json()]).toMatchObject([409, { code: 'run_active' }])
+  const refused = await aiSdk(postOf([said('m2', 'Two?')], { whenBusy: 'reject' }))
+  expect([refused.status, await refused.json()]).toMatchObject([409, { code: 'busy' }])
+  const second = await aiSdk(postOf([said('m3', 'Two?')]))
   open()
   expect((await chunksOf(first)).at(-1)).toMatchObject({ type: 'finish' })
+  expect(await chunksOf(second)).toContainEqual(expect.objectContaining({ type: 'text-delta', delta: 'Two.' }))
 })
 
-test('UI-36 over a harness a reply is generated again: by a new run before the earlier one, which leaves the conversation', async () => {
+test('UI-36 a reply is generated again: by a new run before the earlier one, which leaves the conversation', async () => {
   const model = new ScriptedModel().says('One.').says('Two.').says('Three.').says('Two again.').says('Four.')
   const { chat, requests, log } = served(model)
   for (const text of ['1', '2', '3']) await chat.sendMessage({ text })
@@ -129,40 +132,17 @@ test('UI-36 over a harness a reply is generated again: by a new run before the e
   expect(await collect(log.list({ kind: 'run' }))).toHaveLength(5)
 })
 
-test('UI-36 over sessions a reply is generated again in its conversation: the page, and one that opens it, end alike', async () => {
-  const model = new ScriptedModel().says('One.').says('Two.').says('Three.').says('Two again.').says('Four.')
-  const sessions = new Sessions({ log: memoryLog(), harness: harnessOf({ model }) })
-  onTestFinished(() => sessions.close())
-  const { aiSdk, requests } = createHandlers({ sessions })
-  const chat = plainChat(7, { fetch: fetchOf(7, aiSdk) })
-  for (const text of ['1', '2', '3']) await chat.sendMessage({ text })
-  await chat.regenerate({ messageId: chat.messages[3]?.id ?? '' })
-  expect(chat.error).toBeUndefined()
-  await chat.sendMessage({ text: '4' })
-  const texts = chat.messages.flatMap(({ parts }) => parts.flatMap((part) => ('text' in part ? [part.text] : [])))
-  expect(texts).toEqual(['1', 'One.', '2', 'Two again.', '4', 'Four.'])
-  const stored = await (await requests(new Request(`${BASE}/threads/c1/messages?format=ui`))).json()
-  expect((stored as typeof chat.messages).map(({ id }) => id)).toEqual(chat.messages.map(({ id }) => id))
-  expect(model.requests.at(-1)?.transcriptLength).toBe(5)
-})
-
 test.each(['a message', 'a reply'])(
   'UI-36 a page without its messages names %s that is generated again',
   async (what) => {
     const model = (): ScriptedModel => new ScriptedModel().says('One.').says('One again.')
-    const sessions = new Sessions({ log: memoryLog(), harness: harnessOf({ model: model() }) })
-    onTestFinished(() => sessions.close())
-    const { aiSdk } = createHandlers({ sessions })
-    for (const handler of [aiSdk, served(model()).aiSdk]) {
-      const [start] = await chunksOf(await handler(postOf([said('m1', 'One?')])))
-      const messageId = what === 'a message' ? 'm1' : (start as { readonly messageId: string }).messageId
-      const again = await chunksOf(await handler(postOf([], { trigger: 'regenerate-message', messageId })))
-      expect(again).toContainEqual(expect.objectContaining({ type: 'text-delta', delta: 'One again.' }))
-      const unknown = await handler(postOf([], { trigger: 'regenerate-message', messageId: 'x' }))
-      expect([unknown.status, (await handler(postOf([], { trigger: 'regenerate-message' }))).status]).toEqual([
-        404, 400,
-      ])
-    }
+    const { aiSdk } = served(model())
+    const [start] = await chunksOf(await aiSdk(postOf([said('m1', 'One?')])))
+    const messageId = what === 'a message' ? 'm1' : (start as { readonly messageId: string }).messageId
+    const again = await chunksOf(await aiSdk(postOf([], { trigger: 'regenerate-message', messageId })))
+    expect(again).toContainEqual(expect.objectContaining({ type: 'text-delta', delta: 'One again.' }))
+    const unknown = await aiSdk(postOf([], { trigger: 'regenerate-message', messageId: 'x' }))
+    expect([unknown.status, (await aiSdk(postOf([], { trigger: 'regenerate-message' }))).status]).toEqual([404, 400])
   },
 )
 
@@ -177,19 +157,18 @@ test('RQ-01 handlers are made of sessions, or of a harness and its log', () => {
   for (const handler of Object.values(handlers)) expect(handler).toBeTypeOf('function')
 })
 
-test('RQ-02 the runs of a conversation are those with its id in their metadata; a host can say it itself', async () => {
-  const server = served(new ScriptedModel().says('One.').says('Two.'))
-  for (const text of ['1', '2']) await server.chat.sendMessage({ text })
-  const idsOf = async ({ requests }: Pick<typeof server, 'requests'>): Promise<readonly string[]> => {
-    const messages = await (await requests(new Request(`${BASE}/threads/c1/messages?format=ui`))).json()
-    return (messages as { readonly id: string }[]).map(({ id }) => id)
-  }
-  const all = await idsOf(server)
-  expect(all).toHaveLength(4)
-  const [, , , newest = ''] = all
-  const { harness, log } = server
-  const threads = { latest: () => Promise.resolve(newest), runs: () => Promise.resolve([newest]) }
-  expect(await idsOf(createHandlers({ harness, log, threads }))).toEqual(all.slice(2))
+test('RQ-02 over a harness a conversation is a thread of its log; a run that no thread has can be read, and not changed', async () => {
+  const { chat, harness, log, requests, events, responses } = served(new ScriptedModel().says('One.').says('Alone.'))
+  await chat.sendMessage({ text: '1' })
+  expect(await log.inspect({ kind: 'thread', id: 'c1' })).not.toBeNull()
+  const { runId } = await harness.run('Hi.', { metadata: { conversation_id: 'c2' } })
+  expect(await (await events(new Request(`${BASE}/runs/${runId}/events`))).text()).toContain('"text":"Alone."')
+  expect(await (await responses(new Request(`${BASE}/responses/${runId}`))).json()).toMatchObject({
+    status: 'completed',
+  })
+  expect((await requests(new Request(`${BASE}/threads/c2/messages`))).status).toBe(404)
+  const refused = await requests(new Request(`${BASE}/runs/${runId}/stop`, { method: 'POST' }))
+  expect([refused.status, await refused.json()]).toMatchObject([409, { code: 'not_supported' }])
 })
 
 test('RQ-09 fromUIMessages takes texts, images, sound and files of the last message, and names other parts', () => {

@@ -250,45 +250,63 @@ describe.each(['sessions', 'harness'] as const)('requests over %s', (kind) => {
   })
 })
 
-test('RQ-07 over a harness a second message during a run is refused; it can be given to the run', async () => {
-  const { model, release } = waiting()
-  const server = served('harness', { model })
-  const { runId } = await asked(server, post('/threads/t1/messages', { text: '1' }))
-  expect(await asked(server, post('/threads/t1/messages', { text: '2' }))).toMatchObject({
-    status: 409,
-    code: 'run_active',
+describe.each(['sessions', 'harness'] as const)('a busy conversation over %s', (kind) => {
+  test('RQ-07 with `reject` a second message during a run is refused; it can be given to the run', async () => {
+    const { model, release } = waiting()
+    const server = served(kind, { model })
+    const { runId } = await asked(server, post('/threads/t1/messages', { text: '1' }))
+    expect(await asked(server, post('/threads/t1/messages', { text: '2', whenBusy: 'reject' }))).toMatchObject({
+      status: 409,
+      code: 'busy',
+    })
+    expect(await asked(server, post('/threads/t1/messages', { text: '3', whenBusy: 'steer' }))).toMatchObject({
+      status: 202,
+      runId,
+    })
+    release()
+    expect(await followed(server, runId)).toBe('completed')
   })
-  expect(await asked(server, post('/threads/t1/messages', { text: '3', whenBusy: 'steer' }))).toMatchObject({
-    status: 202,
-    runId,
+
+  test('RQ-05 a second message waits for its turn', async () => {
+    const { model, release } = waiting()
+    const server = served(kind, { model })
+    await asked(server, post('/threads/t1/messages', { text: '1' }))
+    expect(await asked(server, post('/threads/t1/messages', { text: '2' }))).toMatchObject({ status: 202, runId: null })
+    release()
   })
-  release()
+
+  test('RQ-14 a message while people are waited for waits too; with `newMessage: decline` it refuses what waits', async () => {
+    const model = (): ScriptedModel => new ScriptedModel().calls('pay').says('As you like.')
+    const server = served(kind, { model: model() })
+    const { runId } = await asked(server, post('/threads/t1/messages', { text: 'Pay.' }))
+    await followed(server, runId)
+    const no = { text: 'No.', messageId: 'm2' }
+    expect(await asked(server, post('/threads/t1/messages', no))).toMatchObject({ status: 202, runId: null })
+    expect(await followed(server, runId)).toBe('paused')
+    const declining = served(kind, { model: model(), options: { newMessage: 'decline' } })
+    const second = await asked(declining, post('/threads/t1/messages', { text: 'Pay.' }))
+    await followed(declining, second.runId)
+    expect(await asked(declining, post('/threads/t1/messages', no))).toMatchObject({ status: 202, runId: second.runId })
+    expect(await followed(declining, second.runId)).toBe('completed')
+  })
+})
+
+test('over a harness the runs of a request have its dependencies, also after a pause', async () => {
+  const seen: unknown[] = []
+  const note = tool('note', (_: unknown, { deps }) => void seen.push(deps), { requiresApproval: true })
+  const log = memoryLog()
+  const model = new ScriptedModel().calls('note').says('Noted.')
+  const harness = harnessOf({ model, tools: [note], log })
+  onTestFinished(() => harness.close())
+  const authorize = (request: Request): unknown => ({ resourceId: 'ann', deps: request.headers.get('x-deps') })
+  const server = { log, ...createHandlers({ harness, log, authorize }) }
+  const by = (deps: string, path: string, body: object): Request =>
+    new Request(`${BASE}${path}`, { method: 'POST', headers: { 'x-deps': deps }, body: JSON.stringify(body) })
+  const { runId } = await asked(server, by('first', '/threads/t1/messages', { text: 'Note it.' }))
+  expect(await followed(server, runId)).toBe('paused')
+  await asked(server, by('second', '/threads/t1/answers', { answers: [{ callId: 'call_1', approved: true }] }))
   expect(await followed(server, runId)).toBe('completed')
-})
-
-test('RQ-05 over sessions a second message waits for its turn', async () => {
-  const { model, release } = waiting()
-  const server = served('sessions', { model })
-  await asked(server, post('/threads/t1/messages', { text: '1' }))
-  expect(await asked(server, post('/threads/t1/messages', { text: '2' }))).toMatchObject({ status: 202, runId: null })
-  release()
-})
-
-test('RQ-14 over a harness a message while people are waited for is refused, or refuses what waits', async () => {
-  const model = (): ScriptedModel => new ScriptedModel().calls('pay').says('As you like.')
-  const server = served('harness', { model: model() })
-  const { runId } = await asked(server, post('/threads/t1/messages', { text: 'Pay.' }))
-  await followed(server, runId)
-  expect(await asked(server, post('/threads/t1/messages', { text: 'No.' }))).toMatchObject({
-    ...{ status: 409, code: 'pending', pending: [{ callId: 'call_1' }] },
-  })
-  const declining = served('harness', { model: model(), options: { newMessage: 'decline' } })
-  const second = await asked(declining, post('/threads/t1/messages', { text: 'Pay.' }))
-  await followed(declining, second.runId)
-  expect(await asked(declining, post('/threads/t1/messages', { text: 'No.' }))).toMatchObject({
-    status: 202,
-    runId: second.runId,
-  })
+  expect(seen).toEqual(['second'])
 })
 
 test('RQ-19 an interrupted run is recovered', async () => {
@@ -302,10 +320,9 @@ test('RQ-19 an interrupted run is recovered', async () => {
   release()
   await closing
   const server = served('harness', { model: new ScriptedModel().says('Recovered.'), log: fileLog(folder) })
-  expect(await asked(server, post('/threads/t1/messages', { text: 'More.' }))).toMatchObject({
-    status: 409,
-    code: 'interrupted',
+  // The conversation is free when its run has stopped.
+  await vi.waitFor(async () => {
+    expect(await asked(server, post(`/runs/${runId}/recover`))).toMatchObject({ status: 202, runId })
+    expect(await followed(server, runId)).toBe('completed')
   })
-  expect(await asked(server, post(`/runs/${runId}/recover`))).toMatchObject({ status: 202, runId })
-  expect(await followed(server, runId)).toBe('completed')
 })

@@ -1,11 +1,11 @@
-import type { ContentPart, JsonValue, PendingItem, RunUsage } from '../../index.js'
 import { textOf } from '../../index.js'
+import type { AssistantEntry, ContentPart, JsonValue, PendingItem, RunUsage } from '../../index.js'
 import { isClientCall } from '../../session/tools/client-tools.js'
-import { CurrentEvents } from '../projection.js'
+import { CurrentEvents, project, readableOf, runsIn } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import { sentenceOf } from '../sentences.js'
 import { AG_UI_VERSION } from './event.js'
-import type { AgUiEvent, AgUiOutcome } from './event.js'
+import type { AgUiEvent, AgUiOutcome, AgUiUsage } from './event.js'
 import { interruptOf } from './interrupts.js'
 import { contentOf } from './message.js'
 import type { AgUiMessage } from './message.js'
@@ -13,8 +13,7 @@ import type { AgUiOptions } from './options.js'
 import { Sink } from './sink.js'
 import { Subagents } from './subagents.js'
 import type { Failure } from './subagents.js'
-import { ToldRun } from './told-run.js'
-import { StretchUsage } from './usage.js'
+import { RunEvents } from './run-events.js'
 
 type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
 
@@ -41,7 +40,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
   readonly #events = new CurrentEvents()
   readonly #sink: Sink
   readonly #subagents: Subagents
-  readonly #runs = new Map<string, ToldRun>()
+  readonly #runs = new Map<string, RunEvents>()
   readonly #usage = new StretchUsage()
   /** Ids of messages and calls of earlier runs. */
   readonly #taken: ReadonlySet<string>
@@ -94,7 +93,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
     const ending = this.#ending
     const failure = ending !== null && 'failure' in ending ? ending.failure : null
     this.#subagents.close(this.#pending, failure)
-    this.#tellEnd(ending)
+    this.#sendEnd(ending)
     return this.#sink.take()
   }
 
@@ -114,7 +113,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
     const prompt: readonly ContentPart[] =
       typeof event.prompt === 'string' ? [{ type: 'text', text: event.prompt }] : event.prompt
     const content = contentOf(prompt, { runId: event.runId, seq: event.seq }, this.#options)
-    this.#sink.has({ id: this.#promptId(event), role: 'user', content })
+    this.#sink.addMessage({ id: this.#promptId(event), role: 'user', content })
   }
 
   #promptId({ runId, metadata, history }: EventOf<'run_started'>): string {
@@ -137,16 +136,19 @@ class AgUiProjection implements Projection<AgUiEvent> {
     this.#sink.isOpen = true
     const { history = [], held } = this.#options
     const threadId = this.#options.threadId ?? this.#threadId
-    this.#sink.tell(
+    this.#sink.send(
       {
-        ...{ type: 'RUN_STARTED', threadId, runId: this.#inputId, protocolVersion: AG_UI_VERSION },
+        type: 'RUN_STARTED',
+        threadId,
+        runId: this.#inputId,
+        protocolVersion: AG_UI_VERSION,
         metadata: this.#place,
       },
       this.#state('running'),
     )
     if (history.length > 0 || this.#after > 0 || held !== undefined) this.#sink.snapshot(held ?? [])
     this.#subagents.open()
-    for (const tell of reopened) tell()
+    for (const send of reopened) send()
   }
 
   #ofChild(event: AnyRunEvent): void {
@@ -179,7 +181,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
     answer_received: ({ callId, answer }) => {
       this.#pending = this.#pending.filter((item) => item.callId !== callId)
       const { by: _by, ...given } = answer
-      this.#sink.tell({ type: 'CUSTOM', name: 'thinharness.answered', value: given })
+      this.#sink.send({ type: 'CUSTOM', name: 'thinharness.answered', value: given })
     },
     background_reported: ({ childRunId, ok, errorType, content }) =>
       this.#subagents.end(childRunId, ok ? null : { code: errorType ?? 'error', message: content }),
@@ -199,26 +201,26 @@ class AgUiProjection implements Projection<AgUiEvent> {
     },
   }
 
-  #tellEnd(ending: Ending | null): void {
+  #sendEnd(ending: Ending | null): void {
     const usage = this.#usage.all
     const more = { ...(usage.length > 0 && { usage }), metadata: this.#place }
     if (ending === null || ending.kind === 'failed') {
       const failure = ending?.failure ?? { code: 'interrupted', message: '' }
       const { code } = failure
-      this.#sink.tell(this.#state(ending === null ? 'interrupted' : 'failed'))
-      this.#sink.tell({ type: 'RUN_ERROR', message: this.#errorText(failure), code, ...more })
+      this.#sink.send(this.#state(ending === null ? 'interrupted' : 'failed'))
+      this.#sink.send({ type: 'RUN_ERROR', message: this.#errorText(failure), code, ...more })
       return
     }
     const status = ending.kind === 'stopped' ? 'cancelled' : ending.kind
-    this.#sink.tell(this.#state(status))
+    this.#sink.send(this.#state(status))
     if (ending.kind === 'paused') this.#sink.snapshot()
     if (ending.kind === 'stopped' && ending.stopReason !== 'cancelled') {
       const value = { stopReason: ending.stopReason, message: this.#errorText(ending.failure) }
-      this.#sink.tell({ type: 'CUSTOM', name: 'thinharness.stopped', value })
+      this.#sink.send({ type: 'CUSTOM', name: 'thinharness.stopped', value })
     }
     const { outcome, result } = this.#outcomeOf(ending)
     const ids = { threadId: this.#threadId, runId: this.#inputId }
-    this.#sink.tell({ type: 'RUN_FINISHED', ...ids, ...(result !== null && { result }), outcome, ...more })
+    this.#sink.send({ type: 'RUN_FINISHED', ...ids, ...(result !== null && { result }), outcome, ...more })
   }
 
   #outcomeOf({ kind }: Ending): { readonly outcome: AgUiOutcome; readonly result: JsonValue | null } {
@@ -250,11 +252,13 @@ class AgUiProjection implements Projection<AgUiEvent> {
     return { thinharness: { runId: this.#runId, seq: this.#seq, stretch: this.#stretch } }
   }
 
-  #runOf({ runId }: Pick<AnyRunEvent, 'runId'>): ToldRun {
+  #runOf({ runId }: Pick<AnyRunEvent, 'runId'>): RunEvents {
     const known = this.#runs.get(runId)
     if (known !== undefined) return known
-    const run = new ToldRun({
-      ...{ runId, sink: this.#sink, options: this.#options },
+    const run = new RunEvents({
+      runId,
+      sink: this.#sink,
+      options: this.#options,
       owner: runId === this.#runId ? {} : { subagentRunId: runId },
       callId: (callId) => this.#callId(runId, callId),
       messageId: (id) => (runId === this.#runId ? this.#unique(id) : `${runId}:${id}`),
@@ -293,4 +297,83 @@ function callIdsOf(message: AgUiMessage): readonly string[] {
 
 function idOf(event: Extract<AgUiEvent, { readonly delta: string }>): string {
   return event.type === 'TOOL_CALL_ARGS' ? event.toolCallId : event.messageId
+}
+
+const COUNTS = {
+  inputTokens: 'inputTokens',
+  outputTokens: 'outputTokens',
+  reasoningTokens: 'reasoningTokens',
+  cacheReadTokens: 'cachedInputTokens',
+  cacheWriteTokens: 'cacheWriteInputTokens',
+} as const
+
+type Count = keyof typeof COUNTS
+
+/** The tokens of a stretch, by provider and model. Counts that no reply gave are absent. */
+export class StretchUsage {
+  readonly #models = new Map<string, Record<string, string | number>>()
+
+  add({ provider, model, usage }: Pick<AssistantEntry, 'provider' | 'model' | 'usage'>): void {
+    const key = JSON.stringify([provider, model])
+    const sums = this.#models.get(key) ?? { provider, model }
+    this.#models.set(key, sums)
+    for (const count of Object.keys(COUNTS) as Count[]) {
+      const given = usage[count]
+      if (given !== null) sums[COUNTS[count]] = Number(sums[COUNTS[count]] ?? 0) + given
+    }
+  }
+
+  get all(): readonly AgUiUsage[] {
+    return [...this.#models.values()].map((sums) => {
+      const { inputTokens, outputTokens } = sums
+      const isWhole = inputTokens !== undefined && outputTokens !== undefined
+      return isWhole ? { ...sums, totalTokens: Number(inputTokens) + Number(outputTokens) } : sums
+    })
+  }
+}
+
+export type AgUiMessagesOptions = Omit<AgUiOptions, 'after' | 'deltas' | 'held' | 'runId'>
+
+/**
+ * The messages of a thread, as a client of AG-UI has them after reading all of its streams. `events`: those of one run, or of
+ * several in order, with those of their child runs.
+ *
+ * @example
+ * const messages = toAgUiMessages(await Array.fromAsync(log.read({ kind: 'run', id: runId })))
+ */
+export function toAgUiMessages(
+  events: Iterable<AnyRunEvent>,
+  options: AgUiMessagesOptions = {},
+): readonly AgUiMessage[] {
+  let history = options.history ?? []
+  for (const run of runsIn(events)) {
+    const projection = agUiProjection({ ...options, history })
+    for (const event of run) projection.next(event)
+    projection.end()
+    history = projection.messages
+  }
+  return history
+}
+
+/**
+ * The events of a run as AG-UI events: one stretch, up to the run's last pause or end. A source that fails without an end of its
+ * run ends in `RUN_ERROR` with the code `interrupted`.
+ *
+ * @example
+ * for await (const event of toAgUi(harness.stream(prompt), { threadId, runId })) response.write(encodeAgUi(event))
+ */
+export function toAgUi(
+  events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
+  options: AgUiOptions = {},
+): ReadableStream<AgUiEvent> {
+  return readableOf(project(untilBroken(events), agUiProjection(options)))
+}
+
+/** The events up to the end, or up to an error: the projection says how the run ended. */
+export async function* untilBroken<Event>(events: AsyncIterable<Event> | Iterable<Event>): AsyncGenerator<Event> {
+  try {
+    yield* events
+  } catch {
+    // Clients do not notice that an end is missing: `end` of the projection writes one.
+  }
 }

@@ -1,8 +1,9 @@
 import type { ContentPart, JsonSchema } from '../../index.js'
 import type { ClientTool } from '../../session/tools/client-tools.js'
 import { isObject } from '../../util/json.js'
-import type { HeldMessage } from './message-fold.js'
-import type { ClientResult, ResumeEntry } from './resume.js'
+import { InputError } from '../input-error.js'
+import type { HeldMessage } from './sink.js'
+import type { ClientResult, ResumeEntry } from './interrupts.js'
 
 /** What a client posts, as far as it is read. */
 export interface AgUiInput {
@@ -18,19 +19,14 @@ export interface AgUiInput {
   readonly tools: readonly ClientTool[]
 }
 
-/** An input that is not of the protocol's form. */
-export class AgUiInputError extends TypeError {
-  override readonly name = 'AgUiInputError'
-}
-
 const ROLES = ['developer', 'system', 'assistant', 'user', 'tool', 'activity', 'reasoning']
 
 /**
  * Reads a `RunAgentInput`. Of `messages` only what they end with is read: a person's message, or results of the page's tools; `state`
- * and `context` are not. Throws an `AgUiInputError` that names the first mistake.
+ * and `context` are not. Throws an `InputError` that names the first mistake.
  */
 export function agUiInputIn(body: unknown): AgUiInput {
-  if (!isObject(body)) throw new AgUiInputError('Expected the body to be a RunAgentInput.')
+  if (!isObject(body)) throw new InputError('Expected the body to be a RunAgentInput.')
   const [threadId, runId] = [textIn(body, 'threadId'), textIn(body, 'runId')]
   const given = listIn(body, 'messages')
   const messages = given.map((message, index) => messageIn(message, `messages[${index}]`))
@@ -46,20 +42,20 @@ export function agUiInputIn(body: unknown): AgUiInput {
 function textIn(body: Readonly<Record<string, unknown>>, name: string): string {
   const value = body[name]
   if (typeof value === 'string' && value !== '') return value
-  throw new AgUiInputError(`Expected \`${name}\` to be a string that is not empty, got ${shown(value)}.`)
+  throw new InputError(`Expected \`${name}\` to be a string that is not empty, got ${shown(value)}.`)
 }
 
 function listIn(body: Readonly<Record<string, unknown>>, name: string): readonly unknown[] {
   const value = body[name]
   if (Array.isArray(value)) return value
-  throw new AgUiInputError(`Expected \`${name}\` to be a list, got ${shown(value)}.`)
+  throw new InputError(`Expected \`${name}\` to be a list, got ${shown(value)}.`)
 }
 
 function messageIn(value: unknown, path: string): HeldMessage & { readonly content: unknown } {
   const { id, role, content } = isObject(value) ? value : {}
-  if (typeof id !== 'string' || id === '') throw new AgUiInputError(`Expected \`${path}.id\` to be a string.`)
+  if (typeof id !== 'string' || id === '') throw new InputError(`Expected \`${path}.id\` to be a string.`)
   if (typeof role !== 'string' || !ROLES.includes(role))
-    throw new AgUiInputError(`Expected \`${path}.role\` to be one of ${ROLES.join(', ')}, got ${shown(role)}.`)
+    throw new InputError(`Expected \`${path}.role\` to be one of ${ROLES.join(', ')}, got ${shown(role)}.`)
   return { id, role, content }
 }
 
@@ -86,22 +82,20 @@ function toolIn(value: unknown, index: number): ClientTool {
   const { name, description, parameters = { type: 'object' } } = isObject(value) ? value : {}
   const path = `tools[${index}]`
   if (typeof name !== 'string' || name === '')
-    throw new AgUiInputError(`Expected \`${path}.name\` to be a string that is not empty, got ${shown(name)}.`)
+    throw new InputError(`Expected \`${path}.name\` to be a string that is not empty, got ${shown(name)}.`)
   if (typeof description !== 'string')
-    throw new AgUiInputError(`Expected \`${path}.description\` to be a string, got ${shown(description)}.`)
+    throw new InputError(`Expected \`${path}.description\` to be a string, got ${shown(description)}.`)
   if (!isObject(parameters))
-    throw new AgUiInputError(`Expected \`${path}.parameters\` to be a JSON Schema, got ${shown(parameters)}.`)
+    throw new InputError(`Expected \`${path}.parameters\` to be a JSON Schema, got ${shown(parameters)}.`)
   return { name, description, parameters: parameters as JsonSchema }
 }
 
 function entryIn(value: unknown, index: number): ResumeEntry {
   const { interruptId, status, payload } = isObject(value) ? value : {}
   if (typeof interruptId !== 'string' || interruptId === '')
-    throw new AgUiInputError(`Expected \`resume[${index}].interruptId\` to be a string.`)
+    throw new InputError(`Expected \`resume[${index}].interruptId\` to be a string.`)
   if (status !== 'resolved' && status !== 'cancelled')
-    throw new AgUiInputError(
-      `Expected \`resume[${index}].status\` to be "resolved" or "cancelled", got ${shown(status)}.`,
-    )
+    throw new InputError(`Expected \`resume[${index}].status\` to be "resolved" or "cancelled", got ${shown(status)}.`)
   return { interruptId, status, ...(payload !== undefined && { payload }) }
 }
 
@@ -110,7 +104,7 @@ function shown(value: unknown): string {
 }
 
 /**
- * The content of a person's message as a prompt: text, images, audio and documents. Throws an `AgUiInputError` for other parts, and
+ * The content of a person's message as a prompt: text, images, audio and documents. Throws an `InputError` for other parts, and
  * for a link that `allowUrl` does not allow.
  */
 export function fromAgUiContent(
@@ -119,7 +113,7 @@ export function fromAgUiContent(
 ): readonly ContentPart[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }]
   if (!Array.isArray(content))
-    throw new AgUiInputError('Expected `content` of the last message to be a string or a list of parts.')
+    throw new InputError('Expected `content` of the last message to be a string or a list of parts.')
   return content.map((part: unknown, index) => partIn(part, `content[${index}]`, allowUrl))
 }
 
@@ -129,15 +123,15 @@ function partIn(part: unknown, path: string, allowUrl: (url: URL) => boolean): C
   const { type: from, value, mimeType } = isObject(source) ? source : {}
   const isMedia = type === 'image' || type === 'audio' || type === 'document'
   if (!isMedia || typeof value !== 'string')
-    throw new AgUiInputError(
+    throw new InputError(
       `Expected \`${path}\` to be a part of type text, image, audio or document with its source, got ${shown(type)}.`,
     )
   if (from === 'url') {
     if (type === 'image' && URL.canParse(value) && allowUrl(new URL(value))) return { type, url: value }
-    throw new AgUiInputError(`The link in \`${path}\` is not allowed: send the content.`)
+    throw new InputError(`The link in \`${path}\` is not allowed: send the content.`)
   }
   if (from !== 'data' || typeof mimeType !== 'string')
-    throw new AgUiInputError(`Expected \`${path}.source\` to be data with a \`mimeType\`, or a link.`)
+    throw new InputError(`Expected \`${path}.source\` to be data with a \`mimeType\`, or a link.`)
   if (type === 'image') return { type, data: value, mediaType: mimeType }
   if (type === 'audio') return { type, data: value, mediaType: mimeType }
   const name = isObject(metadata) ? metadata['name'] : undefined

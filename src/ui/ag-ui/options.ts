@@ -1,7 +1,7 @@
 import type { JsonSchema } from '../../index.js'
 import type { ProjectionOptions } from '../projection.js'
-import type { HeldMessage } from './message-fold.js'
 import type { AgUiMessage } from './message.js'
+import type { HeldMessage } from './sink.js'
 
 /** Options of AG-UI streams. */
 export interface AgUiOptions extends ProjectionOptions {

@@ -9,8 +9,8 @@ interface Subagent {
   readonly parentRunId: string | null
   readonly toolCallId: string | null
   status: 'running' | 'waiting' | 'ended'
-  /** In this stream. */
-  told: 'not' | 'started' | 'ended'
+  /** What was sent of it in this stream. */
+  sent: 'nothing' | 'start' | 'end'
 }
 
 export interface Failure {
@@ -33,14 +33,14 @@ export class Subagents {
   enter({ runId, agentName, parentRunId }: AnyRunEvent, toolCallId: string | null): void {
     let subagent = this.#subagents.get(runId)
     if (subagent === undefined) {
-      subagent = { runId, name: agentName ?? 'agent', parentRunId, toolCallId, status: 'running', told: 'not' }
+      subagent = { runId, name: agentName ?? 'agent', parentRunId, toolCallId, status: 'running', sent: 'nothing' }
       this.#subagents.set(runId, subagent)
     }
     if (subagent.status === 'waiting') subagent.status = 'running'
     if (subagent.status === 'running') this.#start(subagent)
   }
 
-  /** A child run pauses or ends. One that waits is told of when the stream ends: it may go on before. */
+  /** A child run pauses or ends. The end of one that waits is sent when the stream ends: it may go on before. */
   leave(event: Extract<AnyRunEvent, { kind: 'run_completed' | 'run_failed' }>): void {
     if (event.kind === 'run_failed') return this.end(event.runId, event)
     if (event.pending.length === 0) return this.end(event.runId, null)
@@ -60,7 +60,7 @@ export class Subagents {
     )
   }
 
-  /** A stream begins: those under way are told of. */
+  /** A stream begins: with those under way. */
   open(): void {
     for (const subagent of this.#subagents.values()) if (subagent.status === 'running') this.#start(subagent)
   }
@@ -76,26 +76,30 @@ export class Subagents {
       const interruptIds = pending.filter(({ path }) => path.includes(runId)).map(({ callId }) => callId)
       const ids = interruptIds.length > 0 ? { interruptIds } : {}
       this.#finish(subagent, {
-        ...{ type: 'SUBAGENT_FINISHED', subagentRunId: runId, outcome: { type: 'suspended', ...ids } },
+        type: 'SUBAGENT_FINISHED',
+        subagentRunId: runId,
+        outcome: { type: 'suspended', ...ids },
       })
     }
   }
 
   #start(subagent: Subagent): void {
-    if (!this.#sink.isOpen || subagent.told !== 'not') return
+    if (!this.#sink.isOpen || subagent.sent !== 'nothing') return
     const { runId, name, parentRunId, toolCallId } = subagent
     const parent = parentRunId === null ? undefined : this.#subagents.get(parentRunId)
-    subagent.told = 'started'
-    this.#sink.tell({
-      ...{ type: 'SUBAGENT_STARTED', subagentRunId: runId, name },
-      ...(parent !== undefined && parent.told !== 'not' && { parentSubagentRunId: parent.runId }),
+    subagent.sent = 'start'
+    this.#sink.send({
+      type: 'SUBAGENT_STARTED',
+      subagentRunId: runId,
+      name,
+      ...(parent !== undefined && parent.sent !== 'nothing' && { parentSubagentRunId: parent.runId }),
       ...(toolCallId !== null && { parentToolCallId: toolCallId }),
     })
   }
 
   #finish(subagent: Subagent, event: AgUiEvent): void {
-    if (subagent.told !== 'started') return
-    subagent.told = 'ended'
-    this.#sink.tell(event)
+    if (subagent.sent !== 'start') return
+    subagent.sent = 'end'
+    this.#sink.send(event)
   }
 }

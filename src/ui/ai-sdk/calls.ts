@@ -8,24 +8,24 @@ import type { Dialect, UiChunk } from './chunk.js'
  */
 export type ApprovalForm = 'full' | 'requests' | 'answered' | 'data'
 
-/** A call as the client has been told of it. */
-export interface ToldCall {
+/** A call as the client has it. */
+export interface SentCall {
   readonly toolCallId: string
   readonly toolName: string
   readonly title: string | undefined
   /** Raw JSON text of the arguments with which it runs. */
   arguments: string
-  /** The arguments that were told; null: none. */
-  told: string | null
+  /** The arguments that were sent; null: none. */
+  sentArguments: string | null
   /** They are no JSON: the client has the call as one that failed, until it has others. */
   isInvalid: boolean
-  approval: ToldApproval | null
-  /** The client has an output of it, which does not count. */
+  approval: CallApproval | null
+  /** The client was sent a preliminary output. */
   isPreliminary: boolean
   isSettled: boolean
 }
 
-interface ToldApproval {
+interface CallApproval {
   readonly approvalId: string
   /** Asked for the client's helper alone, as no person has to decide. */
   readonly isAutomatic: boolean
@@ -52,10 +52,10 @@ export interface Outcome {
   readonly text: string
 }
 
-/** The calls of a message and the chunks that tell of them. */
-export class ToldCalls {
+/** The calls of a message and the chunks about them. */
+export class MessageCalls {
   readonly #options: CallOptions
-  readonly #calls = new Map<string, ToldCall>()
+  readonly #calls = new Map<string, SentCall>()
   /** Ids of the calls of the present step. */
   #step: string[] = []
 
@@ -63,7 +63,7 @@ export class ToldCalls {
     this.#options = options
   }
 
-  get(toolCallId: string): ToldCall | undefined {
+  get(toolCallId: string): SentCall | undefined {
     return this.#calls.get(toolCallId)
   }
 
@@ -72,41 +72,39 @@ export class ToldCalls {
   }
 
   /** The calls of the present step, and of child runs that ask for approval in it. */
-  get step(): readonly ToldCall[] {
+  get step(): readonly SentCall[] {
     return this.#step.flatMap((id) => this.#calls.get(id) ?? [])
   }
 
-  add(toolCallId: string, { toolName, title, arguments: text }: NamedCall): ToldCall {
+  add(toolCallId: string, { toolName, title, arguments: text }: NamedCall): SentCall {
     const known = this.#calls.get(toolCallId)
     if (known !== undefined) return known
-    const call: ToldCall = {
-      ...{
-        toolCallId,
-        toolName,
-        title,
-        arguments: text,
-        told: null,
-        isInvalid: false,
-        approval: null,
-        isPreliminary: false,
-        isSettled: false,
-      },
+    const call: SentCall = {
+      toolCallId,
+      toolName,
+      title,
+      arguments: text,
+      sentArguments: null,
+      isInvalid: false,
+      approval: null,
+      isPreliminary: false,
+      isSettled: false,
     }
     this.#calls.set(toolCallId, call)
     this.#step.push(toolCallId)
     return call
   }
 
-  /** What the client was told of these calls has been taken back. */
+  /** What the client has of these calls has been taken back. */
   forget(toolCallIds: readonly string[]): void {
     for (const id of toolCallIds) this.#calls.delete(id)
   }
 
-  /** The arguments with which a call runs, unless they were told. */
-  input(call: ToldCall): readonly UiChunk[] {
-    if (call.told === call.arguments) return []
-    const isBehind = call.told !== null && !this.#step.includes(call.toolCallId)
-    call.told = call.arguments
+  /** The arguments with which a call runs, unless they were sent. */
+  input(call: SentCall): readonly UiChunk[] {
+    if (call.sentArguments === call.arguments) return []
+    const isBehind = call.sentArguments !== null && !this.#step.includes(call.toolCallId)
+    call.sentArguments = call.arguments
     const input = parsed(call.arguments)
     const { toolCallId } = call
     // Clients change the arguments of calls of the present step alone: for others they would add a part.
@@ -121,14 +119,15 @@ export class ToldCalls {
   }
 
   /** The members that name a call's tool. */
-  named({ toolCallId, toolName, title }: Pick<ToldCall, 'toolCallId' | 'toolName' | 'title'>): {
+  named({ toolCallId, toolName, title }: Pick<SentCall, 'toolCallId' | 'toolName' | 'title'>): {
     readonly toolCallId: string
     readonly toolName: string
     readonly dynamic?: true
     readonly title?: string
   } {
     return {
-      ...{ toolCallId, toolName },
+      toolCallId,
+      toolName,
       ...this.#dynamic(toolName),
       ...(title !== undefined && this.#options.dialect > 5 && { title }),
     }
@@ -139,10 +138,10 @@ export class ToldCalls {
     const { callId, toolName, payload, provenance, path } = item
     const call = this.add(callId, { toolName, title, arguments: item.arguments })
     call.arguments = item.arguments
-    // A child run that waits again asks again, although its call was told as ended when a person had answered.
+    // A child run that waits again asks again, although its call was sent as ended when a person had answered.
     if (call.isSettled) {
       call.isSettled = false
-      call.told = ''
+      call.sentArguments = ''
     }
     call.approval = { approvalId: callId, isAutomatic: false, answer: null }
     const input = this.input(call)
@@ -150,7 +149,8 @@ export class ToldCalls {
     const descriptor = {
       ...(payload !== undefined && { preview: payload }),
       ...(provenance !== undefined && { provenance }),
-      ...{ path, editable: true },
+      path,
+      editable: true,
     }
     switch (this.#options.approvals) {
       case 'full':
@@ -164,7 +164,7 @@ export class ToldCalls {
   }
 
   /** A person has decided. */
-  answer(call: ToldCall, answer: Answer): readonly UiChunk[] {
+  answer(call: SentCall, answer: Answer): readonly UiChunk[] {
     const { approval, toolCallId } = call
     if (approval === null || !('approved' in answer)) return []
     const { approved, reason, editedArguments } = answer
@@ -183,7 +183,7 @@ export class ToldCalls {
   /** An output of a call that has not ended. */
   preliminary(toolCallId: string, output: unknown): readonly UiChunk[] {
     const call = this.#calls.get(toolCallId)
-    if (call === undefined || call.isSettled || call.told === null) return []
+    if (call === undefined || call.isSettled || call.sentArguments === null) return []
     call.isPreliminary = true
     const dynamic = this.#dynamic(call.toolName)
     return [{ type: 'tool-output-available', toolCallId, output, preliminary: true, ...dynamic }]
@@ -194,10 +194,10 @@ export class ToldCalls {
     return [...this.#calls.values()].flatMap((call) => this.#withdrawOutput(call))
   }
 
-  #withdrawOutput(call: ToldCall): readonly UiChunk[] {
+  #withdrawOutput(call: SentCall): readonly UiChunk[] {
     if (!call.isPreliminary) return []
     call.isPreliminary = false
-    call.told = ''
+    call.sentArguments = ''
     const input = this.input(call)
     const { approval, toolCallId } = call
     const { approvals } = this.#options
@@ -207,7 +207,7 @@ export class ToldCalls {
   }
 
   /** A call has ended. */
-  settle(call: ToldCall, outcome: Outcome): readonly UiChunk[] {
+  settle(call: SentCall, outcome: Outcome): readonly UiChunk[] {
     const { toolCallId, toolName, approval } = call
     const input = [...this.#withdrawOutput(call), ...this.input(call)]
     call.isSettled = true
@@ -229,7 +229,7 @@ export class ToldCalls {
   /** The calls that a run has left open at its end. */
   settleAll(text: string): readonly UiChunk[] {
     return [...this.#calls.values()].flatMap((call) =>
-      call.isSettled || call.told === null ? [] : this.settle(call, { ok: false, output: null, text }),
+      call.isSettled || call.sentArguments === null ? [] : this.settle(call, { ok: false, output: null, text }),
     )
   }
 
@@ -240,7 +240,9 @@ export class ToldCalls {
   pause(): readonly UiChunk[] {
     const settled = [...this.#settleChildren(({ approval }) => approval?.answer !== null), ...this.withdrawOutputs()]
     if (this.#options.approvals !== 'full') return settled
-    const open = this.step.filter(({ isSettled, isInvalid, told }) => !isSettled && !isInvalid && told !== null)
+    const open = this.step.filter(
+      ({ isSettled, isInvalid, sentArguments }) => !isSettled && !isInvalid && sentArguments !== null,
+    )
     const isWaiting = open.some(({ approval }) => approval?.isAutomatic === false && approval.answer === null)
     const others = open.flatMap((call) => {
       if (isWaiting) return call.approval === null || call.approval.isAutomatic ? this.#automatic(call, true) : []
@@ -249,7 +251,7 @@ export class ToldCalls {
     return [...settled, ...others]
   }
 
-  /** The approvals that wait at the end of a stream, if they are told there. */
+  /** The approvals that wait at the end of a stream, if they are sent there. */
   waiting(): readonly UiChunk[] {
     if (this.#options.approvals === 'full' || this.#options.approvals === 'data') return []
     return [...this.#calls.values()].flatMap(({ toolCallId, approval, isSettled }): UiChunk[] =>
@@ -259,7 +261,7 @@ export class ToldCalls {
     )
   }
 
-  #settleChildren(isMeant: (call: ToldCall) => boolean): readonly UiChunk[] {
+  #settleChildren(isMeant: (call: SentCall) => boolean): readonly UiChunk[] {
     return [...this.#calls.values()].flatMap((call) => {
       const { toolCallId, approval, isSettled } = call
       if (isSettled || !toolCallId.includes('/') || !isMeant(call)) return []
@@ -267,7 +269,7 @@ export class ToldCalls {
     })
   }
 
-  #automatic(call: ToldCall, isAnswered: boolean): readonly UiChunk[] {
+  #automatic(call: SentCall, isAnswered: boolean): readonly UiChunk[] {
     const { toolCallId, approval } = call
     if (approval?.isAutomatic === true && (approval.answer !== null) === isAnswered) return []
     const approvalId = `${toolCallId}.automatic`
@@ -277,7 +279,7 @@ export class ToldCalls {
   }
 
   /** A call that has ended waits for nobody: an approval without an answer is not valid then. */
-  #decide({ approval, toolCallId }: ToldCall, ok: boolean): readonly UiChunk[] {
+  #decide({ approval, toolCallId }: SentCall, ok: boolean): readonly UiChunk[] {
     if (approval === null || approval.answer !== null || this.#options.approvals !== 'full') return []
     const { approvalId, isAutomatic } = approval
     approval.answer = { approved: ok || isAutomatic }

@@ -15,8 +15,8 @@ interface Child {
   tool: string | null
   text: string
   usage: unknown
-  toldAt: number
-  isTold: boolean
+  sentAt: number
+  isSent: boolean
 }
 
 /** The status of child runs, as a data part of each. */
@@ -42,22 +42,27 @@ export class ChildStatus {
     const child = known ?? this.#add({ runId, agent, callId })
     const { status } = child
     change(child, event)
-    child.isTold = false
+    child.isSent = false
     const at = Date.parse(event.at)
-    if (known !== undefined && status === child.status && at - child.toldAt < APART_MS) return []
-    child.toldAt = at
+    if (known !== undefined && status === child.status && at - child.sentAt < APART_MS) return []
+    child.sentAt = at
     return [partOf(child)]
   }
 
-  /** What the client has not been told; of all child runs if it may have been told nothing. */
+  /** What the client does not have; of all child runs if it may have nothing. */
   rest({ all }: { readonly all: boolean }): readonly UiChunk[] {
-    return [...this.#children.values()].filter(({ isTold }) => all || !isTold).map(partOf)
+    return [...this.#children.values()].filter(({ isSent }) => all || !isSent).map(partOf)
   }
 
   #add(named: Pick<Child, 'runId' | 'agent' | 'callId'>): Child {
     const child: Child = {
       ...named,
-      ...{ status: 'running', tool: null, text: '', usage: null, toldAt: -Infinity, isTold: false },
+      status: 'running',
+      tool: null,
+      text: '',
+      usage: null,
+      sentAt: -Infinity,
+      isSent: false,
     }
     this.#children.set(named.runId, child)
     return child
@@ -72,7 +77,7 @@ interface ShownChild {
   readonly projection: Projection<UiChunk>
   readonly fold: MessageFold
   readonly callId: string
-  toldAt: number
+  sentAt: number
 }
 
 /** The messages of child runs, each with what is below it. */
@@ -87,7 +92,7 @@ export class ChildMessages {
     this.#begin = begin
   }
 
-  /** The message of a child run of `runId` after an event of it, or of a run below it; null: it need not be told now. */
+  /** The message of a child run of `runId` after an event of it, or of a run below it; null: it need not be sent now. */
   next(event: AnyRunEvent, runId: string): { readonly callId: string; readonly message: UiMessage } | null {
     const child = this.#shown.get(event.runId) ?? this.#add(event, runId)
     if (child === null) return null
@@ -95,8 +100,8 @@ export class ChildMessages {
     for (const chunk of chunks) child.fold.add(chunk)
     const at = Date.parse(event.at)
     const { message } = child.fold
-    if (chunks.length === 0 || message === null || at - child.toldAt < MESSAGES_APART_MS) return null
-    child.toldAt = at
+    if (chunks.length === 0 || message === null || at - child.sentAt < MESSAGES_APART_MS) return null
+    child.sentAt = at
     return { callId: child.callId, message }
   }
 
@@ -106,8 +111,10 @@ export class ChildMessages {
       parentRunId !== top
         ? (this.#shown.get(parentRunId) ?? null)
         : {
-            ...{ projection: this.#begin(), fold: new MessageFold(this.#dialect) },
-            ...{ callId: parentToolCallId, toldAt: -Infinity },
+            projection: this.#begin(),
+            fold: new MessageFold(this.#dialect),
+            callId: parentToolCallId,
+            sentAt: -Infinity,
           }
     if (child !== null) this.#shown.set(runId, child)
     return child
@@ -115,7 +122,7 @@ export class ChildMessages {
 }
 
 function partOf(child: Child): UiChunk {
-  child.isTold = true
+  child.isSent = true
   const { agent, callId, status, tool, text, usage } = child
   return { type: 'data-run', id: child.runId, data: { agent, callId, status, tool, text, usage } }
 }

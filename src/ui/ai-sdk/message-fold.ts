@@ -155,7 +155,7 @@ export class MessageFold {
     this.#parts.push({ ...named, toolCallId, ...(title !== undefined && { title }), ...change })
   }
 
-  /** Changes a call that has been told. */
+  /** Changes a call that the message has. */
   #change(toolCallId: string, change: Partial<UiToolPart>): void {
     const part = this.#find(toolCallId, this.#stepStart()) ?? this.#find(toolCallId, 0)
     if (part === null) return

@@ -24,7 +24,7 @@ export interface UiStreamOptions extends ProjectionOptions {
   readonly children?: 'status' | 'message' | 'none' | undefined
 }
 
-/** True if arguments are told when their call starts. */
+/** True if arguments are sent when their call starts. */
 export function hasWholeInputs({ dialect = 7, toolInputs }: UiStreamOptions): boolean {
   return (toolInputs ?? (dialect === 7 ? 'stream' : 'whole')) === 'whole'
 }

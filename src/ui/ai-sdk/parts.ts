@@ -42,7 +42,10 @@ export function fileChunks(
 export function questionPart(item: PendingItem, { answered }: { readonly answered: boolean }): UiChunk {
   const { kind, callId, toolName, arguments: text, payload, answerSchema, path } = item
   const data = {
-    ...{ kind, toolName, arguments: parsed(text) ?? text, path },
+    kind,
+    toolName,
+    arguments: parsed(text) ?? text,
+    path,
     ...(payload !== undefined && { payload }),
     ...(answerSchema !== undefined && { answerSchema }),
     ...(answered && { answered }),

@@ -2,6 +2,7 @@ import type { Answer, ContentPart, JsonValue, PendingItem } from '../../index.js
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { shown } from '../../util/mismatch.js'
+import { InputError } from '../input-error.js'
 
 /** A message of a page, as far as a request is read: its parts are looked at one by one. */
 export interface GivenUiMessage {
@@ -11,7 +12,7 @@ export interface GivenUiMessage {
 }
 
 /** A part of a message that cannot be taken. */
-export class UiMessageError extends TypeError {
+export class UiMessageError extends InputError {
   override readonly name = 'UiMessageError'
 }
 

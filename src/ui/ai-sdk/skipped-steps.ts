@@ -7,7 +7,7 @@ export class SkippedSteps implements Projection<UiChunk> {
   readonly #data: { readonly steps: number; readonly url?: string | undefined }
   /** Steps that have begun. */
   #steps = 0
-  #isTold = false
+  #hasSkippedPart = false
   /** Ids of calls and approvals that the client does not have. */
   readonly #skipped = new Set<string>()
 
@@ -48,8 +48,8 @@ export class SkippedSteps implements Projection<UiChunk> {
   }
 
   #skippedPart(): readonly UiChunk[] {
-    if (this.#isTold) return []
-    this.#isTold = true
+    if (this.#hasSkippedPart) return []
+    this.#hasSkippedPart = true
     const { steps, url } = this.#data
     return [{ type: 'data-skipped', id: 'skipped', data: { steps, ...(url !== undefined && { url }) } }]
   }

@@ -1,19 +1,20 @@
 import type { PendingItem } from '../../index.js'
 import { FINAL_RESULT } from '../../output/format.js'
 import { contentOfEnvelope } from '../content.js'
-import { CurrentEvents, DIAGNOSTICS } from '../projection.js'
+import { CurrentEvents, DIAGNOSTICS, project, readableOf, runsIn, untilEnd } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import { sentenceOf } from '../sentences.js'
 import { TurnReader } from '../turn.js'
-import type { Told } from '../turn.js'
-import { parsed, ToldCalls } from './calls.js'
-import type { ApprovalForm, ToldCall } from './calls.js'
+import type { ReplyChange } from '../turn.js'
+import { MessageCalls, parsed } from './calls.js'
+import type { ApprovalForm, SentCall } from './calls.js'
 import { ChildMessages, ChildStatus } from './children.js'
 import type { Dialect, FinishReason, UiChunk } from './chunk.js'
 import { hasWholeInputs } from './options.js'
 import type { UiStreamOptions } from './options.js'
 import { fileChunks, finishReasonOf, inputParts, questionPart } from './parts.js'
-import { Step } from './step.js'
+import { MessageFold } from './message-fold.js'
+import type { UiMessage } from './message-fold.js'
 
 /** The chunks of an AI SDK UI message stream: one assistant message for a run, with all its stretches. */
 export function uiMessageProjection(options: UiStreamOptions = {}): Projection<UiChunk> {
@@ -35,7 +36,7 @@ class UiMessageProjection implements Projection<UiChunk> {
   readonly #dialect: Dialect
   readonly #events = new CurrentEvents()
   readonly #turn: TurnReader
-  readonly #calls: ToldCalls
+  readonly #calls: MessageCalls
   readonly #children = new ChildStatus()
   readonly #messages: ChildMessages | null
   readonly #step = new Step()
@@ -50,8 +51,8 @@ class UiMessageProjection implements Projection<UiChunk> {
   #ending: Ending | null = null
   /** Approvals and questions that wait, in the order in which they were asked. */
   #pending: PendingItem[] = []
-  /** The client has been told that something waits. */
-  #tellsPending = false
+  /** The client has a part that says what waits. */
+  #hasPendingPart = false
   /** Parts that came while a reply was arriving: they stand after it, however it is read. */
   #held: UiChunk[] = []
 
@@ -61,10 +62,12 @@ class UiMessageProjection implements Projection<UiChunk> {
     this.#dialect = dialect
     this.#after = options.after ?? 0
     this.#turn = new TurnReader({
-      ...{ live: deltas !== 'settled', inputs: !hasWholeInputs(options) },
-      ...{ reasoning: reasoning !== false, outputText: outputText === true },
+      live: deltas !== 'settled',
+      inputs: !hasWholeInputs(options),
+      reasoning: reasoning !== false,
+      outputText: outputText === true,
     })
-    this.#calls = new ToldCalls({ dialect, approvals, staticTools: new Set(options.staticTools) })
+    this.#calls = new MessageCalls({ dialect, approvals, staticTools: new Set(options.staticTools) })
     const ofChild = { ...options, after: 0, threadId: undefined }
     const begin = (): Projection<UiChunk> => new UiMessageProjection(ofChild, approvals)
     this.#messages = options.children === 'message' ? new ChildMessages(dialect, begin) : null
@@ -97,11 +100,11 @@ class UiMessageProjection implements Projection<UiChunk> {
     return { ...later, delta: earlier.delta + later.delta }
   }
 
-  /** The beginning of the message, unless it was told or comes first anyway. */
+  /** The beginning of the message, unless it was sent or comes first anyway. */
   #start(first?: UiChunk): readonly UiChunk[] {
-    const isTold = this.#isStarted || first?.type === 'start'
+    const isSent = this.#isStarted || first?.type === 'start'
     this.#isStarted = true
-    return isTold ? [] : [{ type: 'start', messageId: this.#runId }]
+    return isSent ? [] : [{ type: 'start', messageId: this.#runId }]
   }
 
   #ended(): readonly UiChunk[] {
@@ -130,20 +133,20 @@ class UiMessageProjection implements Projection<UiChunk> {
 
   #ofChild(event: AnyRunEvent): readonly UiChunk[] {
     if (this.#options.children === 'none') return []
-    const told = this.#messages?.next(event, this.#runId) ?? null
-    const message = told === null ? [] : this.#calls.preliminary(told.callId, told.message)
+    const child = this.#messages?.next(event, this.#runId) ?? null
+    const message = child === null ? [] : this.#calls.preliminary(child.callId, child.message)
     // Runs below a child run are in the stream of that run.
     return event.parentRunId === this.#runId ? [...this.#children.next(event), ...message] : message
   }
 
   #own(event: AnyRunEvent): readonly UiChunk[] {
-    const told = this.#chunksOf(this.#turn.next(event))
+    const chunks = this.#chunksOf(this.#turn.next(event))
     const handle = this.#handlers[event.kind] as ((event: AnyRunEvent) => readonly UiChunk[]) | undefined
     if (this.#turn.isOpen && event.durable && event.kind !== 'model_request_started') {
       this.#held.push(...(handle?.(event) ?? []))
-      return [...told, ...this.#noticeOf(event)]
+      return [...chunks, ...this.#noticeOf(event)]
     }
-    return [...told, ...this.#release(), ...(handle?.(event) ?? this.#noticeOf(event))]
+    return [...chunks, ...this.#release(), ...(handle?.(event) ?? this.#noticeOf(event))]
   }
 
   #release(): readonly UiChunk[] {
@@ -172,7 +175,7 @@ class UiMessageProjection implements Projection<UiChunk> {
       const call = this.#calls.get(callId)
       if (call === undefined || changed === undefined) return []
       call.arguments = changed
-      return call.told === null ? [] : this.#calls.input(call)
+      return call.sentArguments === null ? [] : this.#calls.input(call)
     },
     tool_call_started: (event) => {
       const call = this.#callOf(event, event.arguments)
@@ -208,7 +211,8 @@ class UiMessageProjection implements Projection<UiChunk> {
     const messageMetadata = {
       runId,
       ...(threadId !== undefined && { threadId }),
-      ...{ model: `${provider}:${model}`, startedAt },
+      model: `${provider}:${model}`,
+      startedAt,
     }
     return [{ type: 'start', messageId: runId, messageMetadata }]
   }
@@ -275,7 +279,7 @@ class UiMessageProjection implements Projection<UiChunk> {
   }
 
   /** The call of an event; null for the answer that is given by a call. */
-  #callOf({ callId, toolName }: { readonly callId: string; readonly toolName: string }, text: string): ToldCall | null {
+  #callOf({ callId, toolName }: { readonly callId: string; readonly toolName: string }, text: string): SentCall | null {
     if (toolName === FINAL_RESULT && this.#answersByTool) return null
     return this.#calls.add(callId, { toolName, title: this.#options.titles?.[toolName], arguments: text })
   }
@@ -288,35 +292,35 @@ class UiMessageProjection implements Projection<UiChunk> {
     return this.#calls.ask(item, title)
   }
 
-  #chunksOf(told: readonly Told[]): readonly UiChunk[] {
-    return told.flatMap((each) => this.#chunksOfTold(each))
+  #chunksOf(changes: readonly ReplyChange[]): readonly UiChunk[] {
+    return changes.flatMap((change) => this.#chunksOfChange(change))
   }
 
-  #chunksOfTold(told: Told): readonly UiChunk[] {
-    switch (told.kind) {
+  #chunksOfChange(change: ReplyChange): readonly UiChunk[] {
+    switch (change.kind) {
       case 'text':
       case 'reasoning': {
-        const { kind, part: id, text: delta, isFirst } = told
+        const { kind, part: id, text: delta, isFirst } = change
         const piece: UiChunk = { type: `${kind}-delta`, id, delta }
         return isFirst ? [{ type: `${kind}-start`, id }, piece] : [piece]
       }
       case 'ended':
-        return [{ type: `${told.of}-end`, id: told.part }]
+        return [{ type: `${change.of}-end`, id: change.part }]
       case 'input': {
-        const { callId: toolCallId, toolName, text: inputTextDelta, isFirst } = told
+        const { callId: toolCallId, toolName, text: inputTextDelta, isFirst } = change
         const piece: UiChunk = { type: 'tool-input-delta', toolCallId, inputTextDelta }
         if (!isFirst) return [piece]
         const named = this.#calls.named({ toolCallId, toolName, title: this.#options.titles?.[toolName] })
         return [{ type: 'tool-input-start', ...named }, ...(inputTextDelta === '' ? [] : [piece])]
       }
       case 'call': {
-        const call = this.#callOf(told, told.arguments)
+        const call = this.#callOf(change, change.arguments)
         return call === null || hasWholeInputs(this.#options) ? [] : this.#calls.input(call)
       }
       case 'withdrawn':
-        this.#calls.forget(told.callIds)
+        this.#calls.forget(change.callIds)
         if (this.#dialect === 7) return [{ type: 'reset-step' }, ...this.#step.kept]
-        return told.parts.length === 0 ? [] : [{ type: 'data-superseded', data: { parts: told.parts } }]
+        return change.parts.length === 0 ? [] : [{ type: 'data-superseded', data: { parts: change.parts } }]
     }
   }
 
@@ -328,8 +332,8 @@ class UiMessageProjection implements Projection<UiChunk> {
 
   /** What waits; that nothing does any more, once. */
   #pendingPart(items: readonly PendingItem[]): readonly UiChunk[] {
-    if (items.length === 0 && !this.#tellsPending) return []
-    this.#tellsPending = items.length > 0
+    if (items.length === 0 && !this.#hasPendingPart) return []
+    this.#hasPendingPart = items.length > 0
     return [{ type: 'data-pending', id: `${this.#runId}.pending`, data: { items } }]
   }
 
@@ -340,4 +344,77 @@ class UiMessageProjection implements Projection<UiChunk> {
   #errorText(error: { readonly code: string; readonly message: string }): string {
     return (this.#options.errorText ?? sentenceOf)(error)
   }
+}
+
+/** The chunks of the present step of a message that hold if the reply of the step is taken back: they are sent again. */
+export class Step {
+  readonly #kept = new Map<string, UiChunk>()
+  isOpen = false
+
+  begin(): void {
+    this.isOpen = true
+    this.#kept.clear()
+  }
+
+  /** Keeps a part that is not of the reply: data of child runs and of questions. */
+  keep(chunk: UiChunk): void {
+    if (!('data' in chunk) || chunk.id === undefined || chunk.transient === true) return
+    if (chunk.type !== 'data-output') this.#kept.set(`${chunk.type} ${chunk.id}`, chunk)
+  }
+
+  /** What holds of the step, to be sent again. */
+  get kept(): readonly UiChunk[] {
+    return [...this.#kept.values()]
+  }
+}
+
+export interface UiMessagesOptions extends Omit<UiStreamOptions, 'after' | 'deltas'> {
+  /**
+   * The ids of the messages with which a run began. Default: `metadata.message_id` of the run, else `<run id>.prompt`.
+   */
+  readonly messageIds?: ((runId: string) => readonly string[]) | undefined
+}
+
+/**
+ * The messages of a conversation, as `useChat` has them after reading all of its streams: of each run the prompt, and one message
+ * of the assistant with everything since. `events`: those of one run, or of several in order, with those of their child runs.
+ *
+ * @example
+ * const messages = toUIMessages(await Array.fromAsync(log.read({ kind: 'run', id: runId })))
+ */
+export function toUIMessages(events: Iterable<AnyRunEvent>, options: UiMessagesOptions = {}): readonly UiMessage[] {
+  return runsIn(events).flatMap((run) => messagesOfRun(run, options))
+}
+
+function messagesOfRun(events: readonly AnyRunEvent[], options: UiMessagesOptions): readonly UiMessage[] {
+  const projection = messageProjection(options)
+  const fold = new MessageFold(options.dialect ?? 7)
+  for (const event of events) for (const chunk of projection.next(event)) fold.add(chunk)
+  for (const chunk of projection.end()) fold.add(chunk)
+  const prompt = promptOf(events[0], options)
+  return [prompt, fold.message].filter((message) => message !== null)
+}
+
+/** The message with which a run began; null for one that continues a stored state. */
+function promptOf(first: AnyRunEvent | undefined, options: UiMessagesOptions): UiMessage | null {
+  if (first?.kind !== 'run_started' || first.prompt === null) return null
+  const { prompt, runId, seq, metadata } = first
+  const given = options.messageIds?.(runId)[0] ?? metadata['message_id']
+  const content = typeof prompt === 'string' ? [{ type: 'text' as const, text: prompt }] : prompt
+  const id = typeof given === 'string' ? given : `${runId}.prompt`
+  return { id, role: 'user', parts: inputParts(content, { runId, seq }, options) }
+}
+
+/**
+ * The events of a run as a UI message stream, for `createUIMessageStreamResponse` or `readUIMessageStream` of the AI SDK. A source
+ * that fails without an end of its run fails the stream.
+ *
+ * @example
+ * return createUIMessageStreamResponse({ stream: toUIMessageStream(harness.stream(prompt), { dialect: 7 }) })
+ */
+export function toUIMessageStream(
+  events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
+  options: UiStreamOptions = {},
+): ReadableStream<UiChunk> {
+  return readableOf(project(untilEnd(events), uiMessageProjection(options)))
 }

@@ -1,8 +1,8 @@
 import { agUiHandler } from './ag-ui.js'
 import { aiSdkHandler } from './ai-sdk.js'
 import { eventsHandler } from './events.js'
-import { Gate } from './gate.js'
-import type { Handler } from './gate.js'
+import { HandlerContext } from './handler-context.js'
+import type { Handler } from './http.js'
 import type { HandlerOptions } from './options.js'
 import { requestsHandler } from './requests.js'
 
@@ -21,20 +21,21 @@ export interface Handlers {
 }
 
 /**
- * Handlers of `Request → Response` over sessions, or over a harness and its log. They keep nothing between requests but the
- * hub. Without `authorize` they serve this machine only. Throws `invalid_options`.
+ * Handlers of `Request → Response` over sessions, or over a harness and its log: those are sessions with one mode. They keep nothing
+ * between requests but the hub and the conversations in use. Without `authorize` they serve this machine only. Throws
+ * `invalid_options`.
  *
  * @example
  * const { aiSdk } = createHandlers({ sessions, authorize: (request) => ({ resourceId: userOf(request) }) })
  */
 export function createHandlers(options: HandlerOptions): Handlers {
-  const gate = new Gate(options)
+  const context = new HandlerContext(options)
   return {
-    events: eventsHandler(gate),
-    aiSdk: aiSdkHandler(gate),
-    agUi: agUiHandler(gate),
-    responses: loadedOnce(async () => (await import('./responses.js')).responsesHandler(gate)),
-    requests: requestsHandler(gate),
+    events: eventsHandler(context),
+    aiSdk: aiSdkHandler(context),
+    agUi: agUiHandler(context),
+    responses: loadedOnce(async () => (await import('./responses.js')).responsesHandler(context)),
+    requests: requestsHandler(context),
   }
 }
 

@@ -1,11 +1,15 @@
+import type { ChatEvent, EventsOptions } from '../../session/index.js'
+import { SSE_HEADERS, sseBody } from '../http/sse.js'
 import { encodeNative, nativeProjection, parseNativeCursor } from '../native/native-projection.js'
 import type { NativeCursor, NativeItem, NativeOptions } from '../native/native-projection.js'
-import { shownOnce } from '../native/shown-event.js'
+import { shownEvent, shownOnce } from '../native/shown-event.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
-import type { ThreadPort } from './back-end.js'
-import type { Gate, Handler } from './gate.js'
-import { badRequest, json, pathAfter, waitMs } from './http.js'
-import { threadEvents } from './thread-events.js'
+import type { HandlerContext } from './handler-context.js'
+import { asHandler, badRequest, json, pathAfter, waitMs } from './http.js'
+import type { Handler } from './http.js'
+import type { HandlerOptions } from './options.js'
+import { streamResponse } from './run-stream.js'
+import type { Thread } from './thread.js'
 
 /** How a browser reconnects: after so long, in ms. */
 const PREAMBLE = 'retry: 2000\n: thinharness\n\n'
@@ -15,59 +19,62 @@ const PREAMBLE = 'retry: 2000\n: thinharness\n\n'
  * follows a conversation. The cursor is `Last-Event-ID` or `?after=`, and `?wait=<s>` answers with a JSON list. For a run,
  * `?children=1` includes child runs and `?deltas=0` leaves deltas out.
  */
-export function eventsHandler(gate: Gate): Handler {
-  return gate.handler(async (request, url) => {
+export function eventsHandler(context: HandlerContext): Handler {
+  const frames = new ThreadFrames(context.options)
+  return asHandler(async (request, url) => {
     if (request.method !== 'GET') return new Response(null, { status: 405, headers: { allow: 'GET' } })
     const [threadId, last] = pathAfter(url, 'threads') ?? []
-    if (threadId !== undefined && last === 'events') return threadEvents(gate, request, { url, threadId })
+    if (threadId !== undefined && last === 'events') return threadEvents(context, request, { url, threadId, frames })
     const [runId, name] = pathAfter(url, 'runs') ?? []
     if (runId === undefined || name !== 'events') return new Response(null, { status: 404 })
-    const cursor = cursorOf(request, url, runId)
-    const thread = await gate.run(request, { runId, action: 'read' })
-    if (thread instanceof Response) return thread
-    return runEvents(gate, request, { url, thread, runId, cursor })
+    return runEvents(context, request, { url, runId })
   })
 }
 
-function cursorOf(request: Request, url: URL, runId: string): NativeCursor {
-  const given = request.headers.get('last-event-id') ?? url.searchParams.get('after') ?? '0'
-  try {
-    return parseNativeCursor(given, runId)
-  } catch (error) {
-    throw badRequest(error instanceof Error ? error.message : 'The cursor is not valid.')
-  }
-}
-
-interface Followed {
-  readonly url: URL
-  readonly thread: ThreadPort
-  readonly runId: string
-  readonly cursor: NativeCursor
-}
-
-async function runEvents(gate: Gate, request: Request, { url, thread, runId, cursor }: Followed): Promise<Response> {
+async function runEvents(
+  context: HandlerContext,
+  request: Request,
+  { url, runId }: { readonly url: URL; readonly runId: string },
+): Promise<Response> {
+  const { options } = context
   const { searchParams } = url
+  const cursor = runCursor(request, url, runId)
+  const thread = await context.run(request, { runId, action: 'read' })
+  if (thread instanceof Response) return thread
   const [children, deltas] = [searchParams.get('children') === '1', searchParams.get('deltas') !== '0']
-  const options: NativeOptions = { ...gate.options, after: cursor, children }
-  const run = (await thread.runs()).find((each) => each.runId === runId)
+  const shown: NativeOptions = { ...options, after: cursor, children }
+  const run = thread.runs.find((each) => each.runId === runId)
   const hasEnded = run !== undefined && run.status !== 'running' && run.status !== 'interrupted'
   if (hasEnded && run.status !== 'paused' && cursor.seq >= run.seq) return new Response(null, { status: 204 })
   const abort = new AbortController()
   const batches = thread.follow(runId, { signal: abort.signal, deltas, children })
-  const projection = nativeProjection(options, shownOnce(gate.options))
+  const projection = nativeProjection(shown, shownOnce(options))
   const wait = searchParams.get('wait')
-  if (wait !== null) return listed(batches, { projection, wait, abort, after: String(cursor.seq) })
-  const key = `native ${children} ${gate.options.reasoning !== false} ${gate.options.diagnostics === true}`
-  return gate.stream(request, batches, {
-    protocol: { projection, encode: encodeNative, key },
+  if (wait !== null) return runList(batches, { projection, ms: waitMs(wait), abort, after: String(cursor.seq) })
+  return streamResponse(options, request, batches, {
+    protocol: {
+      projection,
+      encode: encodeNative,
+      key: `native ${children} ${options.reasoning !== false} ${options.diagnostics === true}`,
+    },
     preamble: PREAMBLE,
     abort,
   })
 }
 
-interface Listed {
+function runCursor(request: Request, url: URL, runId: string): NativeCursor {
+  const text = request.headers.get('last-event-id') ?? url.searchParams.get('after') ?? '0'
+  try {
+    return parseNativeCursor(text, runId)
+  } catch (error) {
+    throw badRequest(error instanceof Error ? error.message : 'The cursor is not valid.')
+  }
+}
+
+interface RunList {
   readonly projection: Projection<NativeItem>
-  readonly wait: string
+  /** How long to wait for the first event. */
+  readonly ms: number
   readonly abort: AbortController
   readonly after: string
 }
@@ -76,12 +83,12 @@ interface Listed {
  * What is stored as one JSON list, for proxies that buffer; with a time, the answer waits for something until then. Deltas
  * are left out: without a cursor of their own, the next request would get them again at once.
  */
-async function listed(
+async function runList(
   batches: AsyncIterable<readonly AnyRunEvent[]>,
-  { projection, wait, abort, after }: Listed,
+  { projection, ms, abort, after }: RunList,
 ): Promise<Response> {
   const items: NativeItem[] = []
-  const timer = setTimeout(() => abort.abort(), waitMs(wait))
+  const timer = setTimeout(() => abort.abort(), ms)
   try {
     for await (const batch of batches) {
       items.push(...batch.flatMap((event) => projection.next(event)).filter(({ id }) => id !== undefined))
@@ -95,12 +102,113 @@ async function listed(
   }
   const hasEnded = !abort.signal.aborted
   const [end] = projection.end()
-  const cursor = items.at(-1)?.id ?? after
   const { status } = (end?.data ?? {}) as { readonly status?: string }
-  const headers = { 'x-cursor': cursor, ...(hasEnded && status !== undefined ? { 'x-end': status } : {}) }
-  return json(
-    200,
-    items.map(({ data }) => data),
-    headers,
-  )
+  const body = items.map(({ data }) => data)
+  return json(200, body, {
+    'x-cursor': items.at(-1)?.id ?? after,
+    ...(hasEnded && status !== undefined && { 'x-end': status }),
+  })
+}
+
+/**
+ * The events of a conversation in one order, for `reduceChat`: those of the thread and of its runs, with the cursor as id. The
+ * stream stays open from run to run. `?wait=<s>`: the stored ones as a JSON list, with the last cursor in `x-cursor`.
+ */
+async function threadEvents(
+  context: HandlerContext,
+  request: Request,
+  { url, threadId, frames }: { readonly url: URL; readonly threadId: string; readonly frames: ThreadFrames },
+): Promise<Response> {
+  const { options } = context
+  const thread = await context.thread(request, { threadId, action: 'read' })
+  if (thread instanceof Response) return thread
+  const after = threadCursor(request, url)
+  const wait = url.searchParams.get('wait')
+  if (wait !== null) return threadList(thread, options, { after, ms: waitMs(wait), signal: request.signal })
+  const abort = new AbortController()
+  const body = sseBody(frames.of(thread.events({ after, signal: abort.signal })), {
+    preamble: PREAMBLE,
+    heartbeatMs: options.heartbeatMs,
+    maxStreamMs: options.maxStreamMs,
+    request,
+    onCancel: () => abort.abort(),
+  })
+  return new Response(body, { headers: SSE_HEADERS })
+}
+
+function threadCursor(request: Request, url: URL): string | undefined {
+  const text = request.headers.get('last-event-id') ?? url.searchParams.get('after') ?? undefined
+  if (text !== undefined && !/^\d{1,15}(?:\..+\.\d{1,15})?$/.test(text))
+    throw badRequest(`Expected the cursor to be that of an event, got "${text.slice(0, 80)}".`)
+  return text === '0' ? undefined : text
+}
+
+/** What is stored, for proxies that buffer. Deltas are left out: the next request would get them again at once. */
+async function threadList(
+  thread: Thread,
+  options: HandlerOptions,
+  { after, ms, signal }: Pick<EventsOptions, 'after'> & { readonly ms: number; readonly signal: AbortSignal },
+): Promise<Response> {
+  let stored = await storedEvents(thread, after)
+  if (stored.length === 0 && ms > 0) {
+    await firstStored(thread, after, AbortSignal.any([AbortSignal.timeout(ms), signal]))
+    stored = await storedEvents(thread, after)
+  }
+  const shown = stored.flatMap((event) => shownThreadEvent(event, options) ?? [])
+  return json(200, shown, { 'x-cursor': stored.at(-1)?.cursor ?? after ?? '0' })
+}
+
+async function storedEvents(thread: Thread, after: string | undefined): Promise<readonly ChatEvent[]> {
+  const stored: ChatEvent[] = []
+  for await (const event of thread.events({ after, live: false })) stored.push(event)
+  return stored
+}
+
+/** Resolves with the next stored event, or when `signal` aborts. */
+async function firstStored(thread: Thread, after: string | undefined, signal: AbortSignal): Promise<void> {
+  for await (const event of thread.events({ after, signal })) if (isStored(event)) return
+}
+
+/** Frames of the events of conversations; all readers share them. */
+class ThreadFrames {
+  readonly #options: HandlerOptions
+  readonly #frames = new WeakMap<ChatEvent, string>()
+
+  constructor(options: HandlerOptions) {
+    this.#options = options
+  }
+
+  async *of(events: AsyncIterable<ChatEvent>): AsyncGenerator<string, void, undefined> {
+    let hasDelta = false
+    for await (const event of events) {
+      // A reader who comes back gets the open reply from its beginning.
+      if (!hasDelta && !('threadId' in event) && event.kind.endsWith('_delta')) {
+        hasDelta = true
+        yield `event: open_turn\ndata: ${JSON.stringify({ seq: event.seq, runId: event.runId })}\n\n`
+      }
+      const frame = this.#frameOf(event)
+      if (frame !== '') yield frame
+    }
+  }
+
+  #frameOf(event: ChatEvent): string {
+    let frame = this.#frames.get(event)
+    if (frame === undefined) {
+      const shown = shownThreadEvent(event, this.#options)
+      const idLine = isStored(event) ? `id: ${event.cursor}\n` : ''
+      frame = shown === null ? '' : `${idLine}event: ${event.kind}\ndata: ${JSON.stringify(shown)}\n\n`
+      this.#frames.set(event, frame)
+    }
+    return frame
+  }
+}
+
+/** What a page gets of an event; null: nothing. */
+function shownThreadEvent({ cursor, ...event }: ChatEvent, options: HandlerOptions): object | null {
+  const shown = 'threadId' in event ? event : shownEvent(event, options)
+  return shown && { ...shown, cursor }
+}
+
+function isStored(event: ChatEvent): boolean {
+  return 'threadId' in event || event.durable
 }

@@ -1,11 +1,50 @@
 import { HarnessError } from '../../index.js'
-import type { HarnessErrorCode } from '../../index.js'
+import type { HarnessErrorCode, PendingItem } from '../../index.js'
 import { SessionError } from '../../session/errors.js'
 import type { SessionErrorCode } from '../../session/errors.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject } from '../../util/json.js'
+import type { Dialect } from '../ai-sdk/chunk.js'
+import { InputError } from '../input-error.js'
 import { sentenceOf } from '../sentences.js'
-import { RequestError } from './back-end.js'
+
+/** Answers a request: the form of every handler. */
+export type Handler = (request: Request) => Promise<Response>
+
+interface RequestErrorDetails {
+  readonly message: string
+  readonly pending?: readonly PendingItem[] | undefined
+  /** The part of the request that is wrong. */
+  readonly param?: string | undefined
+}
+
+/** A request that is refused: the answer is JSON with the status. */
+export class RequestError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly pending: readonly PendingItem[] | undefined
+  readonly param: string | undefined
+
+  constructor(status: number, code: string, { message, pending, param }: RequestErrorDetails) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.pending = pending
+    this.param = param
+  }
+}
+
+/** A handler whose refusals are answers. `form`: how they are written. */
+export function asHandler(
+  answer: (request: Request, url: URL) => Promise<Response>,
+  form: (error: RequestError) => Response = refusal,
+): Handler {
+  return async (request) => {
+    try {
+      return await answer(request, new URL(request.url))
+    } catch (error) {
+      return form(asRequestError(error) ?? new RequestError(500, 'error', { message: 'Something went wrong.' }))
+    }
+  }
+}
 
 /** The answer with a JSON body. */
 export function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Response {
@@ -62,6 +101,8 @@ const SESSION_STATUS: Partial<Record<SessionErrorCode, number>> = {
 /** Errors that are about the request say what was wrong; others have the sentence of their code, or none. */
 export function asRequestError(error: unknown): RequestError | null {
   if (error instanceof RequestError) return error
+  if (error instanceof InputError)
+    return new RequestError(400, 'invalid_request', { message: error.message, param: error.param })
   if (error instanceof SessionError)
     return new RequestError(SESSION_STATUS[error.code] ?? 400, error.code, { message: error.message })
   if (!(error instanceof HarnessError)) return null
@@ -70,33 +111,15 @@ export function asRequestError(error: unknown): RequestError | null {
   return new RequestError(status ?? 500, error.code, { message })
 }
 
-/** The JSON object in the body of a request. Rejects one that is larger than `maxBytes`, or no JSON object. */
-export async function bodyOf(request: Request, maxBytes: number): Promise<JsonObject> {
-  const text = await textOf(request, maxBytes)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw badRequest('Expected the body to be JSON.')
-  }
-  if (!isObject(value)) throw badRequest('Expected the body to be a JSON object.')
-  return value as JsonObject
-}
+const DIALECTS: readonly Dialect[] = [5, 6, 7]
 
-async function textOf(request: Request, maxBytes: number): Promise<string> {
-  const decoder = new TextDecoder()
-  let [text, size] = ['', 0]
-  const reader = request.body?.getReader()
-  for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
-    const bytes = next.value as Uint8Array
-    size += bytes.byteLength
-    if (size > maxBytes) {
-      await reader?.cancel().catch(() => undefined)
-      throw new RequestError(413, 'body_too_large', { message: `Expected a body of at most ${maxBytes} bytes.` })
-    }
-    text += decoder.decode(bytes, { stream: true })
-  }
-  return text + decoder.decode()
+/** The version of the AI SDK on the page: `?dialect=`, else that of the options, else 7. */
+export function dialectOf({ searchParams }: URL, { dialect = 7 }: { readonly dialect?: Dialect | undefined }): Dialect {
+  const text = searchParams.get('dialect')
+  const version = text === null ? dialect : Number(text)
+  const known = DIALECTS.find((each) => each === version)
+  if (known === undefined) throw badRequest(`Expected \`dialect\` to be 5, 6 or 7, got "${String(text).slice(0, 80)}".`)
+  return known
 }
 
 /** The end of a path after its last `/<name>/`: `…/runs/run_1/events` is `['run_1', 'events']` after `runs`; null if it is not there. */
@@ -105,6 +128,11 @@ export function pathAfter(url: URL, name: string): readonly string[] | null {
   const index = parts.lastIndexOf(name)
   if (index === -1) return null
   return parts.slice(index + 1).map(decoded)
+}
+
+/** The code of an error. */
+export function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 }
 
 function decoded(part: string): string {

@@ -1,26 +1,25 @@
 import type { AgUiMessage } from '../ag-ui/message.js'
-import { toAgUiMessages } from '../ag-ui/messages.js'
-import { toUIMessages } from '../ai-sdk/messages.js'
+import { toAgUiMessages } from '../ag-ui/ag-ui-projection.js'
+import { toUIMessages } from '../ai-sdk/ui-projection.js'
 import { shownEvent } from '../native/shown-event.js'
 import type { ShownEvent } from '../native/shown-event.js'
 import type { StoredRun } from '../hub/continued-runs.js'
 import type { AnyRunEvent } from '../projection.js'
-import type { ThreadPort } from './back-end.js'
-import { dialectOf } from './dialect.js'
-import { badRequest, json } from './http.js'
+import { badRequest, dialectOf, json } from './http.js'
 import type { HandlerOptions } from './options.js'
+import type { Thread } from './thread.js'
 
 /** Makes the messages of a protocol out of the runs of a conversation. */
-export type MessageForm = (runs: readonly StoredRun[], options: HandlerOptions, asked: Asked) => unknown
+type MessageForm = (runs: readonly StoredRun[], options: HandlerOptions, page: MessagePage) => unknown
 
-interface Asked {
+interface MessagePage {
   readonly threadId: string
   readonly url: URL
 }
 
 const FORMS: Readonly<Record<string, MessageForm>> = {
   ui: (runs, options, { threadId, url }) => {
-    const shown = { ...options.aiSdk, ...options, threadId, dialect: dialectOf(options, url) }
+    const shown = { ...options.aiSdk, ...options, threadId, dialect: dialectOf(url, options) }
     return runs.flatMap(({ events, messageIds }) => toUIMessages(events, { ...shown, messageIds: () => messageIds }))
   },
   agui: (runs, options, { threadId }) => {
@@ -41,27 +40,20 @@ const FORMS: Readonly<Record<string, MessageForm>> = {
 }
 
 /** The conversation so far, as `?format=` asks for it. `x-cursor`: the place of the latest run. */
-export async function messagesOf(thread: ThreadPort, url: URL, options: HandlerOptions): Promise<Response> {
+export async function messagesOf(thread: Thread, url: URL, options: HandlerOptions): Promise<Response> {
   const name = url.searchParams.get('format') ?? 'native'
   const form = Object.hasOwn(FORMS, name) ? FORMS[name] : undefined
   if (form === undefined)
     throw badRequest(`Expected \`format\` to be one of ${Object.keys(FORMS).join(', ')}, got "${name.slice(0, 80)}".`)
-  const own = await storedRuns(thread)
-  const runs = [...((await thread.continued?.()) ?? []), ...own]
-  const last = own.at(-1)
+  const runs = [...(await thread.continued())]
+  for (const { runId } of thread.runs) runs.push(await storedRun(thread, runId))
+  const last = thread.latest === null ? undefined : runs.at(-1)
   const cursor = String(last?.events.findLast(({ runId }) => runId === last.runId)?.seq ?? 0)
   return json(200, form(runs, options, { threadId: thread.threadId, url }), { 'x-cursor': cursor })
 }
 
-/** The stored events of the runs of a conversation, oldest first. */
-export async function storedRuns(thread: ThreadPort): Promise<readonly StoredRun[]> {
-  const runs: StoredRun[] = []
-  for (const { runId } of await thread.runs()) runs.push(await storedRun(thread, runId))
-  return runs
-}
-
-export async function storedRun(thread: ThreadPort, runId: string): Promise<StoredRun> {
+export async function storedRun(thread: Thread, runId: string): Promise<StoredRun> {
   const events: AnyRunEvent[] = []
   for await (const event of thread.stored(runId)) events.push(event)
-  return { runId, messageIds: await thread.messageIds(runId), events }
+  return { runId, messageIds: thread.messageIds(runId), events }
 }

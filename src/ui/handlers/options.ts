@@ -1,32 +1,20 @@
-import { HarnessError } from '../../index.js'
 import type { LogStore } from '../../index.js'
 import type { AgUiOptions } from '../ag-ui/options.js'
+import type { ModeHarness } from '../../session/index.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
 import type { UiStreamOptions } from '../ai-sdk/options.js'
 import type { Hub } from '../hub/hub.js'
 import type { ProjectionOptions } from '../projection.js'
-import { LOCAL } from './back-end.js'
-import type { Access } from './back-end.js'
-import type { ServedHarness, ThreadIndex } from './harness-back-end.js'
-import type { ServedSessions } from './sessions-back-end.js'
+import type { Authorize } from './authorization.js'
+import type { ServedSessions } from './thread.js'
 
-/** What a request wants to do. */
-export type Action = 'read' | 'start' | 'answer' | 'steer' | 'stop'
-
-/** The conversation and the run that a request names; null if it names none. */
-export interface Named {
-  readonly threadId: string | null
-  readonly runId: string | null
-  readonly action: Action
-}
-
-/** A `Response` is sent as it is; `Access` allows the request; anything else is 404. */
-export type Authorize = (request: Request, named: Named) => unknown
+/** The part of a harness that handlers call. */
+export type ServedHarness = ModeHarness
 
 /** How the handler of the AI SDK writes messages. */
 export interface AiSdkOptions extends Omit<UiStreamOptions, keyof ProjectionOptions | 'dialect' | 'threadId'> {
   /**
-   * The last steps of a run that a replay tells, at most: before them stands `data-skipped` with the number of the steps that were
+   * The last steps of a run that a replay has, at most: before them stands `data-skipped` with the number of the steps that were
    * left out, and the address of the whole conversation.  Default: all.
    */
   readonly replaySteps?: number | undefined
@@ -44,12 +32,10 @@ export interface ResponsesHandlerOptions {
 export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   /** The conversations. Or: `harness` and `log`. */
   readonly sessions?: ServedSessions | undefined
-  /** A harness whose runs are the conversations: each continues the one before. */
+  /** The harness of the conversations, in place of sessions. */
   readonly harness?: ServedHarness | undefined
-  /** The log of the harness's runs. */
+  /** The log of the harness's conversations. */
   readonly log?: LogStore | undefined
-  /** Which runs belong to a conversation, over a harness. Default: by `metadata.conversation_id`. */
-  readonly threads?: ThreadIndex | undefined
   /** Reads the runs. Default: one of these handlers. */
   readonly hub?: Hub | undefined
   /**
@@ -75,7 +61,10 @@ export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
    * result comes as a tool message, or as `function_call_output`. A tool with the name of one of the server's is refused. Default false: they are not read.
    */
   readonly clientTools?: boolean | undefined
-  /** A message while the run waits for people: `refuse` it, or `decline` what waits. Over a harness. Default `refuse`. */
+  /**
+   * A message while the run waits for people: `decline` refuses what waits, and the run reads the message. Default `refuse`: the
+   * message is refused by AG-UI and Open Responses; others queue it.
+   */
   readonly newMessage?: 'refuse' | 'decline' | undefined
   /** The client that begins a run and disconnects stops it. Default false: the run continues without readers. */
   readonly stopOnDisconnect?: boolean | undefined
@@ -83,55 +72,4 @@ export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   readonly heartbeatMs?: number | undefined
   /** Streams are closed after so long, in ms; clients come back. Default: never. */
   readonly maxStreamMs?: number | undefined
-}
-
-/** Throws `invalid_options` for handlers of nothing, or of both. */
-export function checkSource({ sessions, harness, log }: HandlerOptions): void {
-  const problem =
-    sessions !== undefined
-      ? harness !== undefined || log !== undefined
-        ? 'got both: sessions have their own log and harnesses'
-        : null
-      : harness === undefined || log === undefined
-        ? `got ${harness === undefined ? (log === undefined ? 'neither' : 'no `harness`') : 'no `log`'}`
-        : null
-  if (problem !== null)
-    throw new HarnessError(
-      'invalid_options',
-      `Expected \`createHandlers\` to be given \`sessions\`, or \`harness\` and \`log\`; ${problem}.`,
-    )
-}
-
-/** Who asks; a `Response` for a request that is refused. */
-export async function accessOf(
-  request: Request,
-  authorize: Authorize | undefined,
-  named: Named,
-): Promise<Access | Response> {
-  if (authorize === undefined) return isLocal(request) ? LOCAL : new Response('Forbidden', { status: 403 })
-  let given: unknown
-  try {
-    given = await authorize(request, named)
-  } catch {
-    return new Response(null, { status: 500 })
-  }
-  if (given instanceof Response) return given
-  const { resourceId } = (typeof given === 'object' && given !== null ? given : {}) as { readonly resourceId?: unknown }
-  return typeof resourceId === 'string' && resourceId !== '' ? (given as Access) : new Response(null, { status: 404 })
-}
-
-/** True if host and origin are of this machine: no page of another site, and no name that points here, is served. */
-function isLocal(request: Request): boolean {
-  const host = request.headers.get('host') ?? new URL(request.url).host
-  const origin = request.headers.get('origin')
-  return isLoopback(`http://${host}`) && (origin === null || isLoopback(origin))
-}
-
-function isLoopback(address: string): boolean {
-  try {
-    const { hostname } = new URL(address)
-    return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname)
-  } catch {
-    return false
-  }
 }

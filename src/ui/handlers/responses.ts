@@ -1,29 +1,27 @@
 import type { Answer } from '../../index.js'
 import { sha256 } from '../../util/platform/sha256.js'
 import { encodeResponse, RESPONSES_END } from '../responses/event.js'
-import { responseAnswers, ResponsesInputError, responsesInputIn } from '../responses/input.js'
+import { responseAnswers, responsesInputIn } from '../responses/input.js'
 import type { ResponsesInput } from '../responses/input.js'
 import { OPEN_RESPONSE, parseResponseId } from '../responses/response.js'
 import { responsesProjection } from '../responses/responses-projection.js'
 import type { ResponsesProjection } from '../responses/responses-projection.js'
 import type { AnyRunEvent } from '../projection.js'
-import { RequestError } from './back-end.js'
-import type { NewMessage, Taken, ThreadPort } from './back-end.js'
-import { askedIn } from './followed.js'
-import type { Gate, Handler } from './gate.js'
-import { answersIn } from './given.js'
-import { bodyOf, json, pathAfter } from './http.js'
-import type { Action } from './options.js'
-
-const KEEP_ALIVE = ': thinharness\n\n'
+import type { HandlerContext } from './handler-context.js'
+import { asHandler, json, pathAfter, RequestError } from './http.js'
+import type { Handler } from './http.js'
+import type { HandlerOptions } from './options.js'
+import { answersIn, bodyOf } from './request-body.js'
+import { abortOf, itemsOfRun, KEEP_ALIVE, streamResponse } from './run-stream.js'
+import type { Delivery, NewMessage, RunReader, Thread } from './thread.js'
 
 /**
  * Open Responses: `POST …/responses` begins a run, continues the conversation of `previous_response_id`, or answers what its run
  * waits for, and answers with the response or its stream; `GET …/responses/{id}` gives a response, with `?stream=true` its stream
  * from the beginning; `POST …/responses/{id}/cancel` stops its run. A response is one stretch of a run.
  */
-export function responsesHandler(gate: Gate): Handler {
-  return gate.handler(async (request, url) => {
+export function responsesHandler(context: HandlerContext): Handler {
+  return asHandler(async (request, url) => {
     const path = pathAfter(url, 'responses')
     const [id, name] = path ?? []
     const isCancel = name === 'cancel'
@@ -31,8 +29,8 @@ export function responsesHandler(gate: Gate): Handler {
     const method = id === undefined || isCancel ? 'POST' : 'GET'
     if (request.method !== method)
       throw new RequestError(405, 'method_not_allowed', { message: `Expected the method ${method}.` })
-    if (id === undefined) return created(gate, request)
-    return isCancel ? cancelled(gate, request, id) : retrieved(gate, request, { id, url })
+    if (id === undefined) return create(context, request)
+    return isCancel ? cancel(context, request, id) : retrieve(context, request, { id, url })
   }, errorOf)
 }
 
@@ -48,22 +46,16 @@ function unknown(id?: string): RequestError {
   return new RequestError(404, 'not_found', { message })
 }
 
-/** A conversation, or the run of a response in it. */
-interface Place {
-  readonly thread: ThreadPort
-  readonly runId: string
-}
-
 /** A request that has begun a stretch, or attached to one. */
 interface Begun {
-  readonly thread: ThreadPort
-  readonly taken: Taken
+  readonly thread: Thread
+  readonly delivery: Delivery
 }
 
-async function created(gate: Gate, request: Request): Promise<Response> {
-  const { options } = gate
-  const body = await bodyOf(request, gate.maxBodyBytes)
-  const input = asRequest(() => responsesInputIn(body, options.allowUrl))
+async function create(context: HandlerContext, request: Request): Promise<Response> {
+  const { options } = context
+  const body = await bodyOf(request, options)
+  const input = responsesInputIn(body, options.allowUrl)
   const answers = body['answers'] === undefined ? [] : answersIn(body)
   const isAnswer = answers.length + input.results.length + input.approvals.length > 0
   const isEmpty = input.content.length === 0
@@ -71,27 +63,30 @@ async function created(gate: Gate, request: Request): Promise<Response> {
     throw badParam('input', 'Expected `input` to end with a message, or with answers, and not with both.')
   if (input.tools.length > 0 && options.clientTools !== true)
     throw badParam('tools', 'The tools of this server are fixed: send no `tools`.')
-  const message = isAnswer ? null : await messageOf(gate, request, input)
+  const message = isAnswer ? null : await messageOf(context, request, input)
   const begun =
     input.previous === null
-      ? await begunAnew(gate, request, message)
-      : await continued(gate, request, { input, message, answers })
-  return begun instanceof Response ? begun : answerWith(gate, request, { ...begun, input })
+      ? await beginConversation(context, request, message)
+      : await continueConversation(context, request, { input, previous: input.previous, message, answers })
+  return begun instanceof Response ? begun : answerWith(options, request, { ...begun, input })
 }
 
 /** The message of a request. `model` is checked against the table of the host. */
-async function messageOf(gate: Gate, request: Request, input: ResponsesInput): Promise<NewMessage> {
+async function messageOf(context: HandlerContext, request: Request, input: ResponsesInput): Promise<NewMessage> {
   const { model, previous, metadata, background, content } = input
   const messageId = request.headers.get('idempotency-key') ?? input.messageId ?? globalThis.crypto.randomUUID()
   const said = { ...(model !== null && { model }), ...(previous !== null && { previous_response_id: previous }) }
   return {
-    ...{ messageId, content, mode: modeOf(gate, model), whenBusy: 'reject' },
-    metadata: { ...(await gate.clientTools(input.tools)), [OPEN_RESPONSE]: { ...said, metadata, background } },
+    messageId,
+    content,
+    mode: modeOf(context.options, model),
+    whenBusy: 'reject',
+    metadata: { ...(await context.clientTools(input.tools)), [OPEN_RESPONSE]: { ...said, metadata, background } },
   }
 }
 
-function modeOf({ options }: Gate, model: string | null): string | undefined {
-  const { models } = options.responses ?? {}
+function modeOf({ responses }: HandlerOptions, model: string | null): string | undefined {
+  const models = responses?.models
   if (models === undefined || model === null) return undefined
   if (!Object.hasOwn(models, model))
     throw new RequestError(404, 'model_not_found', {
@@ -103,76 +98,79 @@ function modeOf({ options }: Gate, model: string | null): string | undefined {
 }
 
 /** A new conversation. The same request, sent again with its `Idempotency-Key`, gets the same one. */
-async function begunAnew(gate: Gate, request: Request, message: NewMessage | null): Promise<Begun | Response> {
+async function beginConversation(
+  context: HandlerContext,
+  request: Request,
+  message: NewMessage | null,
+): Promise<Begun | Response> {
   if (message === null)
     throw badParam('previous_response_id', 'Expected `previous_response_id` to name the response that is answered.')
   const key = request.headers.get('idempotency-key')
-  const threadId = `thread_${key === null ? globalThis.crypto.randomUUID().replaceAll('-', '') : sha256(key).slice(0, 32)}`
-  const thread = await gate.thread(request, { threadId, action: 'start', create: true })
-  return thread instanceof Response ? refused(thread) : { thread, taken: await thread.send(message) }
+  const threadId = key === null ? `thread_${globalThis.crypto.randomUUID().replaceAll('-', '')}` : threadIdOf(key)
+  const thread = await context.thread(request, { threadId, action: 'start', create: true })
+  return thread instanceof Response ? refused(thread) : { thread, delivery: await thread.send(message) }
 }
 
-interface Continued {
+interface Continuation {
   readonly input: ResponsesInput
+  /** Id of the response that is continued. */
+  readonly previous: string
   readonly message: NewMessage | null
   readonly answers: readonly Answer[]
 }
 
-async function continued(
-  gate: Gate,
+/** The conversation of a response: an earlier one than the last is continued in a conversation of its own. */
+async function continueConversation(
+  context: HandlerContext,
   request: Request,
-  { input, message, answers }: Continued,
+  { input, previous, message, answers }: Continuation,
 ): Promise<Begun | Response> {
-  const id = input.previous ?? ''
-  const place = await placeOf(gate, request, { id, action: message === null ? 'answer' : 'start' })
-  if (place instanceof Response) return place
-  const { thread, runId } = place
-  if (message === null) return { thread, taken: await thread.answer(runId, await answersTo(place, input, answers)) }
-  const latest = await thread.latest()
+  const { runId } = parseResponseId(previous)
+  const action = message === null ? 'answer' : 'start'
+  const thread = await context.threadOfRun(request, { runId, action })
+  if (thread instanceof Response) return refused(thread, previous)
+  if (message === null)
+    return { thread, delivery: await thread.answer(runId, await answersTo(thread, runId, input, answers)) }
+  const { latest } = thread
   const isNewest = latest === null || latest.runId === runId
-  const isKnown = !isNewest && (await thread.messageIds(latest.runId)).includes(message.messageId)
-  if (isNewest || isKnown) return { thread, taken: await thread.send(message) }
-  if (thread.branch === undefined)
-    throw new RequestError(409, 'not_supported', {
-      message: 'The conversation has gone on from that response: continue its last one.',
-      param: 'previous_response_id',
-    })
-  return thread.branch(runId, message)
+  if (isNewest || thread.messageIds(latest.runId).includes(message.messageId))
+    return { thread, delivery: await thread.send(message) }
+  const fork = await context.fork(thread, { after: runId, forkId: threadIdOf(runId, message.messageId) })
+  return { thread: fork, delivery: await fork.send(message) }
+}
+
+function threadIdOf(...parts: readonly string[]): string {
+  return `thread_${sha256(JSON.stringify(parts)).slice(0, 32)}`
 }
 
 /** The answers of a request: to what waits, or, sent again, to what has waited. */
 async function answersTo(
-  { thread, runId }: Place,
+  thread: Thread,
+  runId: string,
   input: ResponsesInput,
-  given: readonly Answer[],
+  ofBody: readonly Answer[],
 ): Promise<readonly Answer[]> {
-  const run = (await thread.runs()).find((each) => each.runId === runId)
-  let own = responseAnswers(input, run?.pending ?? [])
-  if (own.length === 0 && given.length === 0) own = responseAnswers(input, await askedIn(thread, runId))
-  const taken = new Set(given.map(({ callId }) => callId))
-  const answers = [...given, ...own.filter(({ callId }) => !taken.has(callId))]
+  const pending = thread.runs.find((each) => each.runId === runId)?.pending ?? []
+  let ofInput = responseAnswers(input, pending)
+  if (ofInput.length === 0 && ofBody.length === 0) ofInput = responseAnswers(input, await itemsOfRun(thread, runId))
+  const callIds = new Set(ofBody.map(({ callId }) => callId))
+  const answers = [...ofBody, ...ofInput.filter(({ callId }) => !callIds.has(callId))]
   if (answers.length > 0) return answers
-  throw new RequestError(409, 'stale_answer', {
-    message: 'The request answers nothing that waits.',
-    pending: run?.pending ?? [],
-  })
+  throw new RequestError(409, 'stale_answer', { message: 'The request answers nothing that waits.', pending })
 }
 
 async function answerWith(
-  gate: Gate,
+  options: HandlerOptions,
   request: Request,
-  { thread, taken, input }: Begun & { readonly input: ResponsesInput },
+  { thread, delivery, input }: Begun & { readonly input: ResponsesInput },
 ): Promise<Response> {
-  const run = await taken.run
+  const run = await delivery.run
   if (run === null)
     throw new RequestError(409, 'invalid_state', { message: 'The message was removed before its run began.' })
   const { runId, beyond = 0 } = run
-  const projection = responsesProjection({ ...gate.options, after: beyond })
-  const abort = new AbortController()
-  if (gate.options.stopOnDisconnect === true && !input.background)
-    abort.signal.addEventListener('abort', () => void thread.stop(runId).catch(() => undefined))
-  if (input.stream)
-    return streamed(gate, request, { batches: thread.follow(runId, { signal: abort.signal }), projection, abort })
+  const projection = responsesProjection({ ...options, after: beyond })
+  const abort = input.background ? new AbortController() : abortOf(options, thread, delivery)
+  if (input.stream) return streamOf(options, request, { thread, runId, projection, abort })
   request.signal.addEventListener('abort', () => abort.abort())
   for await (const batch of thread.follow(runId, { signal: abort.signal, deltas: false })) {
     for (const event of batch) projection.next(event)
@@ -183,73 +181,67 @@ async function answerWith(
 }
 
 /** `GET …/responses/{id}`. */
-async function retrieved(
-  gate: Gate,
+async function retrieve(
+  context: HandlerContext,
   request: Request,
   { id, url }: { readonly id: string; readonly url: URL },
 ): Promise<Response> {
+  const { options } = context
   if (url.searchParams.has('starting_after'))
-    throw badParam('starting_after', 'Streams are told from their beginning: send no `starting_after`.')
-  const place = await placeOf(gate, request, { id, action: 'read' })
-  if (place instanceof Response) return place
-  const { thread, runId } = place
-  const { stretch } = parseResponseId(id)
-  const stored = await storedResponse(gate, place, stretch)
-  if (stored.response === null) throw unknown(id)
-  if (url.searchParams.get('stream') !== 'true') return json(200, stored.response)
-  const projection = responsesProjection({ ...gate.options, stretch })
-  const abort = new AbortController()
-  return streamed(gate, request, { batches: thread.follow(runId, { signal: abort.signal }), projection, abort })
+    throw badParam('starting_after', 'Streams are sent from their beginning: send no `starting_after`.')
+  const { runId, stretch } = parseResponseId(id)
+  const thread = await context.run(request, { runId, action: 'read' })
+  if (thread instanceof Response) return refused(thread, id)
+  const { response } = await storedResponse(options, thread, id)
+  if (response === null) throw unknown(id)
+  if (url.searchParams.get('stream') !== 'true') return json(200, response)
+  const projection = responsesProjection({ ...options, stretch })
+  return streamOf(options, request, { thread, runId, projection, abort: new AbortController() })
 }
 
-async function cancelled(gate: Gate, request: Request, id: string): Promise<Response> {
-  const place = await placeOf(gate, request, { id, action: 'stop' })
-  if (place instanceof Response) return place
-  await place.thread.stop(place.runId)
-  const { response } = await storedResponse(gate, place, parseResponseId(id).stretch)
+async function cancel(context: HandlerContext, request: Request, id: string): Promise<Response> {
+  const { runId } = parseResponseId(id)
+  const thread = await context.threadOfRun(request, { runId, action: 'stop' })
+  if (thread instanceof Response) return refused(thread, id)
+  await thread.stop(runId)
+  const { response } = await storedResponse(context.options, thread, id)
   if (response === null) throw unknown(id)
   return json(200, response)
 }
 
 /** A response from the log alone. */
-async function storedResponse(
-  { options }: Gate,
-  { thread, runId }: Place,
-  stretch: number,
-): Promise<ResponsesProjection> {
+async function storedResponse(options: HandlerOptions, thread: RunReader, id: string): Promise<ResponsesProjection> {
+  const { runId, stretch } = parseResponseId(id)
   const projection = responsesProjection({ ...options, stretch })
   for await (const event of thread.stored(runId)) projection.next(event)
-  const run = (await thread.runs()).find((each) => each.runId === runId)
-  if (run?.status !== 'running') projection.end()
+  if (thread.runs.find((each) => each.runId === runId)?.status !== 'running') projection.end()
   return projection
 }
 
-async function placeOf(
-  gate: Gate,
-  request: Request,
-  { id, action }: { readonly id: string; readonly action: Action },
-): Promise<Place | Response> {
-  const { runId } = parseResponseId(id)
-  const thread = await gate.run(request, { runId, action })
-  return thread instanceof Response ? refused(thread, id) : { thread, runId }
-}
-
-/** What does not exist, and what is refused like it, is told in the form of the API; other answers of the host as they are. */
+/** What does not exist, and what is refused like it, has the form of the API; other answers of the host are sent as they are. */
 function refused(response: Response, id?: string): Response {
   if (response.status === 404) throw unknown(id)
   return response
 }
 
-interface Streamed {
-  readonly batches: AsyncIterable<readonly AnyRunEvent[]>
+interface ResponseStream {
+  readonly thread: RunReader
+  readonly runId: string
   readonly projection: ResponsesProjection
   readonly abort: AbortController
 }
 
-function streamed(gate: Gate, request: Request, { batches, projection, abort }: Streamed): Response {
-  return gate.stream(request, untilOver(batches, projection), {
+function streamOf(
+  options: HandlerOptions,
+  request: Request,
+  { thread, runId, projection, abort }: ResponseStream,
+): Response {
+  const batches = thread.follow(runId, { signal: abort.signal })
+  return streamResponse(options, request, untilOver(batches, projection), {
     protocol: { projection, encode: encodeResponse, key: null },
-    ...{ preamble: KEEP_ALIVE, finale: RESPONSES_END, abort },
+    preamble: KEEP_ALIVE,
+    finale: RESPONSES_END,
+    abort,
   })
 }
 
@@ -266,13 +258,4 @@ async function* untilOver(
 
 function badParam(param: string, message: string): RequestError {
   return new RequestError(400, 'invalid_request', { message, param })
-}
-
-function asRequest<T>(read: () => T): T {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof ResponsesInputError) throw badParam(error.param, error.message)
-    throw error
-  }
 }

@@ -41,7 +41,7 @@ export class ThreadFeed {
     const last = runs.at(-1)
     const after = last === undefined ? String(thread.seq) : `${thread.seq}.${last.runId}.${last.seq}`
     const check = setInterval(() => {
-      // Its owner has died: its readers are told what is stored, and that it was interrupted.
+      // Its owner has died: its readers get what is stored, and that it was interrupted.
       if (this.#chat.phase === 'interrupted') this.#next(null)
     }, CHECK_MS)
     abort.signal.addEventListener('abort', () => clearInterval(check))

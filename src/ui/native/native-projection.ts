@@ -1,8 +1,9 @@
 import { HarnessError } from '../../index.js'
 import { isDelta } from '../hub/open-turn.js'
-import { CurrentEvents, isStretchEnd } from '../projection.js'
+import { CurrentEvents, isStretchEnd, project, untilEnd } from '../projection.js'
 import type { AnyRunEvent, Projection, ProjectionOptions } from '../projection.js'
 import { shownEvent } from './shown-event.js'
+import { sseBody } from '../http/sse.js'
 
 /** An event of a stream of native server-sent events. */
 export interface NativeItem {
@@ -50,7 +51,7 @@ class NativeProjection implements Projection<NativeItem> {
   #runId = ''
   #seq = 0
   #status: EndStatus = 'interrupted'
-  /** Number of the request whose reply is arriving, if the reader has not been told of it in this stream. */
+  /** Number of the request whose reply is arriving, if this stream has not named it. */
   #turnBefore: number | null = null
 
   constructor(options: NativeOptions, shown: (event: AnyRunEvent) => unknown) {
@@ -144,4 +145,25 @@ function textOf(data: unknown): string {
   let text = texts.get(data)
   if (text === undefined) texts.set(data, (text = JSON.stringify(data)))
   return text
+}
+
+/**
+ * The events of a run as a body of native server-sent events: `id` is the cursor of what is stored, and the last item is `end`.
+ * A source that fails breaks the body off.
+ *
+ * @example
+ * new Response(toSse(harness.stream('Hello.')), { headers: { 'content-type': 'text/event-stream' } })
+ */
+export function toSse(
+  events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
+  options: NativeOptions = {},
+): ReadableStream<Uint8Array> {
+  return sseBody(frames(events, options))
+}
+
+async function* frames(
+  events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
+  options: NativeOptions,
+): AsyncGenerator<string, void, undefined> {
+  for await (const item of project(untilEnd(events), nativeProjection(options))) yield encodeNative(item)
 }

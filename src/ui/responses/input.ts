@@ -1,8 +1,9 @@
 import type { Answer, ContentPart, JsonSchema, PendingItem } from '../../index.js'
 import type { ClientTool } from '../../session/tools/client-tools.js'
 import { isObject } from '../../util/json.js'
-import { clientAnswers } from '../ag-ui/resume.js'
-import type { ClientResult } from '../ag-ui/resume.js'
+import { InputError } from '../input-error.js'
+import { clientAnswers } from '../ag-ui/interrupts.js'
+import type { ClientResult } from '../ag-ui/interrupts.js'
 
 type Members = Readonly<Record<string, unknown>>
 
@@ -30,26 +31,15 @@ export interface ResponsesInput {
   readonly approvals: readonly ApprovalResponse[]
 }
 
-/** A request that is not of the form. `param`: where. */
-export class ResponsesInputError extends TypeError {
-  override readonly name = 'ResponsesInputError'
-  readonly param: string
-
-  constructor(param: string, expected: string) {
-    super(`Expected \`${param}\` to be ${expected}.`)
-    this.param = param
-  }
-}
-
 /**
  * Reads the request for a response. Of `input` only what it ends with is read: messages of a person, outputs of the client's calls
  * and answers to approvals. What comes before them, messages of the system and `instructions` are not: the log has the
- * conversation, and the host the instructions. Throws a `ResponsesInputError` that names the first mistake.
+ * conversation, and the host the instructions. Throws a `InputError` that names the first mistake.
  */
 export function responsesInputIn(body: Members, allowUrl: (url: URL) => boolean = () => false): ResponsesInput {
   const { input, tools, metadata } = body
   if (typeof input !== 'string' && input !== undefined && input !== null && !Array.isArray(input))
-    throw new ResponsesInputError('input', 'a string or a list of items')
+    throw notOfForm('input', 'a string or a list of items')
   const items: readonly unknown[] =
     typeof input === 'string' ? [{ role: 'user', content: input }] : ((input ?? []) as readonly unknown[])
   const read = items.map((item, index) => itemIn(item, `input[${index}]`))
@@ -57,7 +47,7 @@ export function responsesInputIn(body: Members, allowUrl: (url: URL) => boolean 
   const messages = last.flatMap((item, index) =>
     item.kind === 'message' ? [{ ...item, path: `input[${items.length - last.length + index}].content` }] : [],
   )
-  if (tools !== undefined && tools !== null && !Array.isArray(tools)) throw new ResponsesInputError('tools', 'a list')
+  if (tools !== undefined && tools !== null && !Array.isArray(tools)) throw notOfForm('tools', 'a list')
   return {
     model: textIn(body, 'model'),
     previous: textIn(body, 'previous_response_id'),
@@ -81,23 +71,27 @@ export function responseAnswers(
   return [...approvals.filter(({ callId }) => waiting.has(callId)), ...clientAnswers(results, pending)]
 }
 
+function notOfForm(param: string, expected: string): InputError {
+  return new InputError(`Expected \`${param}\` to be ${expected}.`, param)
+}
+
 function textIn(body: Members, name: string): string | null {
   const value = body[name] ?? null
   if (value === null || (typeof value === 'string' && value !== '')) return value
-  throw new ResponsesInputError(name, 'a string that is not empty')
+  throw notOfForm(name, 'a string that is not empty')
 }
 
 function flagIn(body: Members, name: string): boolean {
   const value = body[name] ?? false
   if (typeof value === 'boolean') return value
-  throw new ResponsesInputError(name, 'true or false')
+  throw notOfForm(name, 'true or false')
 }
 
 function metadataIn(metadata: unknown = {}): Readonly<Record<string, string>> {
   if (metadata === null) return {}
   if (isObject(metadata) && Object.values(metadata).every((value) => typeof value === 'string'))
     return metadata as Readonly<Record<string, string>>
-  throw new ResponsesInputError('metadata', 'an object of strings')
+  throw notOfForm('metadata', 'an object of strings')
 }
 
 type Item =
@@ -107,7 +101,7 @@ type Item =
   | { readonly kind: 'approval'; readonly approval: ApprovalResponse }
 
 function itemIn(value: unknown, path: string): Item {
-  if (!isObject(value)) throw new ResponsesInputError(path, 'an item')
+  if (!isObject(value)) throw notOfForm(path, 'an item')
   const { type, role, content, id } = value
   if (type === 'function_call_output') return { kind: 'result', result: resultIn(value, path) }
   if (type === 'mcp_approval_response') return { kind: 'approval', approval: approvalIn(value, path) }
@@ -115,37 +109,37 @@ function itemIn(value: unknown, path: string): Item {
   if (role === 'user') return { kind: 'message', id: typeof id === 'string' ? id : null, content }
   if (role === 'system' || role === 'developer') return { kind: 'instruction' }
   if (role === 'assistant') return { kind: 'past' }
-  throw new ResponsesInputError(`${path}.role`, 'one of user, assistant, system, developer')
+  throw notOfForm(`${path}.role`, 'one of user, assistant, system, developer')
 }
 
 function resultIn({ call_id: toolCallId, output }: Members, path: string): ClientResult {
-  if (typeof toolCallId !== 'string') throw new ResponsesInputError(`${path}.call_id`, 'a string')
+  if (typeof toolCallId !== 'string') throw notOfForm(`${path}.call_id`, 'a string')
   if (typeof output === 'string') return { toolCallId, content: output }
   const texts = Array.isArray(output) ? output.map((part: unknown) => (isObject(part) ? part['text'] : undefined)) : []
   if (texts.length > 0 && texts.every((text) => typeof text === 'string'))
     return { toolCallId, content: texts.join('\n') }
-  throw new ResponsesInputError(`${path}.output`, 'a string, or a list of texts')
+  throw notOfForm(`${path}.output`, 'a string, or a list of texts')
 }
 
 function approvalIn({ approval_request_id: callId, approve, reason }: Members, path: string): ApprovalResponse {
-  if (typeof callId !== 'string') throw new ResponsesInputError(`${path}.approval_request_id`, 'a string')
-  if (typeof approve !== 'boolean') throw new ResponsesInputError(`${path}.approve`, 'true or false')
+  if (typeof callId !== 'string') throw notOfForm(`${path}.approval_request_id`, 'a string')
+  if (typeof approve !== 'boolean') throw notOfForm(`${path}.approve`, 'true or false')
   return { callId, approved: approve, ...(typeof reason === 'string' && { reason }) }
 }
 
 function toolIn(value: unknown, index: number): ClientTool {
   const { type, name, description, parameters } = isObject(value) ? value : {}
   const path = `tools[${index}]`
-  if (type !== 'function') throw new ResponsesInputError(`${path}.type`, '"function"')
-  if (typeof name !== 'string' || name === '') throw new ResponsesInputError(`${path}.name`, 'a string')
+  if (type !== 'function') throw notOfForm(`${path}.type`, '"function"')
+  if (typeof name !== 'string' || name === '') throw notOfForm(`${path}.name`, 'a string')
   const schema = parameters ?? { type: 'object' }
-  if (!isObject(schema)) throw new ResponsesInputError(`${path}.parameters`, 'a JSON Schema')
+  if (!isObject(schema)) throw notOfForm(`${path}.parameters`, 'a JSON Schema')
   return { name, description: typeof description === 'string' ? description : '', parameters: schema as JsonSchema }
 }
 
 function contentIn(content: unknown, path: string, allowUrl: (url: URL) => boolean): readonly ContentPart[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }]
-  if (!Array.isArray(content)) throw new ResponsesInputError(path, 'a string or a list of parts')
+  if (!Array.isArray(content)) throw notOfForm(path, 'a string or a list of parts')
   return content.map((part: unknown, index) => partIn(part, `${path}[${index}]`, allowUrl))
 }
 
@@ -156,17 +150,14 @@ function partIn(part: unknown, path: string, allowUrl: (url: URL) => boolean): C
     const inline = inlineOf(image)
     if (inline !== null) return { type: 'image', ...inline }
     if (URL.canParse(image) && allowUrl(new URL(image))) return { type: 'image', url: image }
-    throw new ResponsesInputError(
-      `${path}.image_url`,
-      'the content of the image as a data URL: this link is not allowed',
-    )
+    throw notOfForm(`${path}.image_url`, 'the content of the image as a data URL: this link is not allowed')
   }
   if (type === 'input_file' && typeof file === 'string') {
     const inline = inlineOf(file)
-    if (inline === null) throw new ResponsesInputError(`${path}.file_data`, 'a data URL')
+    if (inline === null) throw notOfForm(`${path}.file_data`, 'a data URL')
     return { type: 'file', ...inline, ...(typeof filename === 'string' && { name: filename }) }
   }
-  throw new ResponsesInputError(path, 'a part of type input_text, input_image or input_file with its content')
+  throw notOfForm(path, 'a part of type input_text, input_image or input_file with its content')
 }
 
 function inlineOf(url: string): { readonly mediaType: string; readonly data: string } | null {

@@ -14,17 +14,17 @@ interface Arriving {
 }
 
 /**
- * The items of one response: told as they arrive, and together. An item that is withdrawn keeps its place in the stream, and is not
+ * The items of one response: sent as they arrive, and together. An item that is withdrawn keeps its place in the stream, and is not
  * among the items of the response.
  */
 export class Output {
-  readonly #tell: (event: ResponsePayload) => void
+  readonly #emit: (event: ResponsePayload) => void
   readonly #arriving = new Map<string, Arriving>()
   #items: Placed[] = []
   #count = 0
 
-  constructor(tell: (event: ResponsePayload) => void) {
-    this.#tell = tell
+  constructor(emit: (event: ResponsePayload) => void) {
+    this.#emit = emit
   }
 
   get items(): readonly ResponseItem[] {
@@ -34,7 +34,7 @@ export class Output {
   /** An item that arrives whole. */
   add(item: ResponseItem): void {
     const { index } = this.#place(item)
-    this.#tell({ type: 'response.output_item.done', output_index: index, item })
+    this.#emit({ type: 'response.output_item.done', output_index: index, item })
   }
 
   /** More of the text of a message. */
@@ -42,7 +42,7 @@ export class Output {
     const arriving = this.#arriving.get(id) ?? this.#beginText(id)
     arriving.text += delta
     const place = { ...placeOf(arriving), content_index: 0 }
-    this.#tell({ type: 'response.output_text.delta', ...place, delta, logprobs: [] })
+    this.#emit({ type: 'response.output_text.delta', ...place, delta, logprobs: [] })
   }
 
   /** More reasoning. */
@@ -50,7 +50,7 @@ export class Output {
     const arriving = this.#arriving.get(id) ?? this.#beginReasoning(id)
     arriving.text += delta
     const place = { ...placeOf(arriving), summary_index: 0 }
-    this.#tell({ type: 'response.reasoning_summary_text.delta', ...place, delta })
+    this.#emit({ type: 'response.reasoning_summary_text.delta', ...place, delta })
   }
 
   /** More of the arguments of a call. */
@@ -61,7 +61,7 @@ export class Output {
     const arriving = this.#arriving.get(id) ?? this.#beginCall(id, callId, name)
     if (delta === '') return
     arriving.text += delta
-    this.#tell({ type: 'response.function_call_arguments.delta', ...placeOf(arriving), delta })
+    this.#emit({ type: 'response.function_call_arguments.delta', ...placeOf(arriving), delta })
   }
 
   /** How much of an item has arrived, in characters. */
@@ -90,14 +90,14 @@ export class Output {
 
   #beginText(id: string): Arriving {
     const arriving = this.#begin('text', { type: 'message', id, status: 'in_progress', role: 'assistant', content: [] })
-    this.#tell({ type: 'response.content_part.added', ...placeOf(arriving), content_index: 0, part: outputText('') })
+    this.#emit({ type: 'response.content_part.added', ...placeOf(arriving), content_index: 0, part: outputText('') })
     return arriving
   }
 
   #beginReasoning(id: string): Arriving {
     const arriving = this.#begin('reasoning', { type: 'reasoning', id, summary: [] })
     const part = { type: 'summary_text', text: '' } as const
-    this.#tell({ type: 'response.reasoning_summary_part.added', ...placeOf(arriving), summary_index: 0, part })
+    this.#emit({ type: 'response.reasoning_summary_part.added', ...placeOf(arriving), summary_index: 0, part })
     return arriving
   }
 
@@ -115,7 +115,7 @@ export class Output {
   #place(item: ResponseItem): Placed {
     const placed: Placed = { index: this.#count++, item }
     this.#items.push(placed)
-    this.#tell({ type: 'response.output_item.added', output_index: placed.index, item })
+    this.#emit({ type: 'response.output_item.added', output_index: placed.index, item })
     return placed
   }
 
@@ -125,19 +125,19 @@ export class Output {
     const { item } = placed
     if (item.type === 'message' && item.role === 'assistant') {
       const part = outputText(text)
-      this.#tell({ type: 'response.output_text.done', ...place, content_index: 0, text, logprobs: [] })
-      this.#tell({ type: 'response.content_part.done', ...place, content_index: 0, part })
+      this.#emit({ type: 'response.output_text.done', ...place, content_index: 0, text, logprobs: [] })
+      this.#emit({ type: 'response.content_part.done', ...place, content_index: 0, part })
       placed.item = { ...item, status, content: [part] }
     } else if (item.type === 'reasoning') {
       const part = { type: 'summary_text', text } as const
-      this.#tell({ type: 'response.reasoning_summary_text.done', ...place, summary_index: 0, text })
-      this.#tell({ type: 'response.reasoning_summary_part.done', ...place, summary_index: 0, part })
+      this.#emit({ type: 'response.reasoning_summary_text.done', ...place, summary_index: 0, text })
+      this.#emit({ type: 'response.reasoning_summary_part.done', ...place, summary_index: 0, part })
       placed.item = { ...item, summary: [part] }
     } else if (item.type === 'function_call') {
-      this.#tell({ type: 'response.function_call_arguments.done', ...place, name: item.name, arguments: text })
+      this.#emit({ type: 'response.function_call_arguments.done', ...place, name: item.name, arguments: text })
       placed.item = { ...item, status, arguments: text }
     }
-    this.#tell({ type: 'response.output_item.done', output_index: place.output_index, item: placed.item })
+    this.#emit({ type: 'response.output_item.done', output_index: place.output_index, item: placed.item })
   }
 }
 

@@ -6,7 +6,7 @@ import { CurrentEvents, isStretchEnd } from '../projection.js'
 import type { AnyRunEvent, LinkedContent, Projection, ProjectionOptions } from '../projection.js'
 import { sentenceOf } from '../sentences.js'
 import { TurnReader } from '../turn.js'
-import type { Told } from '../turn.js'
+import type { ReplyChange } from '../turn.js'
 import type { InputContent, OpenResponse, ResponseEvent, ResponsePayload } from './event.js'
 import { Output } from './output.js'
 import { FIXED, requestedIn, responseIdOf, toolsIn, usageBetween } from './response.js'
@@ -22,7 +22,7 @@ export interface ResponsesOptions extends Omit<ProjectionOptions, 'diagnostics'>
 export interface ResponsesProjection extends Projection<ResponseEvent> {
   /** The response as it is after the events so far; null if its stretch has not begun. */
   readonly response: OpenResponse | null
-  /** The stretch has ended: later events tell nothing. */
+  /** The stretch has ended: later events change nothing. */
   readonly isOver: boolean
 }
 
@@ -50,8 +50,8 @@ class StretchResponse implements ResponsesProjection {
   readonly #options: ResponsesOptions
   readonly #events = new CurrentEvents()
   readonly #turn: TurnReader
-  readonly #output = new Output((payload) => this.#tell(payload))
-  #told: ResponseEvent[] = []
+  readonly #output = new Output((payload) => this.#emit(payload))
+  #emitted: ResponseEvent[] = []
   #count = 0
   #runId = ''
   #metadata: JsonObject = {}
@@ -85,7 +85,7 @@ class StretchResponse implements ResponsesProjection {
     if (this.#runId === '') this.#runId = current.runId
     if (current.runId !== this.#runId || this.isOver) return []
     if (this.#isBetween) this.#begin(current)
-    this.#tellParts(this.#turn.next(current))
+    this.#emitAll(this.#turn.next(current))
     ;(this.#handlers[current.kind] as ((event: AnyRunEvent) => void) | undefined)?.(current)
     if (isStretchEnd(current)) this.#leave()
     return this.#take()
@@ -95,13 +95,16 @@ class StretchResponse implements ResponsesProjection {
     if (!this.#isOpen) return []
     const code = 'interrupted'
     this.#ending ??= {
-      ...{ status: 'failed', incomplete_details: null, at: null, usage: null },
+      status: 'failed',
+      incomplete_details: null,
+      at: null,
+      usage: null,
       error: { code, message: this.#errorText({ code, message: '' }) },
     }
-    this.#tellParts(this.#turn.close())
+    this.#emitAll(this.#turn.close())
     const { status } = this.#ending
     const type = status === 'completed' || status === 'failed' ? status : 'incomplete'
-    this.#tell({ type: `response.${type}`, response: this.#responseNow() })
+    this.#emit({ type: `response.${type}`, response: this.#responseNow() })
     return this.#take()
   }
 
@@ -121,8 +124,8 @@ class StretchResponse implements ResponsesProjection {
     this.#isOpen = true
     this.#createdAt = event.durable ? event.at : ''
     const response = this.#responseNow()
-    this.#tell({ type: 'response.created', response })
-    this.#tell({ type: 'response.in_progress', response })
+    this.#emit({ type: 'response.created', response })
+    this.#emit({ type: 'response.in_progress', response })
   }
 
   #start({ metadata, model, rules }: EventOf<'run_started'>): void {
@@ -162,7 +165,9 @@ class StretchResponse implements ResponsesProjection {
       this.#ends({
         status: waits ? 'incomplete' : 'completed',
         incomplete_details: waits ? { reason: 'approval_required' } : null,
-        ...{ error: null, at, usage },
+        error: null,
+        at,
+        usage,
       })
     },
     run_failed: (event) => {
@@ -173,7 +178,8 @@ class StretchResponse implements ResponsesProjection {
         status,
         incomplete_details: status === 'failed' ? null : { reason: stopReason },
         error: status === 'failed' ? { code, message: this.#errorText({ code, message }) } : null,
-        ...{ at: event.durable ? event.at : null, usage },
+        at: event.durable ? event.at : null,
+        usage,
       })
     },
   }
@@ -183,37 +189,37 @@ class StretchResponse implements ResponsesProjection {
     else this.#before = ending.usage
   }
 
-  #tellParts(all: readonly Told[]): void {
+  #emitAll(all: readonly ReplyChange[]): void {
     if (!this.#isOpen) return
-    all.forEach((told, index) => {
+    all.forEach((change, index) => {
       const next = all[index + 1]
       // A part that is withdrawn while it arrives ends as incomplete.
-      const isGone = told.kind === 'ended' && next?.kind === 'withdrawn' && next.parts.includes(told.part)
-      if (!isGone) this.#tellPart(told)
+      const isGone = change.kind === 'ended' && next?.kind === 'withdrawn' && next.parts.includes(change.part)
+      if (!isGone) this.#emitChange(change)
     })
   }
 
-  #tellPart(told: Told): void {
-    switch (told.kind) {
+  #emitChange(change: ReplyChange): void {
+    switch (change.kind) {
       case 'text':
-        return this.#output.text(this.#messageId(told.part), told.text)
+        return this.#output.text(this.#messageId(change.part), change.text)
       case 'reasoning':
-        return this.#output.reasoning(this.#reasoningId(told.part), told.text)
+        return this.#output.reasoning(this.#reasoningId(change.part), change.text)
       case 'ended':
-        return this.#output.end(told.of === 'text' ? this.#messageId(told.part) : this.#reasoningId(told.part))
+        return this.#output.end(change.of === 'text' ? this.#messageId(change.part) : this.#reasoningId(change.part))
       case 'input': {
-        const { callId, toolName: name, text: delta } = told
+        const { callId, toolName: name, text: delta } = change
         return this.#output.input(this.#callId(callId), { callId, name, delta })
       }
       case 'call': {
-        const { callId, toolName: name } = told
+        const { callId, toolName: name } = change
         const id = this.#callId(callId)
-        this.#output.input(id, { callId, name, delta: told.arguments.slice(this.#output.lengthOf(id)) })
+        this.#output.input(id, { callId, name, delta: change.arguments.slice(this.#output.lengthOf(id)) })
         return this.#output.end(id)
       }
       case 'withdrawn': {
-        const parts = told.parts.flatMap((part) => [this.#messageId(part), this.#reasoningId(part)])
-        return this.#output.withdraw([...parts, ...told.callIds.map((callId) => this.#callId(callId))])
+        const parts = change.parts.flatMap((part) => [this.#messageId(part), this.#reasoningId(part)])
+        return this.#output.withdraw([...parts, ...change.callIds.map((callId) => this.#callId(callId))])
       }
     }
   }
@@ -234,7 +240,9 @@ class StretchResponse implements ResponsesProjection {
     const text = contentOfEnvelope(output)
     const files = parts.map((part, index) => this.#contentOf(part, { runId, seq, index }))
     this.#output.add({
-      ...{ type: 'function_call_output', id: `fco_${runId}.${seq}`, call_id: callId },
+      type: 'function_call_output',
+      id: `fco_${runId}.${seq}`,
+      call_id: callId,
       output: files.length === 0 ? text : [{ type: 'input_text', text }, ...files],
       status: 'completed',
     })
@@ -254,7 +262,10 @@ class StretchResponse implements ResponsesProjection {
     const earlier = this.#stretch > 1 ? responseIdOf(this.#runId, this.#stretch - 1) : (previous_response_id ?? null)
     const asked = ending === null ? [] : this.#pending.filter((item) => !isClientCall(item))
     return {
-      ...{ id, ...FIXED, model, created_at: secondsOf(this.#createdAt) ?? 0 },
+      id,
+      ...FIXED,
+      model,
+      created_at: secondsOf(this.#createdAt) ?? 0,
       completed_at: ending === null ? null : secondsOf(ending.at ?? ''),
       status: ending?.status ?? 'in_progress',
       incomplete_details: ending?.incomplete_details ?? null,
@@ -280,14 +291,14 @@ class StretchResponse implements ResponsesProjection {
     return `fc_${this.#runId}.${callId}`
   }
 
-  #tell(payload: ResponsePayload): void {
-    this.#told.push({ ...payload, sequence_number: this.#count++ })
+  #emit(payload: ResponsePayload): void {
+    this.#emitted.push({ ...payload, sequence_number: this.#count++ })
   }
 
   #take(): readonly ResponseEvent[] {
-    const told = this.#told
-    this.#told = []
-    return told
+    const events = this.#emitted
+    this.#emitted = []
+    return events
   }
 
   #errorText(error: { readonly code: string; readonly message: string }): string {

@@ -1,8 +1,9 @@
 import { AgentCapabilitiesSchema } from '@ag-ui/core/schemas'
 import { EventType } from '@ag-ui/client'
 import type { BaseEvent, Message, Tool } from '@ag-ui/client'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { memoryLog } from 'thinharness'
+import { Sessions } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { createHandlers } from 'thinharness/ui'
 import type { Handlers } from 'thinharness/ui'
@@ -149,12 +150,11 @@ describe.each(['sessions', 'harness'] as const)('AG-UI with tools of the page ov
 test('AG-24 another process takes the result: the tools of the page are stored with the run', async () => {
   const log = memoryLog()
   const [first, second] = [new ScriptedModel().calls('paint', { color: 'red' }), new ScriptedModel().says('It is red.')]
-  const [here, there] = [first, second].map((model) => {
-    const harness = harnessOf({ model, log })
-    onTestFinished(() => harness.close())
-    return agentOf(createHandlers({ harness, log, ...ON }), [PAINT])
-  }) as [TestAgent, TestAgent]
+  const sessions = new Sessions({ log, harness: harnessOf({ model: first }) })
+  const here = agentOf(createHandlers({ sessions, ...ON }), [PAINT])
+  const there = agentOf(createHandlers({ harness: harnessOf({ model: second }), log, ...ON }), [PAINT])
   await here.send('Paint it red.')
+  await sessions.close()
   there.agent.messages = here.agent.messages
   expect((await answer(there, 'call_1', 'painted')).at(-1)).toMatchObject({ result: 'It is red.' })
 })

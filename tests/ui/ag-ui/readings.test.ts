@@ -1,7 +1,7 @@
 import type { Message } from '@ag-ui/client'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toAgUiMessages } from '#ui/ag-ui/messages.js'
+import { toAgUiMessages } from '#ui/ag-ui/ag-ui-projection.js'
 import { encodeAgUi } from '#ui/ag-ui/event.js'
 import type { AgUiEvent } from '#ui/ag-ui/event.js'
 import type { AnyRunEvent } from 'thinharness/ui'

@@ -108,6 +108,19 @@ describe.each(['sessions', 'harness'] as const)('Open Responses over %s', (kind)
     expect(heard).not.toMatch(/Forged|pirate/)
   })
 
+  test('OR-02 an earlier response is continued in a conversation of its own', async () => {
+    const model = new ScriptedModel().says('One.').says('Two.').says('Three.')
+    const client = openAiOf(served(kind, model).responses)
+    const one = await client.responses.create({ model: 'a', input: 'First.' })
+    const two = await client.responses.create({ model: 'a', input: 'Second.', previous_response_id: one.id })
+    const other = { model: 'a', input: 'Other.', previous_response_id: one.id }
+    const headers = { 'idempotency-key': 'k1' }
+    const fork = await client.responses.create(other, { headers })
+    expect([two.output_text, fork.output_text]).toEqual(['Two.', 'Three.'])
+    expect(JSON.stringify(model.requests.at(-1))).not.toContain('Second.')
+    expect(await client.responses.create(other, { headers })).toEqual(fork)
+  })
+
   test('OR-02 an unknown response is 404 in the form of the API', async () => {
     const client = openAiOf(served(kind, new ScriptedModel()).responses)
     for (const id of ['run_none', 'run_none:2']) {
@@ -271,24 +284,6 @@ describe.each(['sessions', 'harness'] as const)('Open Responses over %s', (kind)
     expect(error).toMatchObject({ type: 'invalid_request_error' })
     expect(error['param']).toContain(param)
   })
-})
-
-test('OR-02 over a harness an earlier response is continued in a conversation of its own', async () => {
-  const model = new ScriptedModel().says('One.').says('Two.').says('Three.')
-  const client = openAiOf(served('harness', model).responses)
-  const one = await client.responses.create({ model: 'a', input: 'First.' })
-  const two = await client.responses.create({ model: 'a', input: 'Second.', previous_response_id: one.id })
-  const branch = await client.responses.create({ model: 'a', input: 'Other.', previous_response_id: one.id })
-  expect([two.output_text, branch.output_text]).toEqual(['Two.', 'Three.'])
-  expect(JSON.stringify(model.requests.at(-1))).not.toContain('Second.')
-})
-
-test('OR-02 over sessions an earlier response is not continued', async () => {
-  const client = openAiOf(served('sessions', new ScriptedModel().says('One.').says('Two.')).responses)
-  const one = await client.responses.create({ model: 'a', input: 'First.' })
-  await client.responses.create({ model: 'a', input: 'Second.', previous_response_id: one.id })
-  const branch = client.responses.create({ model: 'a', input: 'Other.', previous_response_id: one.id })
-  expect(await refusalOf(branch)).toMatchObject({ status: 409, code: 'not_supported' })
 })
 
 test('OR-03 `model` names a harness of the table, which also takes the answers; others are 404', async () => {

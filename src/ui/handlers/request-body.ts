@@ -1,9 +1,42 @@
 import type { Answer, ContentPart } from '../../index.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
-import type { NewMessage, ThreadChange } from './back-end.js'
-import { badRequest } from './http.js'
+import { CLIENT_TOOLS } from '../../session/tools/client-tools.js'
+import { badRequest, RequestError } from './http.js'
 import type { HandlerOptions } from './options.js'
+import type { NewMessage, ThreadChange } from './thread.js'
+
+/** The JSON object in the body of a request. Rejects one that is larger than `maxBodyBytes`, or no JSON object. */
+export async function bodyOf(
+  request: Request,
+  { maxBodyBytes = 4_194_304 }: Pick<HandlerOptions, 'maxBodyBytes'>,
+): Promise<JsonObject> {
+  const text = await textOf(request, maxBodyBytes)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw badRequest('Expected the body to be JSON.')
+  }
+  if (!isObject(value)) throw badRequest('Expected the body to be a JSON object.')
+  return value as JsonObject
+}
+
+async function textOf(request: Request, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder()
+  let [text, size] = ['', 0]
+  const reader = request.body?.getReader()
+  for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+    const bytes = next.value as Uint8Array
+    size += bytes.byteLength
+    if (size > maxBytes) {
+      await reader?.cancel().catch(() => undefined)
+      throw new RequestError(413, 'body_too_large', { message: `Expected a body of at most ${maxBytes} bytes.` })
+    }
+    text += decoder.decode(bytes, { stream: true })
+  }
+  return text + decoder.decode()
+}
 
 const WHEN_BUSY = ['queue', 'steer', 'decline', 'reject'] as const
 
@@ -36,7 +69,7 @@ function partIn(part: unknown, path: string, { allowUrl }: Pick<HandlerOptions, 
 }
 
 /** Refuses a link that the host does not allow. */
-export function checkUrl(url: string, path: string, allowUrl: HandlerOptions['allowUrl']): void {
+function checkUrl(url: string, path: string, allowUrl: HandlerOptions['allowUrl']): void {
   if (URL.canParse(url) && allowUrl?.(new URL(url)) === true) return
   throw badRequest(`The link in \`${path}\` is not allowed: send the content.`)
 }
@@ -47,8 +80,8 @@ export function answersIn({ answers }: JsonObject): readonly Answer[] {
   return answers.map((answer: unknown, index) => {
     if (isObject(answer) && typeof answer['callId'] === 'string') {
       // The author is who the host says it is.
-      const { by: _by, ...given } = answer
-      return given as unknown as Answer
+      const { by: _by, ...unsigned } = answer
+      return unsigned as unknown as Answer
     }
     throw badRequest(`Expected \`answers[${index}]\` to be an answer with a \`callId\`.`)
   })
@@ -68,7 +101,7 @@ export function changeIn({ title, mode, remove, release, ...rest }: JsonObject):
     throw badRequest(`Expected \`title\`, \`mode\`, \`remove\` or \`release\`, got \`${unknown}\`.`)
   for (const [name, value] of Object.entries({ title, mode }))
     if (value !== undefined && typeof value !== 'string') throw badRequest(`Expected \`${name}\` to be a string.`)
-  const ids = remove === undefined ? [] : remove
+  const ids: unknown = remove ?? []
   if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
     throw badRequest('Expected `remove` to be a list of message ids.')
   return {
@@ -77,4 +110,17 @@ export function changeIn({ title, mode, remove, release, ...rest }: JsonObject):
     ...(release === true && { release }),
     remove: ids,
   }
+}
+
+export function messageIdIn({ messageId }: JsonObject): string {
+  if (messageId === undefined) return `msg_${globalThis.crypto.randomUUID().replaceAll('-', '')}`
+  if (typeof messageId === 'string' && messageId !== '') return messageId
+  throw badRequest('Expected `messageId` to be a string that is not empty.')
+}
+
+/** The metadata for the run of a message. Tools of a page count only if the handlers take them. */
+export function metadataIn({ metadata }: JsonObject, { clientTools }: HandlerOptions): object | undefined {
+  if (!isObject(metadata)) return undefined
+  const { [CLIENT_TOOLS]: tools, ...rest } = metadata
+  return clientTools === true && tools !== undefined ? { ...rest, [CLIENT_TOOLS]: tools } : rest
 }

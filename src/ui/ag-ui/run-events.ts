@@ -5,12 +5,12 @@ import type { AnyRunEvent } from '../projection.js'
 import { contentOf, partOf } from './message.js'
 import type { AgUiOptions } from './options.js'
 import type { Sink } from './sink.js'
-import { ToldReply } from './told-reply.js'
-import type { RunNames } from './told-reply.js'
+import { ReplyEvents } from './reply-events.js'
+import type { RunNames } from './reply-events.js'
 
 type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
 
-export interface ToldRunOptions extends RunNames {
+export interface RunEventsOptions extends RunNames {
   readonly sink: Sink
   readonly options: AgUiOptions
   /** The id of a person's message, in the thread. */
@@ -18,10 +18,10 @@ export interface ToldRunOptions extends RunNames {
 }
 
 /** The events of one run, without its beginning and its end: its replies, calls and steps. */
-export class ToldRun {
-  readonly #run: ToldRunOptions
+export class RunEvents {
+  readonly #run: RunEventsOptions
   readonly #sink: Sink
-  readonly #reply: ToldReply
+  readonly #reply: ReplyEvents
   #answersByTool = false
   #turns = 0
   /** The name of the step that is open. */
@@ -29,11 +29,11 @@ export class ToldRun {
   /** Calls of the step that have no result. */
   #open = new Set<string>()
 
-  constructor(run: ToldRunOptions) {
+  constructor(run: RunEventsOptions) {
     const { deltas, reasoning } = run.options
     this.#run = run
     this.#sink = run.sink
-    this.#reply = new ToldReply(run.sink, run, { live: deltas !== 'settled', reasoning: reasoning !== false })
+    this.#reply = new ReplyEvents(run.sink, run, { live: deltas !== 'settled', reasoning: reasoning !== false })
   }
 
   next(event: AnyRunEvent): void {
@@ -48,12 +48,12 @@ export class ToldRun {
     this.#endStep()
   }
 
-  /** A stream begins in the middle of the run: what is open is told again by the function that is returned. */
+  /** Returns a function that sends the open messages again to a stream that begins in the middle of the run. */
   reopen(): () => void {
     const events = this.#reply.takeOpen()
     return () => {
-      if (this.#step !== null) this.#sink.tell({ type: 'STEP_STARTED', stepName: this.#step, ...this.#run.owner })
-      this.#sink.tell(...events)
+      if (this.#step !== null) this.#sink.send({ type: 'STEP_STARTED', stepName: this.#step, ...this.#run.owner })
+      this.#sink.send(...events)
     }
   }
 
@@ -93,20 +93,20 @@ export class ToldRun {
     this.#endStep()
     this.#step = `turn ${++this.#turns}`
     this.#open.clear()
-    this.#sink.tell({ type: 'STEP_STARTED', stepName: this.#step, ...this.#run.owner })
+    this.#sink.send({ type: 'STEP_STARTED', stepName: this.#step, ...this.#run.owner })
     for (const entry of entries) {
       if (entry.role !== 'user' || entry.notice === true || entry.source !== undefined) continue
       const messageId = this.#run.messageId(entry.messageId ?? entry.id)
       const content = contentOf(entry.content, { runId, seq }, this.#run.options)
       const { owner } = this.#run
       if (typeof content === 'string')
-        this.#sink.tell(
+        this.#sink.send(
           { type: 'TEXT_MESSAGE_START', messageId, role: 'user', ...owner },
           { type: 'TEXT_MESSAGE_CONTENT', messageId, delta: content, ...owner },
           { type: 'TEXT_MESSAGE_END', messageId, ...owner },
         )
       else {
-        this.#sink.has({ id: messageId, role: 'user', content, ...owner })
+        this.#sink.addMessage({ id: messageId, role: 'user', content, ...owner })
         this.#sink.withdraw()
       }
     }
@@ -118,7 +118,7 @@ export class ToldRun {
     const text = contentOfEnvelope(output)
     const files = parts.map((part, index) => partOf(part, { runId, seq, index }, this.#run.options))
     this.#activity(callId, toolName, ok ? 'completed' : 'failed')
-    this.#sink.tell({
+    this.#sink.send({
       type: 'TOOL_CALL_RESULT',
       messageId: `${runId}:${callId}:result`,
       toolCallId: this.#run.callId(callId),
@@ -133,7 +133,7 @@ export class ToldRun {
 
   #activity(callId: string, toolName: string, status: string): void {
     if (this.#run.options.activities !== true || this.#isAnswer(toolName)) return
-    this.#sink.tell({
+    this.#sink.send({
       type: 'ACTIVITY_SNAPSHOT',
       messageId: `${this.#run.runId}:${callId}:activity`,
       activityType: 'thinharness.call',
@@ -150,12 +150,12 @@ export class ToldRun {
   }
 
   #custom(kind: string, value: unknown): void {
-    this.#sink.tell({ type: 'CUSTOM', name: `thinharness.${kind}`, value, ...this.#run.owner })
+    this.#sink.send({ type: 'CUSTOM', name: `thinharness.${kind}`, value, ...this.#run.owner })
   }
 
   #endStep(): void {
     if (this.#step === null) return
-    this.#sink.tell({ type: 'STEP_FINISHED', stepName: this.#step, ...this.#run.owner })
+    this.#sink.send({ type: 'STEP_FINISHED', stepName: this.#step, ...this.#run.owner })
     this.#step = null
   }
 

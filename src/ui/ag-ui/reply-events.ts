@@ -1,6 +1,6 @@
 import type { AnyRunEvent } from '../projection.js'
 import { TurnReader } from '../turn.js'
-import type { Told } from '../turn.js'
+import type { ReplyChange } from '../turn.js'
 import type { AgUiEvent } from './event.js'
 import type { Arriving, Ids, Sink } from './sink.js'
 
@@ -13,27 +13,27 @@ export interface RunNames {
 }
 
 /** The replies of one run: one message of the assistant for each, and one for each span of reasoning. */
-export class ToldReply {
+export class ReplyEvents {
   readonly #sink: Sink
   readonly #names: RunNames
   readonly #turn: TurnReader
   /** Ids of the message and of the span that are open. */
   #text: string | null = null
   #reasoning: string | null = null
-  /** How much of the arguments of open calls was told, by call id. */
+  /** How much of the arguments of open calls was sent, by call id. */
   readonly #calls = new Map<string, number>()
-  /** What was told of the reply that is arriving. */
+  /** What was sent of the reply that is arriving. */
   #open: AgUiEvent[] = []
 
   constructor(sink: Sink, names: RunNames, options: { readonly live: boolean; readonly reasoning: boolean }) {
     this.#sink = sink
     this.#names = names
     this.#turn = new TurnReader({ ...options, inputs: true, outputText: false })
-    sink.reads(this)
+    sink.addReply(this)
   }
 
   next(event: AnyRunEvent): void {
-    for (const told of this.#turn.next(event)) this.#tell(told)
+    for (const change of this.#turn.next(event)) this.#apply(change)
     if (event.kind !== 'model_message') return
     this.#endText()
     this.#open = []
@@ -41,12 +41,12 @@ export class ToldReply {
 
   /** The reply that is arriving will not be completed. */
   close(): void {
-    for (const told of this.#turn.close()) this.#tell(told)
+    for (const change of this.#turn.close()) this.#apply(change)
     this.#endText()
     this.#open = []
   }
 
-  /** Takes what was told of the reply that is arriving out of `sink`; the events tell it again. */
+  /** Takes what was sent of the reply that is arriving out of `sink`, and gives its events. */
   takeOpen(): readonly AgUiEvent[] {
     this.#sink.withdraw(idsOf(this.#open))
     return this.#open
@@ -56,10 +56,10 @@ export class ToldReply {
   interrupt(): Arriving | null {
     if (this.#open.length === 0) return null
     const { owner, callId: named } = this.#names
-    if (this.#reasoning !== null) this.#sink.tell(...reasoningEnds(this.#reasoning, owner))
-    if (this.#text !== null) this.#sink.tell({ type: 'TEXT_MESSAGE_END', messageId: this.#text, ...owner })
+    if (this.#reasoning !== null) this.#sink.send(...reasoningEnds(this.#reasoning, owner))
+    if (this.#text !== null) this.#sink.send({ type: 'TEXT_MESSAGE_END', messageId: this.#text, ...owner })
     for (const callId of this.#calls.keys())
-      this.#sink.tell({ type: 'TOOL_CALL_END', toolCallId: named(callId), ...owner })
+      this.#sink.send({ type: 'TOOL_CALL_END', toolCallId: named(callId), ...owner })
     return { events: this.#open, ...idsOf(this.#open) }
   }
 
@@ -67,21 +67,21 @@ export class ToldReply {
     return `${this.#names.runId}:${this.#turn.turn}`
   }
 
-  #tell(told: Told): void {
-    switch (told.kind) {
+  #apply(change: ReplyChange): void {
+    switch (change.kind) {
       case 'text':
-        return this.#extendText(told.text)
+        return this.#extendText(change.text)
       case 'reasoning':
-        return this.#extendReasoning(told.part, told.text, told.isFirst)
+        return this.#extendReasoning(change.part, change.text, change.isFirst)
       case 'ended':
-        return told.of === 'reasoning' ? this.#endReasoning() : undefined
+        return change.of === 'reasoning' ? this.#endReasoning() : undefined
       case 'input':
-        return this.#extendCall(told.callId, told.toolName, told.text)
+        return this.#extendCall(change.callId, change.toolName, change.text)
       case 'call':
-        this.#extendCall(told.callId, told.toolName, told.arguments.slice(this.#calls.get(told.callId) ?? 0))
-        return this.#endCall(told.callId)
+        this.#extendCall(change.callId, change.toolName, change.arguments.slice(this.#calls.get(change.callId) ?? 0))
+        return this.#endCall(change.callId)
       case 'withdrawn':
-        return this.#withdraw(told.parts, told.callIds)
+        return this.#withdraw(change.parts, change.callIds)
     }
   }
 
@@ -119,11 +119,11 @@ export class ToldReply {
   #extendCall(callId: string, toolCallName: string, delta: string): void {
     const { owner, callId: named } = this.#names
     const toolCallId = named(callId)
-    const told = this.#calls.get(callId)
-    if (told === undefined)
+    const sent = this.#calls.get(callId)
+    if (sent === undefined)
       this.#add({ type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId: this.#messageId, ...owner })
     if (delta !== '') this.#add({ type: 'TOOL_CALL_ARGS', toolCallId, delta, ...owner })
-    this.#calls.set(callId, (told ?? 0) + delta.length)
+    this.#calls.set(callId, (sent ?? 0) + delta.length)
   }
 
   #endCall(callId: string): void {
@@ -146,7 +146,7 @@ export class ToldReply {
 
   #add(event: AgUiEvent): void {
     this.#open.push(event)
-    this.#sink.tell(event)
+    this.#sink.send(event)
   }
 
   /** `<run>:<seq of the request>:r<n>` of a part `<seq>.r<n>`. */
