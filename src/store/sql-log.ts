@@ -107,8 +107,6 @@ export interface LogRow {
 export interface StoredEvent {
   readonly seq: number
   readonly event: string
-  /** The JSON of the content that it shares with other events. */
-  readonly shared?: string | null
 }
 
 /** The row of a log, and the owner that has claimed it, even if that claim has expired. */
@@ -272,9 +270,9 @@ async function* readPages<Event extends LogEvent>(
   let last: number | null = null
   for (;;) {
     const rows = await fetchPage(last ?? after)
-    for (const { seq, event, shared } of rows) {
+    for (const { seq, event } of rows) {
       if (last !== null && seq !== last + 1) throw damaged(ref, last + 1, 'is missing')
-      const stored = eventOf(ref, event, shared)
+      const stored = eventOf(ref, event)
       if (stored?.seq !== seq) throw damaged(ref, seq, 'cannot be read')
       last = seq
       yield stored as Event

@@ -134,7 +134,7 @@ function append(
   lastSeqOf(ref, lastSeq, events)
   const [first, ...rest] = events
   if (first === undefined) return
-  for (const event of events) tables.insertEvent(ref, event.seq, storedText(ref, event, { share: tables.share }))
+  for (const event of events) tables.insertEvent(ref, event.seq, storedText(ref, event))
   tables.putDigest(ref, columnsOf(ref, [first, ...rest], { digest: options.digest, isNew: lastSeq === 0 }))
   for (const to of references) tables.refer(ref, to)
 }

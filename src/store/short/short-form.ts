@@ -12,33 +12,20 @@ const FORM = 1
 /** The form of an event that has a member `form` of its own. */
 const WRAPPED = 0
 
-/** The beginning of the JSON of an event whose content is elsewhere; the key of that follows. */
-export const SHARED_PREFIX = `{"form":${FORM},"shared":`
-
-/** The member that a message and the run that it begins have in common, by kind of event. */
-const SHARED_MEMBER: Readonly<Record<string, string>> = { message_queued: 'content', run_started: 'prompt' }
-
 interface StoredOptions {
-  /** Stores the JSON of content once, and gives its key: of messages, and of the prompts of the runs that they begin. Null: it is too short. */
-  readonly share?: (body: string) => number | string | null
   /** For a file, which may be copied, and read by scripts: what each event says of itself stays in it, its id for example. */
   readonly isFile?: boolean
 }
 
 /** The JSON that is stored of an event. */
 export function storedText(ref: LogRef, event: LogEvent | DurableEvent, options: StoredOptions = {}): string {
-  const { share, isFile = false } = options
+  const { isFile = false } = options
   const whole = event as LogEvent & Fields
   if ('form' in whole) return JSON.stringify({ form: WRAPPED, seq: event.seq, event })
   if (whole[idIn(ref)] !== ref.id) return JSON.stringify(event)
   const shortened = membersFor(ref, event.kind).shorten(whole, whole)
   if (shortened === NOT_SHORT) return JSON.stringify(event)
-  const short = isFile ? withSaid(shortened, whole) : shortened
-  const member = share === undefined ? undefined : sharedMember(whole)
-  const key = share === undefined || member === undefined ? null : share(JSON.stringify(whole[member]))
-  if (member === undefined || key === null) return inForm(short)
-  const { [member]: _, ...rest } = short
-  return `${SHARED_PREFIX}${JSON.stringify(key)},${JSON.stringify(rest).slice(1)}`
+  return inForm(isFile ? withSaid(shortened, whole) : shortened)
 }
 
 /** With the members that are texts, numbers or true, and whose run it is. Every stored event is durable. */
@@ -57,15 +44,8 @@ function isSaid(name: string, value: unknown): boolean {
   )
 }
 
-/** Prompts of runs that belong to no conversation are stored once anyway. */
-function sharedMember({ kind, metadata }: Fields): string | undefined {
-  if (kind === 'run_started' && !(isObject(metadata) && typeof metadata['conversation_id'] === 'string'))
-    return undefined
-  return Object.hasOwn(SHARED_MEMBER, String(kind)) ? SHARED_MEMBER[String(kind)] : undefined
-}
-
-/** The event of a stored JSON text; undefined if it has none. `body`: of the content that it shares, if any. */
-export function eventOf(ref: LogRef, text: string, body?: string | null): LogEvent | undefined {
+/** The event of a stored JSON text; undefined if it has none. */
+export function eventOf(ref: LogRef, text: string): LogEvent | undefined {
   const parsed = parseJson(text)
   if (!parsed.ok || !isObject(parsed.value)) return undefined
   const stored: Fields = parsed.value
@@ -74,19 +54,10 @@ export function eventOf(ref: LogRef, text: string, body?: string | null): LogEve
   if (form === undefined) return stored as unknown as LogEvent
   if (form === WRAPPED) return stored['event'] as LogEvent | undefined
   if (form !== FORM) return undefined
-  const { form: _, shared, ...own } = stored
-  const short = shared === undefined ? own : withShared(own, body)
-  if (short === null) return undefined
+  const { form: _, ...short } = stored
   const id = short[idIn(ref)] ?? ref.id
   const named = ref.kind === 'run' ? { kind, runId: id } : { threadId: id }
   return membersFor(ref, kind).complete(short, named) as unknown as LogEvent
-}
-
-/** Null if the content is missing. */
-function withShared(short: Fields, body: string | null | undefined): Fields | null {
-  const member = SHARED_MEMBER[String(short['kind'])]
-  const content = body === undefined || body === null ? null : parseJson(body)
-  return member === undefined || content?.ok !== true ? null : { ...short, [member]: content.value }
 }
 
 /** What a row knows of the digest in it. */
