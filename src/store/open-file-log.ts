@@ -269,7 +269,7 @@ export class OpenFileLog implements LogStore {
     const { log, digest: path } = this.#pathsOf(ref)
     if (!isThere(log)) return null
     const first = await readFirst<LogEvent>(log, ref)
-    let last = await readLast(log, ref)
+    let last = await readLast(log)
     let digest = last === undefined ? null : digestIn(path, last.seq)
     if (digest === null) for await (last of this.read<LogEvent>(ref));
     if (first === undefined || last === undefined) return null
@@ -283,7 +283,7 @@ export class OpenFileLog implements LogStore {
       if (before !== null && comparePlaces(before, place) >= 0) continue
       if (parentRunId !== undefined && place.parentRunId !== parentRunId) continue
       const ref = runRef(place.id)
-      const last = statuses === undefined ? undefined : await unlessDamaged(readLast(this.#pathsOf(ref).log, ref))
+      const last = statuses === undefined ? undefined : await unlessDamaged(readLast(this.#pathsOf(ref).log))
       if (last !== undefined && isRuledOut(query, last)) continue
       const summary = await unlessDamaged(this.inspect(ref))
       if (summary !== null) yield summary

@@ -14,7 +14,6 @@ import { createTables, openPool } from './postgres-pool.js'
 import type { OwnPool } from './postgres-pool.js'
 import { PostgresTables } from './postgres-tables.js'
 import type { VersionedAppend, VersionedRow } from './postgres-tables.js'
-import { storedText } from './short/short-form.js'
 import { columnsOf, SqlLog } from './sql-log.js'
 
 export type { PostgresPool } from '../contracts/postgres-place.js'
@@ -70,13 +69,13 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
       checkRef(ref)
       const { owner, references = [], posts } = options
       const leaving = this.taken.of(ref, owner, posts)
-      const texts = events.map((event) => ({ seq: event.seq, event: storedText(ref, event) }))
+      const texts = events.map((event) => ({ seq: event.seq, event: JSON.stringify(event) }))
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const row = await this.#rowFor(tables, ref, { events, owner })
         const [first, ...rest] = events
         if (first === undefined) return
         const { version } = row
-        const columns = columnsOf(ref, [first, ...rest], { digest: options.digest, isNew: row.lastSeq === 0 })
+        const columns = columnsOf([first, ...rest], { digest: options.digest, isNew: row.lastSeq === 0 })
         const next = await versionAfter(tables, {
           ref,
           version,

@@ -3,7 +3,7 @@ import { summaryOf } from '../run/log/digest.js'
 import type { LogSummaries, RunDigest, RunStatus, RunSummary, ThreadSummary } from '../run/log/digest.js'
 import { isListed, listQuery } from '../run/log/listing.js'
 import type { ListOptions, ListQuery, Place, PruneOptions } from '../run/log/listing.js'
-import { checkPost, ownedByAnother, storeFailure } from '../run/log/log.js'
+import { checkPost, ownedByAnother, parseEvent, storeFailure } from '../run/log/log.js'
 import type {
   AppendOptions,
   FollowOptions,
@@ -20,7 +20,6 @@ import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
 import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
 import { Followers } from './followers.js'
-import { digestOf, digestText, eventOf } from './short/short-form.js'
 import { TakenPosts } from './taken-posts.js'
 
 /** Rows that are fetched together. */
@@ -47,7 +46,6 @@ interface Beginning {
 
 /** `isNew`: the log has no events yet. */
 export function columnsOf(
-  ref: LogRef,
   events: readonly [LogEvent, ...LogEvent[]],
   { digest, isNew }: Pick<AppendOptions, 'digest'> & { readonly isNew: boolean },
 ): DigestColumns {
@@ -57,7 +55,6 @@ export function columnsOf(
   const run = isRunDigest(digest) ? digest : null
   const metadata = run?.metadata ?? beginning.metadata
   const parentRunId = run?.parent?.runId ?? beginning.parentRunId
-  const times = { startedAt: run?.startedAt ?? first.at, updatedAt: last.at }
   return {
     lastSeq: last.seq,
     phase: run?.phase ?? null,
@@ -65,7 +62,7 @@ export function columnsOf(
     updatedAt: last.at,
     parentRunId: textOr(parentRunId),
     resourceId: textOr((digest as JsonObject | undefined)?.['resourceId'] ?? resourceIn(metadata)),
-    digest: digest === undefined ? null : digestText(digest, run && { runId: ref.id, ...times, lastSeq: last.seq }),
+    digest: digest === undefined ? null : JSON.stringify(digest),
   }
 }
 
@@ -254,11 +251,12 @@ function phasesOf({ statuses }: ListQuery): readonly RunDigest['phase'][] | null
 /** The summary of a log; of a run without a digest by folding its events. */
 async function summaryOfRow(kind: LogKind, row: LogRow, log: LogStore): Promise<RunSummary | ThreadSummary | null> {
   const { id, lastSeq, startedAt, updatedAt, owner } = row
-  const digest = row.digest === null ? null : digestOf(row.digest, { runId: id, startedAt, updatedAt, lastSeq })
-  if (kind === 'thread')
-    return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest: digest as JsonObject | null }
-  const known = (digest as RunDigest | null) ?? (await foldRun(log, id))
-  return known === null ? null : summaryOf(known, owner !== null)
+  if (kind === 'thread') {
+    const digest = row.digest === null ? null : (JSON.parse(row.digest) as JsonObject)
+    return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest }
+  }
+  const digest = row.digest === null ? await foldRun(log, id) : (JSON.parse(row.digest) as RunDigest)
+  return digest === null ? null : summaryOf(digest, owner !== null)
 }
 
 /** Reads the events of a log page by page, and checks that none is missing. */
@@ -272,7 +270,7 @@ async function* readPages<Event extends LogEvent>(
     const rows = await fetchPage(last ?? after)
     for (const { seq, event } of rows) {
       if (last !== null && seq !== last + 1) throw damaged(ref, last + 1, 'is missing')
-      const stored = eventOf(ref, event)
+      const stored = parseEvent(event)
       if (stored?.seq !== seq) throw damaged(ref, seq, 'cannot be read')
       last = seq
       yield stored as Event

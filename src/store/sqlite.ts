@@ -8,7 +8,6 @@ import { prunables, removable } from '../run/log/pruning.js'
 import { checkRef, lastSeqOf, nameOf } from '../run/log/ref.js'
 import type { LogRef } from '../run/log/ref.js'
 import { oneOf, partial } from '../util/shape.js'
-import { storedText } from './short/short-form.js'
 import { columnsOf, SqlLog } from './sql-log.js'
 import { openDatabase } from './sqlite-database.js'
 import { SqliteTables } from './sqlite-tables.js'
@@ -134,7 +133,7 @@ function append(
   lastSeqOf(ref, lastSeq, events)
   const [first, ...rest] = events
   if (first === undefined) return
-  for (const event of events) tables.insertEvent(ref, event.seq, storedText(ref, event))
-  tables.putDigest(ref, columnsOf(ref, [first, ...rest], { digest: options.digest, isNew: lastSeq === 0 }))
+  for (const event of events) tables.insertEvent(ref, event.seq, JSON.stringify(event))
+  tables.putDigest(ref, columnsOf([first, ...rest], { digest: options.digest, isNew: lastSeq === 0 }))
   for (const to of references) tables.refer(ref, to)
 }

@@ -1,6 +1,6 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { itemsOf } from '../../util/items.js'
-import { isObject } from '../../util/json.js'
+import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { shown } from '../../util/mismatch.js'
 import { LONGEST_TIMER_MS } from '../../util/timeout.js'
@@ -142,6 +142,12 @@ export function eventsIn(
 }
 
 const EVENTS = '`read` to return an async iterable of events with `kind` and `seq`'
+
+/** The event of a stored JSON text; undefined if it has none. */
+export function parseEvent(text: string): LogEvent | undefined {
+  const parsed = parseJson(text)
+  return parsed.ok && isEvent(parsed.value) ? parsed.value : undefined
+}
 
 function isEvent(value: unknown): value is DurableEvent {
   return isObject(value) && typeof value['kind'] === 'string' && typeof value['seq'] === 'number'
