@@ -102,7 +102,6 @@ export type {
 } from './run/log/log.js'
 export { sourcesIn } from './run/provenance/flows.js'
 export type { ProvenanceOptions, ProvenanceRule } from './run/provenance/options.js'
-export { currentFormat } from './run/resume/format-1.js'
 export { memoryLog } from './store/memory-log.js'
 export type { MemoryLogOptions } from './store/memory-log.js'
 export { priceRun } from './run/loop/price-run.js'

@@ -1,4 +1,4 @@
-import { currentFormat, HarnessError } from '../index.js'
+import { HarnessError } from '../index.js'
 import type { DurableEvent, JsonObject, LogStore, RunSummary } from '../index.js'
 import { Batch } from './batch.js'
 import type { Generation, LogState, MemoryIndex, Scope } from './index-port.js'
@@ -95,10 +95,8 @@ export class Synchroniser {
     const { log, withResults } = this.#options
     await this.#read({ log: `run:${runId}`, resourceId: resourceIn(metadata), generation }, async (known, batch) => {
       const reader = new RunReader(runId, known?.sources ?? [], withResults)
-      const current = currentFormat()
       let threadId = known?.threadId ?? threadIn(metadata) ?? runId
-      for await (const stored of log.read({ kind: 'run', id: runId }, { after: known?.seq ?? 0 })) {
-        const event = current(stored)
+      for await (const event of log.read({ kind: 'run', id: runId }, { after: known?.seq ?? 0 })) {
         if (event.kind === 'run_started' && known === null) {
           const before = await this.#continued(event, generation)
           if (before !== null) {

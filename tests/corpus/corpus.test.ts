@@ -8,7 +8,6 @@ import { ScriptedModel } from 'thinharness/testing'
 import { eventsIn, logWith } from '../run/resume/pause-support.js'
 import { failureOf } from '../harness/support.js'
 import { fold } from '#run/machine/apply.js'
-import { currentFormat } from '#run/resume/format-1.js'
 import { readState } from '#run/resume/stored-state.js'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -26,7 +25,7 @@ interface Kept {
   } | null
 }
 
-/** What earlier versions have written (`rigs/make-corpus.ts`). */
+/** Stored runs of each version that is read (`rigs/make-corpus.ts`). */
 const KEPT = readdirSync(HERE)
   .filter((folder) => /^v\d+$/.test(folder))
   .flatMap((folder) =>
@@ -99,7 +98,7 @@ function answerTo({ kind, callId }: PendingItem): Answer {
   return kind === 'approval' ? { callId, approved: true } : { callId, answer: 'red' }
 }
 
-describe.each(KEPT)('$title, written by an earlier version,', (kept) => {
+describe.each(KEPT)('the log $title', (kept) => {
   test('folds, and yields its stored result or continues', async () => {
     const events = eventsOf(kept)
     const log = await logWith(events)
@@ -107,7 +106,7 @@ describe.each(KEPT)('$title, written by an earlier version,', (kept) => {
     const own = events.filter((event) => event.runId === runId)
     const [first] = own
     if (first?.seq === 1 && first.kind === 'run_started' && Array.isArray(first.history))
-      expect(fold(own.map(currentFormat()))).toMatchObject({ kind: 'run_state', runId })
+      expect(fold(own)).toMatchObject({ kind: 'run_state', runId })
     const recovered = await harnessFor(kept, log)
       .recover(runId, { configPolicy: 'any' })
       .catch((error: unknown) => error)
@@ -122,7 +121,7 @@ describe.each(KEPT)('$title, written by an earlier version,', (kept) => {
   })
 })
 
-describe.each(WITH_STATE)('the state of $title, written by an earlier version,', (kept) => {
+describe.each(WITH_STATE)('the state of $title', (kept) => {
   test('is read, and can be resumed', async () => {
     const state = stateOf(kept)
     expect(readState(state, 'corpus', null).state).toMatchObject({ kind: 'run_state', runId: kept.runId })

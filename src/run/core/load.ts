@@ -7,7 +7,6 @@ import type { ChildReference, StoredChild } from '../machine/child-state.js'
 import { apply } from '../machine/apply.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { RunState } from '../machine/state.js'
-import { inCurrentFormat } from '../resume/format-1.js'
 import { foldLog } from '../resume/read-log.js'
 import { isSameState } from '../resume/state-digest.js'
 import { readState } from '../resume/stored-state.js'
@@ -72,7 +71,7 @@ export async function loadStored(log: RunLog, stored: StoredState): Promise<Load
   const known = await foldLog(log, runId, { upTo: seq })
   if (known !== null && !isSameState(stored, known.state)) throw changed(runId)
   // Equal to what the log holds, and with the states of its children, which the log may not know.
-  for await (const event of inCurrentFormat(eventsIn(log, runRef(runId), { after: seq }))) {
+  for await (const event of eventsIn(log, runRef(runId), { after: seq })) {
     if (event.kind !== 'run_completed' && event.kind !== 'hook_failed') throw stale(runId)
     apply(stored.state, event)
   }
