@@ -91,7 +91,6 @@ export type { IdentifiedMessage, InputMessage, InputPort } from './run/stream/in
 export type { ListOptions, ListPlace, PruneOptions } from './run/log/listing.js'
 export type {
   AppendOptions,
-  TakePostsOptions,
   FollowOptions,
   LogDigest,
   LogEvent,

@@ -8,7 +8,7 @@ import { checkClaim, checkPost, ownedByAnother, storeFailure } from '../run/log/
 import { checkRef, keyOf, nameOf, runRef } from '../run/log/ref.js'
 import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
-import type { FollowOptions, Post, ReadOptions, TakePostsOptions } from '../run/log/log.js'
+import type { FollowOptions, Post, ReadOptions } from '../run/log/log.js'
 import { newOwner } from '../run/log/owner.js'
 import { prunables, removable } from '../run/log/pruning.js'
 import type { Removal } from '../run/log/pruning.js'
@@ -25,7 +25,6 @@ import { Followers } from './followers.js'
 import { freeDescriptor, lacksDescriptor, LogFile, withDescriptor } from './log-file.js'
 import type { Writer } from './log-file.js'
 import { LogTail, readEvents, readFirst, readLast } from './read-file.js'
-import { TakenPosts } from './taken-posts.js'
 
 /** When events are written to the disk; see `FileLogOptions`. */
 export type Fsync = 'always' | 'interval' | 'never'
@@ -44,7 +43,6 @@ export class OpenFileLog implements LogStore {
   readonly #fsync: Fsync
   readonly #files = new Map<string, { readonly owner: string | undefined; readonly file: LogFile }>()
   readonly #leases = new Map<string, FileLease>()
-  readonly #taken = new TakenPosts()
   readonly #followers = new Followers()
 
   constructor(folder: string, fsync: Fsync) {
@@ -68,7 +66,7 @@ export class OpenFileLog implements LogStore {
     }
     // The digest of a run is computed from its events.
     if (ref.kind === 'thread') this.#storeDigest(ref, events.at(-1)?.seq ?? 0, options)
-    this.#settle(ref, owner, options.posts)
+    this.#inboxOf(ref).empty(options.posts ?? [])
     if (ends) await this.#close(ref)
     this.#followers.wake(ref)
   }
@@ -97,13 +95,13 @@ export class OpenFileLog implements LogStore {
     }
   }
 
-  async takePosts(ref: LogRef, owner: string, { keep = false }: TakePostsOptions = {}): Promise<readonly Post[]> {
+  async takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
     checkRef(ref)
     try {
       const posts = await this.#inboxOf(ref).posts()
       const lease = this.#leases.get(keyOf(ref))
       if (lease?.owner !== owner || !lease.stands) throw ownedByAnother(ref, owner)
-      return this.#taken.take(ref, { owner, keep }, posts)
+      return posts
     } catch (error) {
       throw storeFailure(`give the posts to ${nameOf(ref)}`, error)
     }
@@ -231,7 +229,6 @@ export class OpenFileLog implements LogStore {
   async #release(ref: LogRef, owner: string): Promise<boolean> {
     const held = this.#leases.get(keyOf(ref))
     if (held?.owner !== owner) return !isClaimed(this.#pathsOf(ref).lease)
-    if (held.stands) this.#settle(ref, owner)
     await this.#letGo(ref, held)
     return true
   }
@@ -243,14 +240,6 @@ export class OpenFileLog implements LogStore {
     } finally {
       lease.release()
     }
-  }
-
-  /** The posts that the owner has taken leave the inbox. */
-  #settle(ref: LogRef, owner: string | undefined, named?: readonly string[]): void {
-    const leaving = this.#taken.of(ref, owner, named)
-    if (leaving.length === 0) return
-    this.#inboxOf(ref).empty(leaving)
-    this.#taken.forget(ref, leaving)
   }
 
   #storeDigest(ref: LogRef, lastSeq: number, { digest }: AppendOptions): void {

@@ -21,7 +21,7 @@ export interface VersionedAppend {
   readonly texts: readonly StoredEvent[]
   readonly references: readonly LogRef[]
   /** Ids of posts that leave the inbox. */
-  readonly leaving: readonly string[]
+  readonly posts: readonly string[]
 }
 
 interface RawRow {
@@ -84,7 +84,7 @@ export class PostgresTables implements SqlTables {
 
   /** False, and nothing is stored, if the log has another version or owner. */
   async append(append: VersionedAppend): Promise<boolean> {
-    const { ref, version, owner, columns, texts, references, leaving } = append
+    const { ref, version, owner, columns, texts, references, posts } = append
     const { logs, events, id } = this.#names[ref.kind]
     const { lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest } = columns
     const values: unknown[] = [ref.id, version, owner, lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId]
@@ -111,10 +111,10 @@ export class PostgresTables implements SqlTables {
         from log, unnest(${kinds}::text[], ${ids}::text[]) as given (kind, id) on conflict do nothing
       )`)
     }
-    if (leaving.length > 0) {
+    if (posts.length > 0) {
       parts.push(`emptied as (
         update ${this.#posts} set body = null
-        where kind = ${place(ref.kind)} and log_id in (select id from log) and post_id = any(${place(leaving)}::text[])
+        where kind = ${place(ref.kind)} and log_id in (select id from log) and post_id = any(${place(posts)}::text[])
       )`)
     }
     const sql = `
@@ -173,11 +173,6 @@ export class PostgresTables implements SqlTables {
       select post_id, body from ${this.#posts} where kind = $1 and log_id = $2 and body is not null order by number`
     const rows = await this.#rows<{ post_id: string; body: string }>(sql, [kind, id])
     return rows.map((row) => ({ id: row.post_id, body: JSON.parse(row.body) as Post['body'] }))
-  }
-
-  async emptyPosts({ kind, id }: LogRef, postIds: readonly string[]): Promise<void> {
-    const sql = `update ${this.#posts} set body = null where kind = $1 and log_id = $2 and post_id = any($3::text[])`
-    await this.#pool.query(sql, [kind, id, postIds])
   }
 
   async page({ kind, phases, parentRunId, resourceId, before }: PageQuery): Promise<LogRow[]> {

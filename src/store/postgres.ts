@@ -67,8 +67,7 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
   append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
     return this.use(`store an event of ${nameOf(ref)}`, async (tables) => {
       checkRef(ref)
-      const { owner, references = [], posts } = options
-      const leaving = this.taken.of(ref, owner, posts)
+      const { owner, references = [], posts = [] } = options
       const texts = events.map((event) => ({ seq: event.seq, event: JSON.stringify(event) }))
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const row = await this.#rowFor(tables, ref, { events, owner })
@@ -83,12 +82,11 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
           columns,
           texts,
           references,
-          leaving,
+          posts,
         })
         this.#remembered.delete(keyOf(ref))
         if (next === null) continue
         this.#remember(ref, { ...row, version: next, lastSeq: columns.lastSeq })
-        this.taken.forget(ref, leaving)
         this.followers.wake(ref)
         return
       }
@@ -101,7 +99,6 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
       checkRef(ref)
       checkClaim(owner, ttlMs)
       if (ttlMs === 0) {
-        await this.#settle(tables, ref, owner)
         this.#remembered.delete(keyOf(ref))
         return tables.release(ref, owner)
       }
@@ -144,14 +141,6 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
       this.#remembered.delete(oldest)
       return
     }
-  }
-
-  /** The posts that the owner has taken leave the inbox. */
-  async #settle(tables: PostgresTables, ref: LogRef, owner: string): Promise<void> {
-    const leaving = this.taken.of(ref, owner)
-    if (leaving.length === 0) return
-    await tables.emptyPosts(ref, leaving)
-    this.taken.forget(ref, leaving)
   }
 
   protected async openTables(): Promise<PostgresTables> {

@@ -4,15 +4,7 @@ import type { LogSummaries, RunDigest, RunStatus, RunSummary, ThreadSummary } fr
 import { isListed, listQuery } from '../run/log/listing.js'
 import type { ListOptions, ListQuery, Place, PruneOptions } from '../run/log/listing.js'
 import { checkPost, ownedByAnother, parseEvent, storeFailure } from '../run/log/log.js'
-import type {
-  AppendOptions,
-  FollowOptions,
-  LogEvent,
-  LogStore,
-  Post,
-  ReadOptions,
-  TakePostsOptions,
-} from '../run/log/log.js'
+import type { AppendOptions, FollowOptions, LogEvent, LogStore, Post, ReadOptions } from '../run/log/log.js'
 import { checkRef, nameOf } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 import type { DurableEvent } from '../run/machine/events.js'
@@ -20,7 +12,6 @@ import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
 import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
 import { Followers } from './followers.js'
-import { TakenPosts } from './taken-posts.js'
 
 /** Rows that are fetched together. */
 export const PAGE_ROWS = 100
@@ -128,7 +119,6 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
   abstract readonly outlives: boolean
   /** The longest time until a follower sees an event of another process, in ms; null if there are no others. */
   protected abstract readonly followMs: number | null
-  protected readonly taken = new TakenPosts()
   protected readonly followers = new Followers()
   #opening: Promise<Tables> | null = null
 
@@ -155,11 +145,11 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
     })
   }
 
-  takePosts(ref: LogRef, owner: string, { keep = false }: TakePostsOptions = {}): Promise<readonly Post[]> {
+  takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
     return this.use(`give the posts to ${nameOf(ref)}`, async (tables) => {
       checkRef(ref)
       if ((await tables.log(ref))?.claimant !== owner) throw ownedByAnother(ref, owner)
-      return this.taken.take(ref, { owner, keep }, await tables.posts(ref))
+      return tables.posts(ref)
     })
   }
 

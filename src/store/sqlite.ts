@@ -56,14 +56,12 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
 
   async append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
     checkRef(ref)
-    const leaving = this.taken.of(ref, options.owner, options.posts)
     await this.use(`store an event of ${nameOf(ref)}`, (tables) =>
       tables.transaction(() => {
         append(tables, ref, { events, options })
-        tables.emptyPosts(ref, leaving)
+        tables.emptyPosts(ref, options.posts ?? [])
       }),
     )
-    this.taken.forget(ref, leaving)
     this.followers.wake(ref)
   }
 
@@ -71,18 +69,14 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
     return this.use(`claim ${nameOf(ref)}`, (tables) => {
       checkRef(ref)
       checkClaim(owner, ttlMs)
-      const leaving = ttlMs === 0 ? this.taken.of(ref, owner) : []
-      const isOwner = tables.transaction(() => {
+      return tables.transaction(() => {
         const row = tables.log(ref)
         const claimant = row?.claimant ?? owner
         if (claimant !== owner && (ttlMs === 0 || row?.owner !== null)) return false
-        tables.emptyPosts(ref, leaving)
         if (ttlMs > 0) tables.claim(ref, owner, Date.now() + ttlMs)
         else if (row !== null) tables.release(ref, row)
         return true
       })
-      this.taken.forget(ref, leaving)
-      return isOwner
     })
   }
 
