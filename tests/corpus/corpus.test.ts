@@ -140,6 +140,22 @@ describe.each(WITH_STATE)('the state of $title', (kept) => {
   })
 })
 
+test('logs and states of another version are rejected', async () => {
+  const kept = KEPT.find(({ name }) => name === 'plain')
+  if (kept === undefined) throw new Error('The corpus has no plain run.')
+  const events = eventsOf(kept).map((event) => (event.kind === 'run_started' ? { ...event, version: 1 } : event))
+  const log = await logWith(events as DurableEvent[])
+  await expect(harnessFor(kept, log).recover(kept.runId)).rejects.toMatchObject({
+    code: 'invalid_log',
+    message: `The log of run \`${kept.runId}\` has version \`1\`, and this package reads version 2.`,
+  })
+  const state = { ...stateOf(kept), version: 1 } as unknown as ResumeState
+  await expect(harnessFor(kept).run('More.', { history: state })).rejects.toMatchObject({
+    code: 'invalid_state',
+    message: expect.stringContaining('it has version `1`, and this package reads version 2; run again') as string,
+  })
+})
+
 /** The keys of a stored document; what a host, a provider or a tool put there is not looked into. */
 function keysOf(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(keysOf)

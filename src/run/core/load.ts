@@ -1,7 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import { runRef } from '../log/ref.js'
-import { eventsIn } from '../log/log.js'
-import type { LogStore, RunLog } from '../log/log.js'
+import { asLogStore, eventsIn } from '../log/log.js'
+import type { RunLog } from '../log/log.js'
 import { isChildReference } from '../machine/child-state.js'
 import type { ChildReference, StoredChild } from '../machine/child-state.js'
 import { apply } from '../machine/apply.js'
@@ -56,7 +56,7 @@ const continued = new WeakMap<RunLog, Map<string, number>>()
 
 /** Remembers that a run was continued, or cancelled, after its event `seq`. Logs that outlive the process hold it themselves. */
 export function rememberContinued(log: RunLog, { runId, seq }: Pick<RunState, 'runId' | 'seq'>): void {
-  if ((log as Partial<LogStore>).outlives === true) return
+  if (asLogStore(log).outlives === true) return
   const runs = continued.get(log) ?? new Map<string, number>()
   continued.set(log, runs.set(runId, seq))
 }
@@ -85,9 +85,9 @@ export async function loadStored(log: RunLog, stored: StoredState): Promise<Load
 export async function loadRetried(log: RunLog, runId: string): Promise<LoadedRun | null> {
   const found = await loadRun(log, runId)
   if (found?.state.phase.at !== 'ended' || found.state.phase.error === undefined) return found
-  const { referrers } = log as Partial<LogStore>
-  const [first] = ((await referrers?.call(log, runRef(runId))) ?? []).filter(({ kind }) => kind === 'run')
-  if (first !== undefined) throw continuedBy(runId, first.id)
+  const referrers = (await asLogStore(log).referrers?.(runRef(runId))) ?? []
+  const continuing = referrers.find(({ kind }) => kind === 'run')
+  if (continuing !== undefined) throw continuedBy(runId, continuing.id)
   return found
 }
 

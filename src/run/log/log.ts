@@ -108,6 +108,11 @@ export interface LogStore {
   readonly outlives: boolean
 }
 
+/** The members of a `LogStore` that a log has. A host may pass a plain `RunLog`, which has few of them. */
+export function asLogStore(log: RunLog): Partial<LogStore> {
+  return log as Partial<LogStore>
+}
+
 /** The rejection of an append by another process than the log's owner. */
 export function ownedByAnother(ref: LogRef, owner: string | undefined): HarnessError {
   const message =
