@@ -137,10 +137,10 @@ export class LogFile {
 
   /** Throws if the file was removed, moved, replaced or changed by something else: the log would be lost or damaged. */
   #checkFile(): void {
-    const found = statSync(this.#path, { throwIfNoEntry: false })
-    if (found?.ino === this.#inode && found.size === this.#size) return
+    const stats = statSync(this.#path, { throwIfNoEntry: false })
+    if (stats?.ino === this.#inode && stats.size === this.#size) return
     if (this.#fd !== null) this.#writer.check(this.#fd)
-    const change = found === undefined ? 'is gone' : found.ino === this.#inode ? 'was changed' : 'was replaced'
+    const change = stats === undefined ? 'is gone' : stats.ino === this.#inode ? 'was changed' : 'was replaced'
     const message = `The log of ${nameOf(this.#ref)} cannot be continued: its file \`${this.#path}\` ${change} during the run.`
     throw new HarnessError('store_failure', message)
   }

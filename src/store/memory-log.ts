@@ -114,14 +114,14 @@ class MemoryLog implements LogStore {
 
   async *list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncGenerator<LogSummaries[Kind]> {
     const query = listQuery(options)
-    const found: LogSummaries[LogKind][] = []
+    const summaries: LogSummaries[LogKind][] = []
     for (const kept of [...this.#logs[query.kind].values()]) {
       if (!mayHaveParent(kept, query.parentRunId) || isRuledOut(query, kept.events.at(-1) ?? null)) continue
       const summary = await this.#summaryOf(kept)
-      if (summary !== null && isListed(query, summary)) found.push(summary)
+      if (summary !== null && isListed(query, summary)) summaries.push(summary)
     }
-    found.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
-    yield* found as LogSummaries[Kind][]
+    summaries.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
+    yield* summaries as LogSummaries[Kind][]
   }
 
   export(runId: string): AsyncIterable<DurableEvent> {
@@ -184,8 +184,7 @@ class MemoryLog implements LogStore {
       const known = await foldRun(this, ref.id)
       return known === null ? null : summaryOf(known, owner !== null)
     }
-    const times = { createdAt: first.at, updatedAt: last.at }
-    return { threadId: ref.id, ...times, lastSeq: last.seq, owner, digest }
+    return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, owner, digest }
   }
 
   /** A child run is kept for as long as its parent, which may still need it. */

@@ -115,8 +115,8 @@ export class OpenFileLog implements LogStore {
       read: ({ after = 0 }) => tail.read(after),
       longestMs: FOLLOW_MS,
       version: () => {
-        const found = statSync(log, { throwIfNoEntry: false })
-        return `${found?.ino}:${found?.size}`
+        const stats = statSync(log, { throwIfNoEntry: false })
+        return `${stats?.ino}:${stats?.size}`
       },
     })
   }
@@ -318,8 +318,8 @@ export class OpenFileLog implements LogStore {
     const paths = this.#pathsOf(ref)
     if (!isThere(paths.log)) return false
     const held = this.#leases.get(keyOf(ref))
-    const own = held !== undefined && held.owner === owner ? held : null
-    const lease = own ?? FileLease.take(paths.lease, { owner: newOwner(), ttlMs: REMOVAL_MS }, paths.log)
+    const ownLease = held !== undefined && held.owner === owner ? held : null
+    const lease = ownLease ?? FileLease.take(paths.lease, { owner: newOwner(), ttlMs: REMOVAL_MS }, paths.log)
     if (lease === null) return false
     let isRemoved = false
     try {
@@ -329,8 +329,8 @@ export class OpenFileLog implements LogStore {
       for (const path of [paths.digest, paths.inbox, paths.references]) rmSync(path, { recursive: true, force: true })
       isRemoved = true
     } finally {
-      if (own === null) lease.release()
-      else if (isRemoved) await this.#letGo(ref, own)
+      if (ownLease === null) lease.release()
+      else if (isRemoved) await this.#letGo(ref, ownLease)
     }
     return isRemoved
   }

@@ -100,10 +100,10 @@ function logTables(schema: string, { logs, events, id }: LogTableNames): string 
 /** True if the tables of this version exist. */
 async function exist(pool: PostgresPool, schema: string): Promise<boolean> {
   const sql = `select obj_description(to_regclass($1), 'pg_class') as mark, to_regclass($1) is not null as there`
-  const [found] = (await pool.query(sql, [`"${schema}".runs`])).rows as { mark: string | null; there: boolean }[]
-  if (found?.there === true && found.mark !== MARK) {
+  const [table] = (await pool.query(sql, [`"${schema}".runs`])).rows as { mark: string | null; there: boolean }[]
+  if (table?.there === true && table.mark !== MARK) {
     const message = `Schema \`${schema}\` has a table \`runs\` that is not of this version of thinharness: give \`schema\`.`
     throw new HarnessError('store_failure', message)
   }
-  return found?.mark === MARK
+  return table?.mark === MARK
 }

@@ -70,8 +70,8 @@ export class PostgresTables implements SqlTables {
 
   async logOrNew(ref: LogRef): Promise<VersionedRow> {
     const { logs, id } = this.#names[ref.kind]
-    const found = await this.log(ref)
-    if (found !== null) return found
+    const existing = await this.log(ref)
+    if (existing !== null) return existing
     await this.#pool.query(`insert into ${logs} (${id}) values ($1) on conflict do nothing`, [ref.id])
     return (await this.log(ref)) ?? newRow(ref.id)
   }
@@ -259,6 +259,5 @@ function rowOf(row: RawRow): VersionedRow {
 }
 
 function newRow(id: string): VersionedRow {
-  const times = { startedAt: '', updatedAt: '' }
-  return { id, version: 1, lastSeq: 0, ...times, digest: null, claimant: null, owner: null }
+  return { id, version: 1, lastSeq: 0, startedAt: '', updatedAt: '', digest: null, claimant: null, owner: null }
 }

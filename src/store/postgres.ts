@@ -40,9 +40,9 @@ const OPTIONS = partial<PostgresLogOptions>(POSTGRES_PLACE)
  * they will not be stored later. Throws `invalid_options`.
  */
 export function postgresLog(options: PostgresLogOptions): PostgresLog {
-  const given = parse(OPTIONS, options, '`postgresLog`')
-  checkPlace(given, '`postgresLog`')
-  return new PostgresLogStore(given)
+  const parsed = parse(OPTIONS, options, '`postgresLog`')
+  checkPlace(parsed, '`postgresLog`')
+  return new PostgresLogStore(parsed)
 }
 
 /** Logs whose version is remembered, so that an append takes one statement. */
@@ -74,7 +74,7 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
         const [first, ...rest] = events
         if (first === undefined) return
         const { version } = row
-        const columns = columnsOf([first, ...rest], { digest: options.digest, isNew: row.lastSeq === 0 })
+        const columns = columnsOf([first, ...rest], options.digest, row.lastSeq === 0)
         const next = await versionAfter(tables, {
           ref,
           version,

@@ -35,14 +35,14 @@ export class LogTail<Event extends LogEvent> {
   }
 
   async *read(after: number): AsyncGenerator<Event> {
-    const found = statSync(this.#path, { throwIfNoEntry: false })
-    if (found === undefined) return
-    const hasGrown = found.ino === this.#inode && found.size >= this.#lines.offset
+    const stats = statSync(this.#path, { throwIfNoEntry: false })
+    if (stats === undefined) return
+    const hasGrown = stats.ino === this.#inode && stats.size >= this.#lines.offset
     if (!hasGrown) this.#lines = new Lines(this.#ref)
-    this.#inode = found.ino
+    this.#inode = stats.ino
     const lines = this.#lines
     lines.dropRest()
-    const short = found.size - lines.offset <= SHORT_BYTES ? readNow(this.#path, lines.offset, found.size) : null
+    const short = stats.size - lines.offset <= SHORT_BYTES ? readNow(this.#path, lines.offset, stats.size) : null
     const chunks: Iterable<Buffer> | AsyncIterable<Buffer> = short === null ? await this.#stream() : [short]
     for await (const chunk of chunks) for (const event of lines.in(chunk)) if (event.seq > after) yield event
     const last = lines.last()

@@ -4,7 +4,7 @@ import type { LogSummaries, RunDigest, RunStatus, RunSummary, ThreadSummary } fr
 import { isListed, listQuery } from '../run/log/listing.js'
 import type { ListOptions, ListQuery, Place, PruneOptions } from '../run/log/listing.js'
 import { checkPost, ownedByAnother, parseEvent, storeFailure } from '../run/log/log.js'
-import type { AppendOptions, FollowOptions, LogEvent, LogStore, Post, ReadOptions } from '../run/log/log.js'
+import type { AppendOptions, FollowOptions, LogDigest, LogEvent, LogStore, Post, ReadOptions } from '../run/log/log.js'
 import { checkRef, nameOf } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 import type { DurableEvent } from '../run/machine/events.js'
@@ -38,7 +38,8 @@ interface Beginning {
 /** `isNew`: the log has no events yet. */
 export function columnsOf(
   events: readonly [LogEvent, ...LogEvent[]],
-  { digest, isNew }: Pick<AppendOptions, 'digest'> & { readonly isNew: boolean },
+  digest: LogDigest | undefined,
+  isNew: boolean,
 ): DigestColumns {
   const [first] = events
   const last = events.at(-1) ?? first
@@ -57,7 +58,7 @@ export function columnsOf(
   }
 }
 
-function isRunDigest(digest: AppendOptions['digest']): digest is RunDigest {
+function isRunDigest(digest: LogDigest | undefined): digest is RunDigest {
   return digest !== undefined && 'phase' in digest && 'usage' in digest && 'startedAt' in digest
 }
 

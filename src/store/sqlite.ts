@@ -128,6 +128,6 @@ function append(
   const [first, ...rest] = events
   if (first === undefined) return
   for (const event of events) tables.insertEvent(ref, event.seq, JSON.stringify(event))
-  tables.putDigest(ref, columnsOf([first, ...rest], { digest: options.digest, isNew: lastSeq === 0 }))
+  tables.putDigest(ref, columnsOf([first, ...rest], options.digest, lastSeq === 0))
   for (const to of references) tables.refer(ref, to)
 }
