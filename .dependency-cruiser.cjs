@@ -46,7 +46,7 @@ const below = {
   toolbox: [...vocabulary, 'tools', 'run/extension'],
   mcp: [...vocabulary, 'tools', 'toolbox/sandbox'],
   harness: [...definitions, 'run', 'store', 'providers', 'toolbox'],
-  testing: ['util', 'contracts', 'index', 'providers/index', 'store/short'],
+  testing: ['util', 'contracts', 'index', 'providers/index'],
   tracing: ['util', 'contracts', 'index'],
   durable: ['util', 'contracts', 'run/log', 'index'],
   policy: [...vocabulary, 'index', 'run/provenance'],

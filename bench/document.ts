@@ -91,7 +91,7 @@ The first places of a curve include work of the compiler. On a busy machine a po
 function sessionsIntroduction(threads: number): string {
   return `By \`npm run bench:sessions -- --write\`: ${threads.toLocaleString('en')} threads with the shape of discussions of issues (20 to 500 messages with a median of 50,
 each of 20 to 20,000 characters with a median of 400), and messages in threads of one size. Bytes are those of files and tables, without
-indexes and write-ahead logs; the bound is 1.2 times the content and 2.5 KB per turn. CPU in ms per message, in this process alone;
+indexes and write-ahead logs; the bound is 1.2 times the content and 6 KB per turn. CPU in ms per message, in this process alone;
 medians of 3 rounds. The bare run continues another run by reference, without a thread. The bare POST sends the same history to the
 same server by \`node:http\`, from an array of messages.`
 }

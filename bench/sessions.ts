@@ -48,10 +48,16 @@ function medianOf(all: readonly LateFigures[], value: (figures: LateFigures) => 
   return median(all.map(value))
 }
 
+/**
+ * The bound on what a store adds to 1.2 times the content of a turn, in bytes: the JSON of the events of its thread and run, a second
+ * copy of its message, and in databases the summary of its run and the unused parts of pages (SQLite: 5,800).
+ */
+const MOST_BYTES = 6000
+
 /** Bytes per turn of the content, of what is stored for it and of the bound for that, and whether the bound holds. */
 function bytesOf({ turns, contentBytes, storedBytes }: PlayFigures): readonly string[] {
   const perTurn = (bytes: number): string => Math.round(bytes / turns).toLocaleString('en')
-  const bound = 1.2 * contentBytes + 2500 * turns
+  const bound = 1.2 * contentBytes + MOST_BYTES * turns
   if (storedBytes === null) return [perTurn(contentBytes), '–', perTurn(bound), '–', '–']
   const verdict = storedBytes <= bound ? 'holds' : `${perTurn(storedBytes - bound)} short`
   return [perTurn(contentBytes), perTurn(storedBytes), perTurn(bound), (storedBytes / contentBytes).toFixed(2), verdict]

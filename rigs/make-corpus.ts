@@ -1,6 +1,6 @@
 // Writes logs and stored states in the current version of the format, for tests/corpus/corpus.test.ts:
 // tests/corpus/v<version>/<name>.jsonl has all events of a run and of the runs below it, <name>.json its state, and
-// index.json how each ended. They are kept: every later version must read them. Run once for each version of the format:
+// index.json how each ended. Later builds must read them. Run once for each version of the format:
 //   npm run build:js && node .build/rigs/make-corpus.js
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { Harness, HarnessError, defineTool, memoryLog, ModelRetry } from 'thinharness'
@@ -82,7 +82,7 @@ const CASES: Readonly<Record<string, Case>> = {
     options: { outputType: z.object({ answer: z.string() }), outputMode: 'tool' },
   },
   paused_approval: { scripts: { go: [['pay', 'look'], 'Paid.'] } },
-  // In the files of version 2, the first two have the states of child runs in the log of their parent.
+  // In the stored files, the first two have the states of child runs in the log of their parent, as a log that stands alone has.
   question_in_child: QUESTION_IN_CHILD,
   question_in_background: QUESTION_IN_BACKGROUND,
   child_by_reference: QUESTION_IN_CHILD,

@@ -91,7 +91,6 @@ export type { IdentifiedMessage, InputMessage, InputPort } from './run/stream/in
 export type { ListOptions, ListPlace, PruneOptions } from './run/log/listing.js'
 export type {
   AppendOptions,
-  TakePostsOptions,
   FollowOptions,
   LogDigest,
   LogEvent,
@@ -101,7 +100,6 @@ export type {
   RunLog,
 } from './run/log/log.js'
 export type { ProvenanceOptions, ProvenanceRule } from './run/provenance/options.js'
-export { currentFormat } from './run/resume/format-1.js'
 export { memoryLog } from './store/memory-log.js'
 export type { MemoryLogOptions } from './store/memory-log.js'
 export { priceRun } from './run/loop/price-run.js'

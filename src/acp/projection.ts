@@ -3,7 +3,6 @@ import type { ContentPart, JsonValue, StopReason } from '../index.js'
 import type { ThreadEvent } from '../session/index.js'
 import { TASKS, tasksIn } from '../session/tools/task-list.js'
 import { contentOfEnvelope } from '../ui/content.js'
-import { CurrentEvents } from '../ui/projection.js'
 import type { AnyRunEvent } from '../ui/projection.js'
 import { sentenceOf } from '../ui/sentences.js'
 import { TurnReader } from '../ui/turn.js'
@@ -55,7 +54,6 @@ interface SentRun {
  */
 export class AcpProjection {
   readonly #options: AcpProjectionOptions
-  readonly #events = new CurrentEvents()
   readonly #runs = new Map<string, SentRun>()
   #updates: SessionUpdate[] = []
   #isTitled = false
@@ -70,7 +68,7 @@ export class AcpProjection {
 
   next(event: ThreadEvent | AnyRunEvent): readonly SessionUpdate[] {
     if ('threadId' in event) this.#thread(event)
-    else if (event.parentRunId === null) this.#run(this.#events.of(event))
+    else if (event.parentRunId === null) this.#run(event)
     else this.#child(event)
     const updates = this.#updates
     this.#updates = []

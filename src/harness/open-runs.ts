@@ -1,6 +1,7 @@
 import { HarnessError } from '../contracts/errors.js'
 import type { HarnessResult } from '../contracts/result.js'
-import type { LogStore, RunLog } from '../run/log/log.js'
+import { asLogStore } from '../run/log/log.js'
+import type { RunLog } from '../run/log/log.js'
 import type { RunEvent } from '../run/machine/events.js'
 import { inputPort } from '../run/stream/input.js'
 import type { InputPort } from '../run/stream/input.js'
@@ -120,7 +121,7 @@ export class OpenRuns {
     if (runs === 'finish') await settled(outcomes, timeoutMs)
     const graceMs = runs === 'finish' ? 0 : (timeoutMs ?? LEAVE_GRACE_MS)
     for (const { log, abort } of this.#outcomes.keys()) {
-      const isLeft = runs === 'leave' || (runs !== 'cancel' && (log as Partial<LogStore>).outlives === true)
+      const isLeft = runs === 'leave' || (runs !== 'cancel' && asLogStore(log).outlives === true)
       if (isLeft) abort.leave({ reason: left(), graceMs })
       else abort.cancel(new HarnessError('closed', 'The harness was closed.'))
     }

@@ -1,4 +1,4 @@
-import { currentFormat, HarnessError } from '../index.js'
+import { HarnessError } from '../index.js'
 import type { DurableEvent, JsonObject, LogStore, RunSummary } from '../index.js'
 import type { Generation, LogState, MemoryIndex, Scope, Row } from './index-port.js'
 import { memoryRef, ownerOfMemory, textsInMemory } from './memory-log.js'
@@ -96,10 +96,8 @@ export class Synchroniser {
     const { log, withResults } = this.#options
     await this.#read({ log: `run:${runId}`, resourceId: resourceIn(metadata), generation }, async (known, batch) => {
       const reader = new RunReader(runId, known?.sources ?? [], withResults)
-      const current = currentFormat()
       let threadId = known?.threadId ?? threadIn(metadata) ?? runId
-      for await (const stored of log.read({ kind: 'run', id: runId }, { after: known?.seq ?? 0 })) {
-        const event = current(stored)
+      for await (const event of log.read({ kind: 'run', id: runId }, { after: known?.seq ?? 0 })) {
         if (event.kind === 'run_started' && known === null) {
           const before = await this.#continued(event, generation)
           if (before !== null) {

@@ -11,7 +11,7 @@ interface DatedPost extends Post {
   readonly atMs: number
 }
 
-/** The posts to one log: a file for each, named after its id. The file of a post that was taken is empty. */
+/** The posts to one log: a file for each, named after its id. The file of a post that has left the inbox is empty. */
 export class FileInbox {
   readonly #folder: string
 
@@ -38,7 +38,7 @@ export class FileInbox {
     }
   }
 
-  /** The posts that have not been taken, in the order of their arrival. */
+  /** The posts that have not left the inbox, in the order of their arrival. */
   async posts(): Promise<Post[]> {
     // Nearly always there is none, and the owner of a thread looks often.
     if (statSync(this.#folder, { throwIfNoEntry: false }) === undefined) return []

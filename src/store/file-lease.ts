@@ -92,9 +92,9 @@ export class FileLease {
 
   /** True if it has not been taken over. No descriptor stays open for it: there may be many runs. */
   get stands(): boolean {
-    const found = statSync(this.#path, { throwIfNoEntry: false })
-    if (found?.ino !== this.#inode) return false
-    return found.mtimeMs === this.#mtimeMs || textIn(this.#path)?.owner === this.owner
+    const stats = statSync(this.#path, { throwIfNoEntry: false })
+    if (stats?.ino !== this.#inode) return false
+    return stats.mtimeMs === this.#mtimeMs || textIn(this.#path)?.owner === this.owner
   }
 
   /** Extends it to `ttlMs` from now. False if it has been taken over. */
@@ -157,8 +157,8 @@ export class FileLease {
   }
 
   #removeOthers(): void {
-    const own = [this.#name, this.#copy?.name]
-    for (const name of readdirSync(this.#folder)) if (!own.includes(name)) removeIfThere(join(this.#folder, name))
+    const kept = [this.#name, this.#copy?.name]
+    for (const name of readdirSync(this.#folder)) if (!kept.includes(name)) removeIfThere(join(this.#folder, name))
   }
 }
 

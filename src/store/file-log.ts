@@ -2,15 +2,7 @@ import { HarnessError } from '../contracts/errors.js'
 import { invalidOptions, parse } from '../contracts/parse.js'
 import type { LogSummaries } from '../run/log/digest.js'
 import type { ListOptions, PruneOptions } from '../run/log/listing.js'
-import type {
-  AppendOptions,
-  FollowOptions,
-  LogEvent,
-  LogStore,
-  Post,
-  ReadOptions,
-  TakePostsOptions,
-} from '../run/log/log.js'
+import type { AppendOptions, FollowOptions, LogEvent, LogStore, Post, ReadOptions } from '../run/log/log.js'
 import { checkRef } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 import type { DurableEvent } from '../run/machine/events.js'
@@ -74,8 +66,8 @@ class FileLog implements LogStore {
     return this.#use((log) => log.post(ref, post))
   }
 
-  takePosts(ref: LogRef, owner: string, options?: TakePostsOptions): Promise<readonly Post[]> {
-    return this.#use((log) => log.takePosts(ref, owner, options))
+  takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
+    return this.#use((log) => log.takePosts(ref, owner))
   }
 
   follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options?: FollowOptions): AsyncIterable<Event> {

@@ -25,13 +25,13 @@ export function addReference(folder: string, reference: Reference): void {
 
 /** All references between the logs in a folder, without those of logs that are gone. */
 export async function referencesIn(folder: string): Promise<Reference[]> {
-  const found: Reference[] = []
+  const references: Reference[] = []
   for (const kind of ['run', 'thread'] as const satisfies readonly LogRef['kind'][]) {
     const parent = folderOf(folder, kind)
     for (const name of await namesIn(parent))
-      if (name.endsWith(ENDING)) found.push(...readReferences(folder, join(parent, name)))
+      if (name.endsWith(ENDING)) references.push(...readReferences(folder, join(parent, name)))
   }
-  return found
+  return references
 }
 
 /** The references to one log, without those of logs that are gone. */
@@ -41,12 +41,12 @@ export function referencesTo(folder: string, ref: LogRef): Reference[] {
 }
 
 function readReferences(folder: string, path: string): Reference[] {
-  const found = new Map<string, Reference>()
+  const bySource = new Map<string, Reference>()
   for (const line of readFileSync(path, 'utf8').split('\n')) {
     const parsed = line === '' ? null : parseJson(line)
     if (parsed?.ok !== true || !isObject(parsed.value)) continue
     const reference = parsed.value as unknown as Reference
-    if (existsSync(pathsOf(folder, reference.from).log)) found.set(keyOf(reference.from), reference)
+    if (existsSync(pathsOf(folder, reference.from).log)) bySource.set(keyOf(reference.from), reference)
   }
-  return [...found.values()]
+  return [...bySource.values()]
 }

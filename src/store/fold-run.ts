@@ -13,8 +13,8 @@ export async function foldRun(log: LogStore, runId: string): Promise<RunDigest |
   // Writers pass digests: only a file log, and logs of other programs, need this.
   const { loadRun } = await import('../run/core/load.js')
   try {
-    const found = await loadRun(log, runId)
-    return found === null ? null : digestOf(found.state)
+    const run = await loadRun(log, runId)
+    return run === null ? null : digestOf(run.state)
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     const message = `The log of run \`${runId}\` is damaged: ${messageOf(error)}`

@@ -28,9 +28,9 @@ function makeOne(folder: string): boolean {
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return false
     if (codeOf(error) !== 'EEXIST') throw error
-    const found = statSync(folder, { throwIfNoEntry: false })
+    const stats = statSync(folder, { throwIfNoEntry: false })
     // Another process may have removed it again.
-    if (found === undefined || found.isDirectory()) return true
+    if (stats === undefined || stats.isDirectory()) return true
     throw error
   }
 }

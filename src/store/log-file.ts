@@ -6,11 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { HarnessError, messageOf } from '../contracts/errors.js'
 import { lastSeqOf, nameOf } from '../run/log/ref.js'
+import { parseEvent } from '../run/log/log.js'
 import type { LogEvent } from '../run/log/log.js'
 import type { LogRef } from '../run/log/ref.js'
-import { isObject, parseJson } from '../util/json.js'
 import { makeFolder } from './folder.js'
-import { storedText } from './short/short-form.js'
 
 const SYNC_EVERY_MS = 1000
 const TAIL_BYTES = 65_536
@@ -71,7 +70,7 @@ export class LogFile {
   append(events: readonly LogEvent[]): void {
     if (this.#failure !== undefined) throw this.#failure
     const lastSeq = lastSeqOf(this.#ref, this.#lastSeq, events)
-    const bytes = Buffer.from(events.map((event) => `${storedText(this.#ref, event, { isFile: true })}\n`).join(''))
+    const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(''))
     this.#checkFile()
     const fd = (this.#fd ??= this.#reopened())
     if (!this.#writer.isOwner) this.#writer.check(fd)
@@ -138,10 +137,10 @@ export class LogFile {
 
   /** Throws if the file was removed, moved, replaced or changed by something else: the log would be lost or damaged. */
   #checkFile(): void {
-    const found = statSync(this.#path, { throwIfNoEntry: false })
-    if (found?.ino === this.#inode && found.size === this.#size) return
+    const stats = statSync(this.#path, { throwIfNoEntry: false })
+    if (stats?.ino === this.#inode && stats.size === this.#size) return
     if (this.#fd !== null) this.#writer.check(this.#fd)
-    const change = found === undefined ? 'is gone' : found.ino === this.#inode ? 'was changed' : 'was replaced'
+    const change = stats === undefined ? 'is gone' : stats.ino === this.#inode ? 'was changed' : 'was replaced'
     const message = `The log of ${nameOf(this.#ref)} cannot be continued: its file \`${this.#path}\` ${change} during the run.`
     throw new HarnessError('store_failure', message)
   }
@@ -258,7 +257,5 @@ function readTail(fd: number, size: number): Buffer {
 }
 
 function seqIn(line: Buffer): number | undefined {
-  const parsed = parseJson(line.toString())
-  const seq = parsed.ok && isObject(parsed.value) ? parsed.value['seq'] : undefined
-  return typeof seq === 'number' ? seq : undefined
+  return parseEvent(line.toString())?.seq
 }

@@ -4,7 +4,7 @@ import { comparePlaces, isListed, isRuledOut, listQuery, placeOf } from '../run/
 import type { ListOptions, PruneOptions } from '../run/log/listing.js'
 import { checkClaim, checkPost, ownedByAnother } from '../run/log/log.js'
 import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
-import type { FollowOptions, Post, ReadOptions, TakePostsOptions } from '../run/log/log.js'
+import type { FollowOptions, Post, ReadOptions } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
 import { prunables, removable } from '../run/log/pruning.js'
 import type { Removal } from '../run/log/pruning.js'
@@ -12,7 +12,6 @@ import type { DurableEvent } from '../run/machine/events.js'
 import type { JsonObject } from '../util/json.js'
 import { exportRun, foldRun } from './fold-run.js'
 import { Followers } from './followers.js'
-import { TakenPosts } from './taken-posts.js'
 import { checkRef, lastSeqOf } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 
@@ -37,7 +36,7 @@ interface KeptLog {
   readonly referrers: Set<KeptLog>
   claim: { readonly owner: string; readonly untilMs: number } | null
   /** Null before the first post. */
-  inbox: { readonly ids: Set<string>; waiting: Post[] } | null
+  inbox: { readonly ids: Set<string>; waiting: readonly Post[] } | null
 }
 
 class MemoryLog implements LogStore {
@@ -46,7 +45,6 @@ class MemoryLog implements LogStore {
   readonly #logs: Readonly<Record<LogKind, Map<string, KeptLog>>> = { run: new Map(), thread: new Map() }
   /** Ended runs that no other log refers to, the earliest first. */
   #ended = new Set<KeptLog>()
-  readonly #taken = new TakenPosts()
   #followers: Followers | null = null
 
   constructor(keepEnded: number) {
@@ -65,7 +63,8 @@ class MemoryLog implements LogStore {
     if (ref.kind === 'thread') kept.digest = (options.digest as JsonObject | undefined) ?? null
     for (const to of options.references ?? []) this.#refer(kept, to)
     if (hasRunEnded(kept) || this.#ended.has(kept)) this.#countEnded(kept)
-    if (kept.inbox !== null) this.#settle(kept, options.owner, options.posts)
+    const { posts = [] } = options
+    if (kept.inbox !== null) kept.inbox.waiting = kept.inbox.waiting.filter(({ id }) => !posts.includes(id))
     this.#followers?.wake(ref)
   }
 
@@ -82,10 +81,7 @@ class MemoryLog implements LogStore {
     const holder = known?.claim ?? null
     if (holder !== null && holder.owner !== owner && (ttlMs === 0 || ownerOf(holder) !== null)) return false
     if (ttlMs > 0) (known ?? this.#create(ref)).claim = { owner, untilMs: Date.now() + ttlMs }
-    else if (known !== undefined) {
-      this.#settle(known, owner)
-      known.claim = null
-    }
+    else if (known !== undefined) known.claim = null
     return true
   }
 
@@ -96,13 +92,13 @@ class MemoryLog implements LogStore {
     kept.inbox ??= { ids: new Set(), waiting: [] }
     if (kept.inbox.ids.has(post.id)) return
     kept.inbox.ids.add(post.id)
-    kept.inbox.waiting.push(structuredClone(post))
+    kept.inbox.waiting = [...kept.inbox.waiting, structuredClone(post)]
   }
 
-  async takePosts(ref: LogRef, owner: string, { keep = false }: TakePostsOptions = {}): Promise<readonly Post[]> {
+  async takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
     const known = this.#find(ref)
     if (known?.claim?.owner !== owner) throw ownedByAnother(ref, owner)
-    return this.#taken.take(ref, { owner, keep }, known.inbox?.waiting ?? [])
+    return known.inbox?.waiting ?? []
   }
 
   follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
@@ -118,14 +114,14 @@ class MemoryLog implements LogStore {
 
   async *list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncGenerator<LogSummaries[Kind]> {
     const query = listQuery(options)
-    const found: LogSummaries[LogKind][] = []
+    const summaries: LogSummaries[LogKind][] = []
     for (const kept of [...this.#logs[query.kind].values()]) {
       if (!mayHaveParent(kept, query.parentRunId) || isRuledOut(query, kept.events.at(-1) ?? null)) continue
       const summary = await this.#summaryOf(kept)
-      if (summary !== null && isListed(query, summary)) found.push(summary)
+      if (summary !== null && isListed(query, summary)) summaries.push(summary)
     }
-    found.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
-    yield* found as LogSummaries[Kind][]
+    summaries.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
+    yield* summaries as LogSummaries[Kind][]
   }
 
   export(runId: string): AsyncIterable<DurableEvent> {
@@ -188,17 +184,7 @@ class MemoryLog implements LogStore {
       const known = await foldRun(this, ref.id)
       return known === null ? null : summaryOf(known, owner !== null)
     }
-    const times = { createdAt: first.at, updatedAt: last.at }
-    return { threadId: ref.id, ...times, lastSeq: last.seq, owner, digest }
-  }
-
-  /** Posts leave the inbox when the owner that took them stores events or releases its claim. */
-  #settle({ ref, inbox }: KeptLog, owner: string | undefined, named?: readonly string[]): void {
-    if (inbox === null) return
-    const leaving = this.#taken.of(ref, owner, named)
-    if (leaving.length === 0) return
-    inbox.waiting = inbox.waiting.filter(({ id }) => !leaving.includes(id))
-    this.#taken.forget(ref, leaving)
+    return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, owner, digest }
   }
 
   /** A child run is kept for as long as its parent, which may still need it. */

@@ -8,7 +8,7 @@ import { checkClaim, checkPost, ownedByAnother, storeFailure } from '../run/log/
 import { checkRef, keyOf, nameOf, runRef } from '../run/log/ref.js'
 import type { AppendOptions, LogEvent, LogStore } from '../run/log/log.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
-import type { FollowOptions, Post, ReadOptions, TakePostsOptions } from '../run/log/log.js'
+import type { FollowOptions, Post, ReadOptions } from '../run/log/log.js'
 import { newOwner } from '../run/log/owner.js'
 import { prunables, removable } from '../run/log/pruning.js'
 import type { Removal } from '../run/log/pruning.js'
@@ -25,7 +25,6 @@ import { Followers } from './followers.js'
 import { freeDescriptor, lacksDescriptor, LogFile, withDescriptor } from './log-file.js'
 import type { Writer } from './log-file.js'
 import { LogTail, readEvents, readFirst, readLast } from './read-file.js'
-import { TakenPosts } from './taken-posts.js'
 
 /** When events are written to the disk; see `FileLogOptions`. */
 export type Fsync = 'always' | 'interval' | 'never'
@@ -44,7 +43,6 @@ export class OpenFileLog implements LogStore {
   readonly #fsync: Fsync
   readonly #files = new Map<string, { readonly owner: string | undefined; readonly file: LogFile }>()
   readonly #leases = new Map<string, FileLease>()
-  readonly #taken = new TakenPosts()
   readonly #followers = new Followers()
 
   constructor(folder: string, fsync: Fsync) {
@@ -68,7 +66,7 @@ export class OpenFileLog implements LogStore {
     }
     // The digest of a run is computed from its events.
     if (ref.kind === 'thread') this.#storeDigest(ref, events.at(-1)?.seq ?? 0, options)
-    this.#settle(ref, owner, options.posts)
+    this.#inboxOf(ref).empty(options.posts ?? [])
     if (ends) await this.#close(ref)
     this.#followers.wake(ref)
   }
@@ -97,13 +95,13 @@ export class OpenFileLog implements LogStore {
     }
   }
 
-  async takePosts(ref: LogRef, owner: string, { keep = false }: TakePostsOptions = {}): Promise<readonly Post[]> {
+  async takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
     checkRef(ref)
     try {
       const posts = await this.#inboxOf(ref).posts()
       const lease = this.#leases.get(keyOf(ref))
       if (lease?.owner !== owner || !lease.stands) throw ownedByAnother(ref, owner)
-      return this.#taken.take(ref, { owner, keep }, posts)
+      return posts
     } catch (error) {
       throw storeFailure(`give the posts to ${nameOf(ref)}`, error)
     }
@@ -117,8 +115,8 @@ export class OpenFileLog implements LogStore {
       read: ({ after = 0 }) => tail.read(after),
       longestMs: FOLLOW_MS,
       version: () => {
-        const found = statSync(log, { throwIfNoEntry: false })
-        return `${found?.ino}:${found?.size}`
+        const stats = statSync(log, { throwIfNoEntry: false })
+        return `${stats?.ino}:${stats?.size}`
       },
     })
   }
@@ -231,7 +229,6 @@ export class OpenFileLog implements LogStore {
   async #release(ref: LogRef, owner: string): Promise<boolean> {
     const held = this.#leases.get(keyOf(ref))
     if (held?.owner !== owner) return !isClaimed(this.#pathsOf(ref).lease)
-    if (held.stands) this.#settle(ref, owner)
     await this.#letGo(ref, held)
     return true
   }
@@ -243,14 +240,6 @@ export class OpenFileLog implements LogStore {
     } finally {
       lease.release()
     }
-  }
-
-  /** The posts that the owner has taken leave the inbox. */
-  #settle(ref: LogRef, owner: string | undefined, named?: readonly string[]): void {
-    const leaving = this.#taken.of(ref, owner, named)
-    if (leaving.length === 0) return
-    this.#inboxOf(ref).empty(leaving)
-    this.#taken.forget(ref, leaving)
   }
 
   #storeDigest(ref: LogRef, lastSeq: number, { digest }: AppendOptions): void {
@@ -269,7 +258,7 @@ export class OpenFileLog implements LogStore {
     const { log, digest: path } = this.#pathsOf(ref)
     if (!isThere(log)) return null
     const first = await readFirst<LogEvent>(log, ref)
-    let last = await readLast(log, ref)
+    let last = await readLast(log)
     let digest = last === undefined ? null : digestIn(path, last.seq)
     if (digest === null) for await (last of this.read<LogEvent>(ref));
     if (first === undefined || last === undefined) return null
@@ -283,7 +272,7 @@ export class OpenFileLog implements LogStore {
       if (before !== null && comparePlaces(before, place) >= 0) continue
       if (parentRunId !== undefined && place.parentRunId !== parentRunId) continue
       const ref = runRef(place.id)
-      const last = statuses === undefined ? undefined : await unlessDamaged(readLast(this.#pathsOf(ref).log, ref))
+      const last = statuses === undefined ? undefined : await unlessDamaged(readLast(this.#pathsOf(ref).log))
       if (last !== undefined && isRuledOut(query, last)) continue
       const summary = await unlessDamaged(this.inspect(ref))
       if (summary !== null) yield summary
@@ -329,8 +318,8 @@ export class OpenFileLog implements LogStore {
     const paths = this.#pathsOf(ref)
     if (!isThere(paths.log)) return false
     const held = this.#leases.get(keyOf(ref))
-    const own = held !== undefined && held.owner === owner ? held : null
-    const lease = own ?? FileLease.take(paths.lease, { owner: newOwner(), ttlMs: REMOVAL_MS }, paths.log)
+    const ownLease = held !== undefined && held.owner === owner ? held : null
+    const lease = ownLease ?? FileLease.take(paths.lease, { owner: newOwner(), ttlMs: REMOVAL_MS }, paths.log)
     if (lease === null) return false
     let isRemoved = false
     try {
@@ -340,8 +329,8 @@ export class OpenFileLog implements LogStore {
       for (const path of [paths.digest, paths.inbox, paths.references]) rmSync(path, { recursive: true, force: true })
       isRemoved = true
     } finally {
-      if (own === null) lease.release()
-      else if (isRemoved) await this.#letGo(ref, own)
+      if (ownLease === null) lease.release()
+      else if (isRemoved) await this.#letGo(ref, ownLease)
     }
     return isRemoved
   }

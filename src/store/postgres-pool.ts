@@ -9,9 +9,8 @@ export interface OwnPool extends PostgresPool {
 const CONNECT_MS = 10_000
 const QUERY_MS = 30_000
 
-/** The comments that mark tables of this version, and of the ones before. */
-const MARK = 'thinharness store 3'
-const EARLIER = ['thinharness store 1', 'thinharness store 2']
+/** The comment that marks tables of this version. */
+const MARK = 'thinharness store 4'
 
 /** A pool of our own, for `name`. Throws `missing_dependency` if `pg` is not installed. */
 export async function openPool(connectionString: string, name: string): Promise<OwnPool> {
@@ -36,20 +35,18 @@ async function loadPackage(name: string) {
   }
 }
 
-/** Creates schema and tables, or adds to those of earlier versions: in one transaction, by one process at a time. */
+/** Creates schema and tables: in one transaction, by one process at a time. */
 export async function createTables(pool: PostgresPool, schema: string): Promise<void> {
   if (await exist(pool, schema)) return
   await pool.query(`
     select pg_advisory_xact_lock(hashtext('thinharness'), hashtext('${schema}'));
     create schema if not exists "${schema}";
-    ${tablesOf(schema, { logs: 'runs', events: 'events', id: 'run_id' })}
-    alter table "${schema}".runs add column if not exists resource_id text collate "C";
+    ${logTables(schema, { logs: 'runs', events: 'events', id: 'run_id' })}
     create index if not exists runs_by_start on "${schema}".runs (started_at desc, run_id desc);
     create index if not exists runs_by_phase on "${schema}".runs (phase, started_at desc, run_id desc);
     create index if not exists runs_by_parent on "${schema}".runs (parent_run_id, started_at desc, run_id desc);
     create index if not exists runs_by_resource on "${schema}".runs (resource_id, started_at desc, run_id desc);
-    ${tablesOf(schema, { logs: 'threads', events: 'thread_events', id: 'thread_id' })}
-    alter table "${schema}".threads add column if not exists resource_id text collate "C";
+    ${logTables(schema, { logs: 'threads', events: 'thread_events', id: 'thread_id' })}
     create index if not exists threads_by_update on "${schema}".threads (updated_at desc, thread_id desc);
     create index if not exists threads_by_resource on "${schema}".threads (resource_id, updated_at desc, thread_id desc);
     create table if not exists "${schema}".log_references (
@@ -68,22 +65,16 @@ export async function createTables(pool: PostgresPool, schema: string): Promise<
       body text,
       primary key (kind, log_id, post_id)
     );
-    create table if not exists "${schema}".contents (sha256 bytea primary key, body text not null);
-    create table if not exists "${schema}".content_uses (
-      kind text collate "C" not null,
-      log_id text collate "C" not null,
-      sha256 bytea not null references "${schema}".contents,
-      primary key (kind, log_id, sha256)
-    );
-    create index if not exists content_uses_by_content on "${schema}".content_uses (sha256);
     comment on table "${schema}".runs is '${MARK}';`)
 }
 
-/** The tables of one kind of log, as version 1 had them for runs. */
-function tablesOf(
-  schema: string,
-  { logs, events, id }: { readonly logs: string; readonly events: string; readonly id: string },
-): string {
+interface LogTableNames {
+  readonly logs: string
+  readonly events: string
+  readonly id: string
+}
+
+function logTables(schema: string, { logs, events, id }: LogTableNames): string {
   return `
     create table if not exists "${schema}".${logs} (
       ${id} text collate "C" primary key,
@@ -93,6 +84,7 @@ function tablesOf(
       started_at text collate "C",
       updated_at text collate "C",
       parent_run_id text collate "C",
+      resource_id text collate "C",
       digest text,
       owner text,
       owned_until timestamptz
@@ -108,10 +100,10 @@ function tablesOf(
 /** True if the tables of this version exist. */
 async function exist(pool: PostgresPool, schema: string): Promise<boolean> {
   const sql = `select obj_description(to_regclass($1), 'pg_class') as mark, to_regclass($1) is not null as there`
-  const [found] = (await pool.query(sql, [`"${schema}".runs`])).rows as { mark: string | null; there: boolean }[]
-  if (found?.there === true && found.mark !== MARK && !EARLIER.includes(found.mark ?? '')) {
+  const [table] = (await pool.query(sql, [`"${schema}".runs`])).rows as { mark: string | null; there: boolean }[]
+  if (table?.there === true && table.mark !== MARK) {
     const message = `Schema \`${schema}\` has a table \`runs\` that is not of this version of thinharness: give \`schema\`.`
     throw new HarnessError('store_failure', message)
   }
-  return found?.mark === MARK
+  return table?.mark === MARK
 }

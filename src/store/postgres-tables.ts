@@ -2,7 +2,6 @@ import type { PostgresPool } from '../contracts/postgres-place.js'
 import type { Post } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
 import type { Reference, Removal } from '../run/log/pruning.js'
-import { SHARED_PREFIX } from './short/short-form.js'
 import { PAGE_ROWS } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
@@ -20,11 +19,9 @@ export interface VersionedAppend {
   readonly owner: string | null
   readonly columns: DigestColumns
   readonly texts: readonly StoredEvent[]
-  /** The contents that the events share, by their SHA-256. */
-  readonly contents: ReadonlyMap<string, string>
   readonly references: readonly LogRef[]
   /** Ids of posts that leave the inbox. */
-  readonly leaving: readonly string[]
+  readonly posts: readonly string[]
 }
 
 interface RawRow {
@@ -46,18 +43,12 @@ interface Names {
   readonly order: string
 }
 
-/** The SHA-256 of the content that an event shares; null if it shares none. Its JSON has it in quotation marks. */
-const SHARED = `case when left(event, ${SHARED_PREFIX.length}) = '${SHARED_PREFIX}'
-  then decode(substr(event, ${SHARED_PREFIX.length + 2}, 64), 'hex') end`
-
 /** The statements: each is a transaction of its own. */
 export class PostgresTables implements SqlTables {
   readonly #pool: PostgresPool
   readonly #names: Readonly<Record<LogKind, Names>>
   readonly #references: string
   readonly #posts: string
-  readonly #contents: string
-  readonly #uses: string
 
   constructor(pool: PostgresPool, schema: string) {
     const table = (name: string): string => `"${schema}".${name}`
@@ -68,8 +59,6 @@ export class PostgresTables implements SqlTables {
     }
     this.#references = table('log_references')
     this.#posts = table('posts')
-    this.#contents = table('contents')
-    this.#uses = table('content_uses')
   }
 
   async log({ kind, id }: LogRef): Promise<VersionedRow | null> {
@@ -81,31 +70,21 @@ export class PostgresTables implements SqlTables {
 
   async logOrNew(ref: LogRef): Promise<VersionedRow> {
     const { logs, id } = this.#names[ref.kind]
-    const found = await this.log(ref)
-    if (found !== null) return found
+    const existing = await this.log(ref)
+    if (existing !== null) return existing
     await this.#pool.query(`insert into ${logs} (${id}) values ($1) on conflict do nothing`, [ref.id])
     return (await this.log(ref)) ?? newRow(ref.id)
   }
 
   events({ kind, id: logId }: LogRef, after: number, limit: number): Promise<StoredEvent[]> {
     const { events, id } = this.#names[kind]
-    const sql = `
-      select seq, event, (select body from ${this.#contents} where sha256 = ${SHARED}) as shared
-      from ${events} where ${id} = $1 and seq > $2 order by seq limit $3`
+    const sql = `select seq, event from ${events} where ${id} = $1 and seq > $2 order by seq limit $3`
     return this.#rows<StoredEvent>(sql, [logId, after, limit])
   }
 
   /** False, and nothing is stored, if the log has another version or owner. */
-  async append({
-    ref,
-    version,
-    owner,
-    columns,
-    texts,
-    contents,
-    references,
-    leaving,
-  }: VersionedAppend): Promise<boolean> {
+  async append(append: VersionedAppend): Promise<boolean> {
+    const { ref, version, owner, columns, texts, references, posts } = append
     const { logs, events, id } = this.#names[ref.kind]
     const { lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest } = columns
     const values: unknown[] = [ref.id, version, owner, lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId]
@@ -132,11 +111,10 @@ export class PostgresTables implements SqlTables {
         from log, unnest(${kinds}::text[], ${ids}::text[]) as given (kind, id) on conflict do nothing
       )`)
     }
-    if (contents.size > 0) parts.push(...this.#keeping(ref, contents, place))
-    if (leaving.length > 0) {
+    if (posts.length > 0) {
       parts.push(`emptied as (
         update ${this.#posts} set body = null
-        where kind = ${place(ref.kind)} and log_id in (select id from log) and post_id = any(${place(leaving)}::text[])
+        where kind = ${place(ref.kind)} and log_id in (select id from log) and post_id = any(${place(posts)}::text[])
       )`)
     }
     const sql = `
@@ -145,24 +123,6 @@ export class PostgresTables implements SqlTables {
       select log.id, seq, event from log, unnest($11::integer[], $12::text[]) as given (seq, event)`
     const { rowCount } = await this.#pool.query(sql, values)
     return rowCount === texts.length
-  }
-
-  /** The parts of an append that store the contents, and that the log uses them. */
-  #keeping({ kind }: LogRef, contents: ReadonlyMap<string, string>, place: (value: unknown) => string): string[] {
-    // In one order, so that no two appends wait for each other.
-    const hashes = [...contents.keys()].sort()
-    const given = place(hashes)
-    const bodies = place(hashes.map((hash) => contents.get(hash)))
-    return [
-      `kept as (
-        insert into ${this.#contents} (sha256, body) select decode(hash, 'hex'), body
-        from log, unnest(${given}::text[], ${bodies}::text[]) as given (hash, body) on conflict do nothing
-      )`,
-      `used as (
-        insert into ${this.#uses} (kind, log_id, sha256) select ${place(kind)}, log.id, decode(hash, 'hex')
-        from log, unnest(${given}::text[]) as given (hash) on conflict do nothing
-      )`,
-    ]
   }
 
   /** Changes the version of the log, so that an append that is still on its way stores nothing; gives the version. */
@@ -215,11 +175,6 @@ export class PostgresTables implements SqlTables {
     return rows.map((row) => ({ id: row.post_id, body: JSON.parse(row.body) as Post['body'] }))
   }
 
-  async emptyPosts({ kind, id }: LogRef, postIds: readonly string[]): Promise<void> {
-    const sql = `update ${this.#posts} set body = null where kind = $1 and log_id = $2 and post_id = any($3::text[])`
-    await this.#pool.query(sql, [kind, id, postIds])
-  }
-
   async page({ kind, phases, parentRunId, resourceId, before }: PageQuery): Promise<LogRow[]> {
     const names = this.#names[kind]
     const values: unknown[] = []
@@ -269,8 +224,6 @@ export class PostgresTables implements SqlTables {
         delete from ${this.#references} where from_kind = $3 and from_id in (select id from gone)
       ), without_posts as (
         delete from ${this.#posts} where kind = $3 and log_id in (select id from gone)
-      ), without_uses as (
-        delete from ${this.#uses} where kind = $3 and log_id in (select id from gone)
       )
       select id from gone`
     const ids = removals.map(({ ref }) => ref.id)
@@ -289,29 +242,9 @@ export class PostgresTables implements SqlTables {
     return false
   }
 
-  /** Removes the contents that no log uses. False, and none is removed, if a log began to use one of them at this moment. */
-  async dropContents(): Promise<boolean> {
-    const used = `select 1 from ${this.#uses} as uses where uses.sha256 = contents.sha256`
-    try {
-      await this.#pool.query(`delete from ${this.#contents} as contents where not exists (${used})`, [])
-      return true
-    } catch (error) {
-      if (isInUse(error)) return false
-      throw error
-    }
-  }
-
   async #rows<Row>(sql: string, values: unknown[]): Promise<Row[]> {
     return (await this.#pool.query(sql, values)).rows as Row[]
   }
-}
-
-/** Of PostgreSQL: a foreign key is violated, and two transactions wait for each other. */
-const REFUSALS: readonly unknown[] = ['23503', '40P01']
-
-/** An append uses content that is being removed at this moment, or the other way round: the database refuses one of the two. */
-export function isInUse(error: unknown): boolean {
-  return REFUSALS.includes((error as { readonly code?: unknown } | null)?.code)
 }
 
 function columnsIn({ id }: Names): string {
@@ -326,6 +259,5 @@ function rowOf(row: RawRow): VersionedRow {
 }
 
 function newRow(id: string): VersionedRow {
-  const times = { startedAt: '', updatedAt: '' }
-  return { id, version: 1, lastSeq: 0, ...times, digest: null, claimant: null, owner: null }
+  return { id, version: 1, lastSeq: 0, startedAt: '', updatedAt: '', digest: null, claimant: null, owner: null }
 }

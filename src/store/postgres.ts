@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { HarnessError } from '../contracts/errors.js'
 import { parse } from '../contracts/parse.js'
 import { checkPlace, POSTGRES_PLACE } from '../contracts/postgres-place.js'
@@ -13,9 +12,8 @@ import type { LogKind, LogRef } from '../run/log/ref.js'
 import { partial } from '../util/shape.js'
 import { createTables, openPool } from './postgres-pool.js'
 import type { OwnPool } from './postgres-pool.js'
-import { isInUse, PostgresTables } from './postgres-tables.js'
+import { PostgresTables } from './postgres-tables.js'
 import type { VersionedAppend, VersionedRow } from './postgres-tables.js'
-import { storedText } from './short/short-form.js'
 import { columnsOf, SqlLog } from './sql-log.js'
 
 export type { PostgresPool } from '../contracts/postgres-place.js'
@@ -42,14 +40,14 @@ const OPTIONS = partial<PostgresLogOptions>(POSTGRES_PLACE)
  * they will not be stored later. Throws `invalid_options`.
  */
 export function postgresLog(options: PostgresLogOptions): PostgresLog {
-  const given = parse(OPTIONS, options, '`postgresLog`')
-  checkPlace(given, '`postgresLog`')
-  return new PostgresLogStore(given)
+  const parsed = parse(OPTIONS, options, '`postgresLog`')
+  checkPlace(parsed, '`postgresLog`')
+  return new PostgresLogStore(parsed)
 }
 
 /** Logs whose version is remembered, so that an append takes one statement. */
 const REMEMBERED_LOGS = 5000
-/** How often an append, or a removal of contents, is tried again because of what another process does at the same moment. */
+/** How often an append is tried again because another process has changed the log at the same moment. */
 const ATTEMPTS = 5
 /** The time before each attempt to look up an append whose connection was lost, in ms. */
 const LOOK_AFTER_MS = [0, 100, 300, 1000, 3000]
@@ -69,25 +67,26 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
   append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
     return this.use(`store an event of ${nameOf(ref)}`, async (tables) => {
       checkRef(ref)
-      const { owner, references = [], posts } = options
-      const leaving = this.taken.of(ref, owner, posts)
-      const contents = new Map<string, string>()
-      const share = (body: string): string | null => (body.length < LEAST_SHARED ? null : keptIn(contents, body))
-      const texts = events.map((event) => ({ seq: event.seq, event: storedText(ref, event, { share }) }))
+      const { owner, references = [], posts = [] } = options
+      const texts = events.map((event) => ({ seq: event.seq, event: JSON.stringify(event) }))
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const row = await this.#rowFor(tables, ref, { events, owner })
         const [first, ...rest] = events
         if (first === undefined) return
         const { version } = row
-        const columns = columnsOf(ref, [first, ...rest], { digest: options.digest, isNew: row.lastSeq === 0 })
+        const columns = columnsOf([first, ...rest], options.digest, row.lastSeq === 0)
         const next = await versionAfter(tables, {
-          ...{ ref, version, owner: owner ?? null, columns },
-          ...{ texts, contents, references, leaving },
+          ref,
+          version,
+          owner: owner ?? null,
+          columns,
+          texts,
+          references,
+          posts,
         })
         this.#remembered.delete(keyOf(ref))
         if (next === null) continue
         this.#remember(ref, { ...row, version: next, lastSeq: columns.lastSeq })
-        this.taken.forget(ref, leaving)
         this.followers.wake(ref)
         return
       }
@@ -100,7 +99,6 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
       checkRef(ref)
       checkClaim(owner, ttlMs)
       if (ttlMs === 0) {
-        await this.#settle(tables, ref, owner)
         this.#remembered.delete(keyOf(ref))
         return tables.release(ref, owner)
       }
@@ -116,16 +114,12 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
       const removals = removable({ runs, references: await tables.references() }, options, Date.now())
       const { owner } = options
       if (owner !== undefined && (await tables.areOwnedByOthers(removals, owner))) return 0
-      const remove = (kind: LogKind) =>
-        tables.remove(
-          kind,
-          removals.filter(({ ref }) => ref.kind === kind),
-          owner,
-        )
+      const remove = (kind: LogKind): Promise<number> => {
+        const removalsOfKind = removals.filter(({ ref }) => ref.kind === kind)
+        return tables.remove(kind, removalsOfKind, owner)
+      }
       // Threads first: they refer to runs.
-      const removed = (await remove('thread')) + (await remove('run'))
-      for (let attempt = 0; attempt < ATTEMPTS; attempt++) if (await tables.dropContents()) break
-      return removed
+      return (await remove('thread')) + (await remove('run'))
     })
   }
 
@@ -149,14 +143,6 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
     }
   }
 
-  /** The posts that the owner has taken leave the inbox. */
-  async #settle(tables: PostgresTables, ref: LogRef, owner: string): Promise<void> {
-    const leaving = this.taken.of(ref, owner)
-    if (leaving.length === 0) return
-    await tables.emptyPosts(ref, leaving)
-    this.taken.forget(ref, leaving)
-  }
-
   protected async openTables(): Promise<PostgresTables> {
     const { connectionString = '', schema = 'thinharness', pool } = this.#options
     const used = pool ?? (this.#ownPool ??= await openPool(connectionString, '`postgresLog`'))
@@ -169,16 +155,6 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
     this.#ownPool = null
     await pool?.end()
   }
-}
-
-/** Content of at least so many characters, as JSON, is shared: PostgreSQL keeps such texts apart from their rows anyway. */
-const LEAST_SHARED = 2000
-
-/** The SHA-256 of content that is stored with the events. */
-function keptIn(contents: Map<string, string>, body: string): string {
-  const hash = createHash('sha256').update(body).digest('hex')
-  contents.set(hash, body)
-  return hash
 }
 
 interface Appending {
@@ -203,8 +179,6 @@ async function versionAfter(tables: PostgresTables, append: VersionedAppend): Pr
   try {
     return (await tables.append(append)) ? append.version + 1 : null
   } catch (error) {
-    // Content that it shares was removed at this moment: the next attempt stores it again.
-    if (isInUse(error)) return null
     const version = await lookUp(tables, append)
     if (version === null) throw error
     return version

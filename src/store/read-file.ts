@@ -2,10 +2,10 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { HarnessError } from '../contracts/errors.js'
 import { nameOf } from '../run/log/ref.js'
+import { parseEvent } from '../run/log/log.js'
 import type { LogEvent } from '../run/log/log.js'
 import type { LogRef } from '../run/log/ref.js'
 import { withDescriptor } from './log-file.js'
-import { eventOf } from './short/short-form.js'
 
 /** The part of a log file that is read first to find its last event, in bytes. */
 const LAST_BYTES = 16 * 1024
@@ -35,14 +35,14 @@ export class LogTail<Event extends LogEvent> {
   }
 
   async *read(after: number): AsyncGenerator<Event> {
-    const found = statSync(this.#path, { throwIfNoEntry: false })
-    if (found === undefined) return
-    const hasGrown = found.ino === this.#inode && found.size >= this.#lines.offset
+    const stats = statSync(this.#path, { throwIfNoEntry: false })
+    if (stats === undefined) return
+    const hasGrown = stats.ino === this.#inode && stats.size >= this.#lines.offset
     if (!hasGrown) this.#lines = new Lines(this.#ref)
-    this.#inode = found.ino
+    this.#inode = stats.ino
     const lines = this.#lines
     lines.dropRest()
-    const short = found.size - lines.offset <= SHORT_BYTES ? readNow(this.#path, lines.offset, found.size) : null
+    const short = stats.size - lines.offset <= SHORT_BYTES ? readNow(this.#path, lines.offset, stats.size) : null
     const chunks: Iterable<Buffer> | AsyncIterable<Buffer> = short === null ? await this.#stream() : [short]
     for await (const chunk of chunks) for (const event of lines.in(chunk)) if (event.seq > after) yield event
     const last = lines.last()
@@ -86,7 +86,7 @@ export async function readFirst<Event extends LogEvent>(path: string, ref: LogRe
 }
 
 /** The last event in a log file, read from its end; none if it has none there that can be read. */
-export async function readLast(path: string, ref: LogRef): Promise<LogEvent | undefined> {
+export async function readLast(path: string): Promise<LogEvent | undefined> {
   const file = await withDescriptor(() => open(path))
   try {
     const { size } = await file.stat()
@@ -95,10 +95,10 @@ export async function readLast(path: string, ref: LogRef): Promise<LogEvent | un
       const lines = buffer.subarray(0, bytesRead)
       const end = lines.lastIndexOf(10)
       const start = end <= 0 ? -1 : lines.lastIndexOf(10, end - 1)
-      const unended = end === -1 ? undefined : eventOf(ref, lines.toString('utf8', end + 1))
+      const unended = end === -1 ? undefined : parseEvent(lines.toString('utf8', end + 1))
       if (unended !== undefined) return unended
       if (start < 0 && length < size) continue
-      return eventOf(ref, end === -1 ? lines.toString() : lines.toString('utf8', start + 1, end))
+      return parseEvent(end === -1 ? lines.toString() : lines.toString('utf8', start + 1, end))
     }
   } finally {
     await file.close()
@@ -134,7 +134,7 @@ class Lines<Event extends LogEvent> {
       const line = Buffer.concat([...this.#rest, chunk.subarray(start, end)])
       this.#rest = []
       start = end + 1
-      yield this.#checked(eventOf(this.#ref, line.toString()) as Event | undefined, line.length + 1)
+      yield this.#checked(parseEvent(line.toString()) as Event | undefined, line.length + 1)
     }
     this.#rest.push(chunk.subarray(start))
   }
@@ -142,7 +142,7 @@ class Lines<Event extends LogEvent> {
   /** The event in a last line that does not end as one; nothing in a torn one. */
   last(): Event | undefined {
     const line = Buffer.concat(this.#rest)
-    const event = eventOf(this.#ref, line.toString()) as Event | undefined
+    const event = parseEvent(line.toString()) as Event | undefined
     if (event !== undefined) return this.#following(event, this.#offset, this.#record + 1)
     // A thread that was not created, or is being created at this moment, is one that does not exist.
     if (this.#record === 0 && this.#ref.kind !== 'thread') throw cutWithinFirst(this.#ref)

@@ -3,16 +3,8 @@ import { summaryOf } from '../run/log/digest.js'
 import type { LogSummaries, RunDigest, RunStatus, RunSummary, ThreadSummary } from '../run/log/digest.js'
 import { isListed, listQuery } from '../run/log/listing.js'
 import type { ListOptions, ListQuery, Place, PruneOptions } from '../run/log/listing.js'
-import { checkPost, ownedByAnother, storeFailure } from '../run/log/log.js'
-import type {
-  AppendOptions,
-  FollowOptions,
-  LogEvent,
-  LogStore,
-  Post,
-  ReadOptions,
-  TakePostsOptions,
-} from '../run/log/log.js'
+import { checkPost, ownedByAnother, parseEvent, storeFailure } from '../run/log/log.js'
+import type { AppendOptions, FollowOptions, LogDigest, LogEvent, LogStore, Post, ReadOptions } from '../run/log/log.js'
 import { checkRef, nameOf } from '../run/log/ref.js'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 import type { DurableEvent } from '../run/machine/events.js'
@@ -20,8 +12,6 @@ import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
 import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
 import { Followers } from './followers.js'
-import { digestOf, digestText, eventOf } from './short/short-form.js'
-import { TakenPosts } from './taken-posts.js'
 
 /** Rows that are fetched together. */
 export const PAGE_ROWS = 100
@@ -47,9 +37,9 @@ interface Beginning {
 
 /** `isNew`: the log has no events yet. */
 export function columnsOf(
-  ref: LogRef,
   events: readonly [LogEvent, ...LogEvent[]],
-  { digest, isNew }: Pick<AppendOptions, 'digest'> & { readonly isNew: boolean },
+  digest: LogDigest | undefined,
+  isNew: boolean,
 ): DigestColumns {
   const [first] = events
   const last = events.at(-1) ?? first
@@ -57,7 +47,6 @@ export function columnsOf(
   const run = isRunDigest(digest) ? digest : null
   const metadata = run?.metadata ?? beginning.metadata
   const parentRunId = run?.parent?.runId ?? beginning.parentRunId
-  const times = { startedAt: run?.startedAt ?? first.at, updatedAt: last.at }
   return {
     lastSeq: last.seq,
     phase: run?.phase ?? null,
@@ -65,11 +54,11 @@ export function columnsOf(
     updatedAt: last.at,
     parentRunId: textOr(parentRunId),
     resourceId: textOr((digest as JsonObject | undefined)?.['resourceId'] ?? resourceIn(metadata)),
-    digest: digest === undefined ? null : digestText(digest, run && { runId: ref.id, ...times, lastSeq: last.seq }),
+    digest: digest === undefined ? null : JSON.stringify(digest),
   }
 }
 
-function isRunDigest(digest: AppendOptions['digest']): digest is RunDigest {
+function isRunDigest(digest: LogDigest | undefined): digest is RunDigest {
   return digest !== undefined && 'phase' in digest && 'usage' in digest && 'startedAt' in digest
 }
 
@@ -107,8 +96,6 @@ export interface LogRow {
 export interface StoredEvent {
   readonly seq: number
   readonly event: string
-  /** The JSON of the content that it shares with other events. */
-  readonly shared?: string | null
 }
 
 /** The row of a log, and the owner that has claimed it, even if that claim has expired. */
@@ -133,7 +120,6 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
   abstract readonly outlives: boolean
   /** The longest time until a follower sees an event of another process, in ms; null if there are no others. */
   protected abstract readonly followMs: number | null
-  protected readonly taken = new TakenPosts()
   protected readonly followers = new Followers()
   #opening: Promise<Tables> | null = null
 
@@ -160,11 +146,11 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
     })
   }
 
-  takePosts(ref: LogRef, owner: string, { keep = false }: TakePostsOptions = {}): Promise<readonly Post[]> {
+  takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
     return this.use(`give the posts to ${nameOf(ref)}`, async (tables) => {
       checkRef(ref)
       if ((await tables.log(ref))?.claimant !== owner) throw ownedByAnother(ref, owner)
-      return this.taken.take(ref, { owner, keep }, await tables.posts(ref))
+      return tables.posts(ref)
     })
   }
 
@@ -256,11 +242,12 @@ function phasesOf({ statuses }: ListQuery): readonly RunDigest['phase'][] | null
 /** The summary of a log; of a run without a digest by folding its events. */
 async function summaryOfRow(kind: LogKind, row: LogRow, log: LogStore): Promise<RunSummary | ThreadSummary | null> {
   const { id, lastSeq, startedAt, updatedAt, owner } = row
-  const digest = row.digest === null ? null : digestOf(row.digest, { runId: id, startedAt, updatedAt, lastSeq })
-  if (kind === 'thread')
-    return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest: digest as JsonObject | null }
-  const known = (digest as RunDigest | null) ?? (await foldRun(log, id))
-  return known === null ? null : summaryOf(known, owner !== null)
+  if (kind === 'thread') {
+    const digest = row.digest === null ? null : (JSON.parse(row.digest) as JsonObject)
+    return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest }
+  }
+  const digest = row.digest === null ? await foldRun(log, id) : (JSON.parse(row.digest) as RunDigest)
+  return digest === null ? null : summaryOf(digest, owner !== null)
 }
 
 /** Reads the events of a log page by page, and checks that none is missing. */
@@ -272,9 +259,9 @@ async function* readPages<Event extends LogEvent>(
   let last: number | null = null
   for (;;) {
     const rows = await fetchPage(last ?? after)
-    for (const { seq, event, shared } of rows) {
+    for (const { seq, event } of rows) {
       if (last !== null && seq !== last + 1) throw damaged(ref, last + 1, 'is missing')
-      const stored = eventOf(ref, event, shared)
+      const stored = parseEvent(event)
       if (stored?.seq !== seq) throw damaged(ref, seq, 'cannot be read')
       last = seq
       yield stored as Event

@@ -4,55 +4,19 @@ import { HarnessError } from '../contracts/errors.js'
 import { openSqlite, SQLITE_NEEDED, transaction } from '../util/platform/sqlite.js'
 import type { Database } from '../util/platform/sqlite.js'
 
-const SCHEMA_VERSION = 3
+/** The version of the tables. A file with tables of another version is rejected. */
+const SCHEMA_VERSION = 4
 
-const SCHEMA_1 = `
-create table runs (
-  run_id text primary key,
-  last_seq integer not null default 0,
-  phase text,
-  started_at text,
-  updated_at text,
-  parent_run_id text,
-  digest text,
-  owner text,
-  owned_until integer not null default 0
-);
+/** Threads have the tables and columns of runs. */
+const SCHEMA = `
+${logTables('runs', 'events', 'run_id')}
 create index runs_by_start on runs (started_at desc, run_id desc);
 create index runs_by_phase on runs (phase, started_at desc, run_id desc);
 create index runs_by_parent on runs (parent_run_id, started_at desc, run_id desc);
-create table events (
-  run_id text not null,
-  seq integer not null,
-  event text not null,
-  primary key (run_id, seq)
-);`
-
-/** Threads have the tables and columns of runs. */
-const FROM_1_TO_2 = `
-alter table runs add column resource_id text;
-update runs set resource_id = json_extract(digest, '$.metadata.resourceId');
 create index runs_by_resource on runs (resource_id, started_at desc, run_id desc);
-create table threads (
-  thread_id text primary key,
-  last_seq integer not null default 0,
-  phase text,
-  started_at text,
-  updated_at text,
-  parent_run_id text,
-  digest text,
-  owner text,
-  owned_until integer not null default 0,
-  resource_id text
-);
+${logTables('threads', 'thread_events', 'thread_id')}
 create index threads_by_update on threads (updated_at desc, thread_id desc);
 create index threads_by_resource on threads (resource_id, updated_at desc, thread_id desc);
-create table thread_events (
-  thread_id text not null,
-  seq integer not null,
-  event text not null,
-  primary key (thread_id, seq)
-);
 create table log_references (
   from_kind text not null,
   from_id text not null,
@@ -70,14 +34,27 @@ create table posts (
   unique (kind, log_id, post_id)
 );`
 
-/** Content that events have in common, and how many do. The SHA-256 of its JSON finds it. */
-const FROM_2_TO_3 = `
-create table contents (
-  number integer primary key,
-  sha256 blob not null unique,
-  body text not null,
-  uses integer not null
+function logTables(logs: string, events: string, id: string): string {
+  return `
+create table ${logs} (
+  ${id} text primary key,
+  last_seq integer not null default 0,
+  phase text,
+  started_at text,
+  updated_at text,
+  parent_run_id text,
+  resource_id text,
+  digest text,
+  owner text,
+  owned_until integer not null default 0
+);
+create table ${events} (
+  ${id} text not null,
+  seq integer not null,
+  event text not null,
+  primary key (${id}, seq)
 );`
+}
 
 /** Opens the file, which it creates with its folder and tables. Throws `missing_dependency` if Node has no SQLite. */
 export async function openDatabase(path: string, synchronous: 'normal' | 'full'): Promise<Database> {
@@ -97,16 +74,13 @@ function missing(cause: unknown): HarnessError {
   return new HarnessError('missing_dependency', `\`sqliteLog\` needs ${SQLITE_NEEDED}`, { cause })
 }
 
-/** Creates the tables, or adds the ones that earlier versions did not have. */
 function createTables(database: Database, path: string): void {
   const { user_version: version } = database.prepare('pragma user_version').get() as { user_version: number }
   if (version === SCHEMA_VERSION) return
-  if (![0, 1, 2].includes(version)) {
-    const message = `The tables in \`${path}\` are of version ${version}: this version of thinharness reads up to ${SCHEMA_VERSION}.`
+  if (version !== 0) {
+    const message = `The tables in \`${path}\` are of version ${version}: this version of thinharness reads version ${SCHEMA_VERSION}.`
     throw new HarnessError('store_failure', message)
   }
-  if (version === 0) database.exec(SCHEMA_1)
-  if (version < 2) database.exec(FROM_1_TO_2)
-  database.exec(FROM_2_TO_3)
+  database.exec(SCHEMA)
   database.exec(`pragma user_version = ${SCHEMA_VERSION}`)
 }

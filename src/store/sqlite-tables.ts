@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto'
 import type { LogKind, LogRef } from '../run/log/ref.js'
 import type { Post } from '../run/log/log.js'
 import { hasEnded } from '../run/log/owner.js'
 import type { Reference, Removal } from '../run/log/pruning.js'
-import { SHARED_PREFIX } from './short/short-form.js'
 import { PAGE_ROWS } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
 import { emptyWalIfFree, rewriteFiles, transaction } from '../util/platform/sqlite.js'
@@ -14,13 +12,6 @@ const NAMES = {
   run: { logs: 'runs', events: 'events', id: 'run_id', order: 'started_at' },
   thread: { logs: 'threads', events: 'thread_events', id: 'thread_id', order: 'updated_at' },
 } as const
-
-/** In the JSON of an event: whether its content is shared, and the number of that. */
-const IS_SHARED = `substr(event, 1, ${SHARED_PREFIX.length}) = '${SHARED_PREFIX}'`
-const SHARED = `cast(substr(event, ${SHARED_PREFIX.length + 1}, 18) as integer)`
-
-/** Content of at least so many characters, as JSON, is shared. */
-const LEAST_SHARED = 256
 
 interface RawRow {
   readonly id: string
@@ -36,9 +27,6 @@ interface RawRow {
 export class SqliteTables implements SqlTables {
   readonly #database: Database
   readonly #logs: Readonly<Record<LogKind, LogStatements>>
-  readonly #addContent: Statement
-  readonly #leaveContent: Statement
-  readonly #dropContent: Statement
   readonly #addReference: Statement
   readonly #references: Statement
   readonly #referrers: Statement
@@ -52,12 +40,6 @@ export class SqliteTables implements SqlTables {
     const prepare = (sql: string): Statement => database.prepare(sql)
     this.#database = database
     this.#logs = { run: new LogStatements(database, 'run'), thread: new LogStatements(database, 'thread') }
-    this.#addContent = prepare(
-      `insert into contents (sha256, body, uses) values (?, ?, 1)
-       on conflict (sha256) do update set uses = uses + 1 returning number`,
-    )
-    this.#leaveContent = prepare('update contents set uses = uses - 1 where number = ?')
-    this.#dropContent = prepare('delete from contents where number = ? and uses < 1')
     this.#addReference = prepare('insert into log_references values (?, ?, ?, ?) on conflict do nothing')
     this.#references = prepare('select from_kind, from_id, to_kind, to_id from log_references')
     this.#referrers = prepare(
@@ -88,13 +70,6 @@ export class SqliteTables implements SqlTables {
 
   insertEvent({ kind, id }: LogRef, seq: number, event: string): void {
     this.#logs[kind].insertEvent.run(id, seq, event)
-  }
-
-  /** Stores content once; gives its number. Null if it is short. */
-  readonly share = (body: string): number | null => {
-    if (body.length < LEAST_SHARED) return null
-    const hash = createHash('sha256').update(body).digest()
-    return (this.#addContent.get(hash, body) as { readonly number: number }).number
   }
 
   putDigest({ kind, id }: LogRef, columns: DigestColumns): void {
@@ -157,9 +132,6 @@ export class SqliteTables implements SqlTables {
     const row = this.log(ref)
     if (row === null || (row.owner !== null && row.owner !== owner) || (lastSeq !== null && row.lastSeq !== lastSeq))
       return false
-    const shared = this.#logs[kind].shared.all(id) as { readonly number: number }[]
-    for (const { number } of shared) this.#leaveContent.run(number)
-    for (const { number } of shared) this.#dropContent.run(number)
     this.#logs[kind].deleteLog.run(id)
     this.#logs[kind].deleteEvents.run(id)
     this.#dropReferences.run(kind, id)
@@ -186,8 +158,6 @@ export class SqliteTables implements SqlTables {
 class LogStatements {
   readonly insertEvent: Statement
   readonly events: Statement
-  /** The numbers of the contents that the events of a log share, each as often as they do. */
-  readonly shared: Statement
   readonly putDigest: Statement
   readonly putOwner: Statement
   readonly freeLog: Statement
@@ -205,11 +175,7 @@ class LogStatements {
     this.#kind = kind
     this.#columns = `${id} as id, last_seq, started_at, updated_at, digest, owner, owned_until`
     this.#log = prepare(`select ${this.#columns} from ${logs} where ${id} = ?`)
-    this.events = prepare(
-      `select seq, event, case when ${IS_SHARED} then (select body from contents where number = ${SHARED}) end as shared
-       from ${events} where ${id} = ? and seq > ? order by seq limit ?`,
-    )
-    this.shared = prepare(`select ${SHARED} as number from ${events} where ${id} = ? and ${IS_SHARED}`)
+    this.events = prepare(`select seq, event from ${events} where ${id} = ? and seq > ? order by seq limit ?`)
     this.insertEvent = prepare(`insert into ${events} (${id}, seq, event) values (?, ?, ?)`)
     this.putDigest = prepare(
       `insert into ${logs} (${id}, last_seq, phase, started_at, updated_at, parent_run_id, resource_id, digest)

@@ -8,7 +8,6 @@ import { prunables, removable } from '../run/log/pruning.js'
 import { checkRef, lastSeqOf, nameOf } from '../run/log/ref.js'
 import type { LogRef } from '../run/log/ref.js'
 import { oneOf, partial } from '../util/shape.js'
-import { storedText } from './short/short-form.js'
 import { columnsOf, SqlLog } from './sql-log.js'
 import { openDatabase } from './sqlite-database.js'
 import { SqliteTables } from './sqlite-tables.js'
@@ -57,14 +56,12 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
 
   async append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
     checkRef(ref)
-    const leaving = this.taken.of(ref, options.owner, options.posts)
     await this.use(`store an event of ${nameOf(ref)}`, (tables) =>
       tables.transaction(() => {
         append(tables, ref, { events, options })
-        tables.emptyPosts(ref, leaving)
+        tables.emptyPosts(ref, options.posts ?? [])
       }),
     )
-    this.taken.forget(ref, leaving)
     this.followers.wake(ref)
   }
 
@@ -72,18 +69,14 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
     return this.use(`claim ${nameOf(ref)}`, (tables) => {
       checkRef(ref)
       checkClaim(owner, ttlMs)
-      const leaving = ttlMs === 0 ? this.taken.of(ref, owner) : []
-      const isOwner = tables.transaction(() => {
+      return tables.transaction(() => {
         const row = tables.log(ref)
         const claimant = row?.claimant ?? owner
         if (claimant !== owner && (ttlMs === 0 || row?.owner !== null)) return false
-        tables.emptyPosts(ref, leaving)
         if (ttlMs > 0) tables.claim(ref, owner, Date.now() + ttlMs)
         else if (row !== null) tables.release(ref, row)
         return true
       })
-      this.taken.forget(ref, leaving)
-      return isOwner
     })
   }
 
@@ -134,7 +127,7 @@ function append(
   lastSeqOf(ref, lastSeq, events)
   const [first, ...rest] = events
   if (first === undefined) return
-  for (const event of events) tables.insertEvent(ref, event.seq, storedText(ref, event, { share: tables.share }))
-  tables.putDigest(ref, columnsOf(ref, [first, ...rest], { digest: options.digest, isNew: lastSeq === 0 }))
+  for (const event of events) tables.insertEvent(ref, event.seq, JSON.stringify(event))
+  tables.putDigest(ref, columnsOf([first, ...rest], options.digest, lastSeq === 0))
   for (const to of references) tables.refer(ref, to)
 }

@@ -1,9 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { HarnessError } from '../index.js'
 import type { DurableEvent, Harness, HarnessResult, ReplayOptions, RunLog, TranscriptEntry } from '../index.js'
-import { eventOf } from '../store/short/short-form.js'
 import { parseJson } from '../util/json.js'
 
 /** The outcome of a replayed run: its result, or the error that the recorded run ended in; and the differences that were allowed. */
@@ -119,11 +117,9 @@ function logInto(kept: DurableEvent[], runId: string): RunLog {
 async function eventsIn(file: string | URL): Promise<readonly DurableEvent[]> {
   const text = await readFile(file, 'utf8')
   const lines = text.split('\n').filter((line) => line.trim() !== '')
-  // Each line has the id of its run.
-  const run = { kind: 'run', id: basename(String(file), '.jsonl') } as const
   return lines.map((line, index) => {
     const parsed = parseJson(line)
-    if (parsed.ok) return (eventOf(run, line) ?? parsed.value) as DurableEvent
+    if (parsed.ok) return parsed.value as unknown as DurableEvent
     throw new HarnessError('invalid_log', `Line ${index + 1} of \`${String(file)}\` is not an event: it is not JSON.`)
   })
 }

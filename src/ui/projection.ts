@@ -1,5 +1,4 @@
-import { currentFormat } from '../index.js'
-import type { DurableEvent, RunEvent, StreamEvent } from '../index.js'
+import type { RunEvent, StreamEvent } from '../index.js'
 
 /** An event of a run, from its log or live. */
 export type AnyRunEvent = RunEvent | StreamEvent
@@ -97,21 +96,8 @@ export const DIAGNOSTICS: ReadonlySet<AnyRunEvent['kind']> = new Set([
   'warning',
 ])
 
-/** The events of runs in the current format, whatever version has stored them: those of each run from its first on. */
-export class CurrentEvents {
-  readonly #runs = new Map<string, (event: DurableEvent) => DurableEvent>()
-
-  of(event: AnyRunEvent): AnyRunEvent {
-    if (!event.durable) return event
-    let current = this.#runs.get(event.runId)
-    if (current === undefined) this.#runs.set(event.runId, (current = currentFormat()))
-    return current(event)
-  }
-}
-
 /** The events of each run with those of its child runs. */
 export function runsIn(events: Iterable<AnyRunEvent>): readonly (readonly AnyRunEvent[])[] {
-  const current = new CurrentEvents()
   const runs = new Map<string, AnyRunEvent[]>()
   /** The run that the page shows, by run id: a child run belongs to the one that it is below. */
   const shown = new Map<string, string>()
@@ -121,7 +107,7 @@ export function runsIn(events: Iterable<AnyRunEvent>): readonly (readonly AnyRun
     shown.set(runId, top)
     const own = runs.get(top) ?? []
     runs.set(top, own)
-    own.push(current.of(event))
+    own.push(event)
   }
   return [...runs.values()]
 }

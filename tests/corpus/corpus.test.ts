@@ -8,7 +8,6 @@ import { ScriptedModel } from 'thinharness/testing'
 import { eventsIn, logWith } from '../run/resume/pause-support.js'
 import { failureOf } from '../harness/support.js'
 import { fold } from '#run/machine/apply.js'
-import { currentFormat } from '#run/resume/format-1.js'
 import { readState } from '#run/resume/stored-state.js'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
@@ -26,7 +25,7 @@ interface Kept {
   } | null
 }
 
-/** What earlier versions have written (`rigs/make-corpus.ts`). */
+/** Stored runs of each version that is read (`rigs/make-corpus.ts`). */
 const KEPT = readdirSync(HERE)
   .filter((folder) => /^v\d+$/.test(folder))
   .flatMap((folder) =>
@@ -99,7 +98,7 @@ function answerTo({ kind, callId }: PendingItem): Answer {
   return kind === 'approval' ? { callId, approved: true } : { callId, answer: 'red' }
 }
 
-describe.each(KEPT)('$title, written by an earlier version,', (kept) => {
+describe.each(KEPT)('the log $title', (kept) => {
   test('folds, and yields its stored result or continues', async () => {
     const events = eventsOf(kept)
     const log = await logWith(events)
@@ -107,7 +106,7 @@ describe.each(KEPT)('$title, written by an earlier version,', (kept) => {
     const own = events.filter((event) => event.runId === runId)
     const [first] = own
     if (first?.seq === 1 && first.kind === 'run_started' && Array.isArray(first.history))
-      expect(fold(own.map(currentFormat()))).toMatchObject({ kind: 'run_state', runId })
+      expect(fold(own)).toMatchObject({ kind: 'run_state', runId })
     const recovered = await harnessFor(kept, log)
       .recover(runId, { configPolicy: 'any' })
       .catch((error: unknown) => error)
@@ -122,7 +121,7 @@ describe.each(KEPT)('$title, written by an earlier version,', (kept) => {
   })
 })
 
-describe.each(WITH_STATE)('the state of $title, written by an earlier version,', (kept) => {
+describe.each(WITH_STATE)('the state of $title', (kept) => {
   test('is read, and can be resumed', async () => {
     const state = stateOf(kept)
     expect(readState(state, 'corpus', null).state).toMatchObject({ kind: 'run_state', runId: kept.runId })
@@ -138,6 +137,22 @@ describe.each(WITH_STATE)('the state of $title, written by an earlier version,',
     const answers = pending.map((item) => answerTo(item as PendingItem))
     const result = await harness.resume(state, answers, { configPolicy: 'any' })
     expect(result).toMatchObject({ stopReason: 'end_turn', pending: [] })
+  })
+})
+
+test('logs and states of another version are rejected', async () => {
+  const kept = KEPT.find(({ name }) => name === 'plain')
+  if (kept === undefined) throw new Error('The corpus has no plain run.')
+  const events = eventsOf(kept).map((event) => (event.kind === 'run_started' ? { ...event, version: 1 } : event))
+  const log = await logWith(events as DurableEvent[])
+  await expect(harnessFor(kept, log).recover(kept.runId)).rejects.toMatchObject({
+    code: 'invalid_log',
+    message: `The log of run \`${kept.runId}\` has version \`1\`, and this package reads version 2.`,
+  })
+  const state = { ...stateOf(kept), version: 1 } as unknown as ResumeState
+  await expect(harnessFor(kept).run('More.', { history: state })).rejects.toMatchObject({
+    code: 'invalid_state',
+    message: expect.stringContaining('it has version `1`, and this package reads version 2; run again') as string,
   })
 })
 

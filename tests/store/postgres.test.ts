@@ -1,14 +1,13 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { DurableEvent, RunLog } from 'thinharness'
-import type { LogEvent } from '#run/log/log.js'
+import type { RunLog } from 'thinharness'
 import { postgresLog } from 'thinharness/store/postgres'
 import type { PostgresLog } from 'thinharness/store/postgres'
 import { runLogContract } from 'thinharness/testing'
 import { event } from '../run/machine/support.js'
 import { startPostgres } from '../support/postgres.js'
 import type { PostgresServer } from '../support/postgres.js'
-import { collect, eventsOfRun } from '../support/collect.js'
+import { eventsOfRun } from '../support/collect.js'
 
 const server: PostgresServer | null = await startPostgres()
 let admin: pg.Pool
@@ -34,34 +33,6 @@ function named(address: string): string {
 /** Ends the connections of the logs that are tried. */
 async function loseConnections(): Promise<void> {
   await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1', [NAME])
-}
-
-const THREAD = { kind: 'thread', id: 't' } as const
-
-const runNamed = (id: string) => ({ kind: 'run', id }) as const
-
-function picture(pixel: string) {
-  return [{ type: 'image', mediaType: 'image/png', data: pixel.repeat(1_000_000) }] as const
-}
-
-function queued(content: ReturnType<typeof picture>, seq: number): LogEvent {
-  const message = {
-    threadId: 't',
-    durable: true,
-    messageId: 'm',
-    content,
-    after: null,
-    by: null,
-    mode: null,
-    model: null,
-  }
-  const said = { ...message, metadata: {} }
-  return { ...said, kind: 'message_queued', at: '2026-01-01T00:00:00.000Z', seq }
-}
-
-function started(runId: string, prompt: ReturnType<typeof picture>): DurableEvent {
-  const metadata = { conversation_id: 't' }
-  return { ...event('run_started', 1, { begun: 'fresh', prompt, metadata }), runId }
 }
 
 describe.skipIf(server === null)('a log in PostgreSQL', () => {
@@ -176,72 +147,15 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     60_000,
   )
 
-  test('SB-42 a large attachment is stored once, and removed with the last log that has it', async () => {
-    await using log = open()
-    const schema = schemas.get(log)!
-    const contents = async (): Promise<unknown> =>
-      (await admin.query(`select length(body) > 1000000 as whole from "${schema}".contents`)).rows
-    const content = picture('x')
-    await log.append(THREAD, [queued(content, 1), queued(content, 2)]) // Twice: a message that is answered again.
-    await log.append(runNamed('run_a'), [started('run_a', content)])
-    await log.append(runNamed('run_b'), [started('run_b', content)])
-    expect(await contents()).toEqual([{ whole: true }])
-    const { rows } = await admin.query(`select sum(length(event))::integer as bytes from "${schema}".thread_events`)
-    expect(rows).toEqual([{ bytes: expect.closeTo(400, -3) as number }])
-    expect(await eventsOfRun(log, 'run_a')).toEqual([started('run_a', content)])
-    expect(await collect(log.read<LogEvent>(THREAD))).toEqual([queued(content, 1), queued(content, 2)])
-    expect(await log.prune({ only: [THREAD, runNamed('run_a')], also: ['interrupted'] })).toBe(2)
-    expect(await contents()).toEqual([{ whole: true }])
-    expect(await eventsOfRun(log, 'run_b')).toEqual([started('run_b', content)])
-    expect(await log.prune({ only: [runNamed('run_b')], also: ['interrupted'] })).toBe(1)
-    expect(await contents()).toEqual([])
-  })
-
-  test('SB-42 content that one process removes while others store it again is lost for none of them', async () => {
+  test('161 tables of another version are rejected', async () => {
     const schema = fresh()
-    const logs = Array.from({ length: 4 }, () => open(schema))
-    const [remover, ...writers] = logs
-    for (let round = 0; round < 25; round++) {
-      const content = picture(String(round % 2))
-      const [old, ...ids] = [0, 1, 2, 3].map((index) => `run_${round}_${index}`) as [string, ...string[]]
-      await remover!.append(runNamed(old), [started(old, content)])
-      await Promise.all([
-        remover!.prune({ only: [runNamed(old)], also: ['interrupted'] }),
-        ...writers.map((log, index) => log.append(runNamed(ids[index]!), [started(ids[index]!, content)])),
-      ])
-      for (const id of ids) expect(await eventsOfRun(remover!, id)).toEqual([started(id, content)])
-      await remover!.prune({ only: ids.map(runNamed), also: ['interrupted'] })
-    }
-    const { rows } = await admin.query(`select count(*)::integer as contents from "${schema}".contents`)
-    expect(rows).toEqual([{ contents: 0 }])
-    for (const log of logs) await log.close()
-  }, 60_000)
-
-  test('161 the tables of an earlier version are extended, with their runs', async () => {
-    const schema = fresh()
-    const first = { ...event('run_started', 1), runId: 'run_a' }
-    await admin.query(`create schema "${schema}";
-      create table "${schema}".runs (run_id text collate "C" primary key, version integer not null default 1,
-        last_seq integer not null default 0, phase text, started_at text collate "C", updated_at text collate "C",
-        parent_run_id text collate "C", digest text, owner text, owned_until timestamptz);
-      create table "${schema}".events (run_id text collate "C" not null, seq integer not null, event text not null,
-        primary key (run_id, seq));
-      comment on table "${schema}".runs is 'thinharness store 1';`)
-    await admin.query(`insert into "${schema}".events values ('run_a', 1, $1)`, [JSON.stringify(first)])
-    await admin.query(
-      `insert into "${schema}".runs (run_id, last_seq, phase, started_at, updated_at) values ('run_a', 1, 'open', $1, $1)`,
-      [first.at],
-    )
-    const logs = [open(schema), open(schema)]
-    const ref = { kind: 'run', id: 'run_a' } as const
-    const summaries = await Promise.all(logs.map((log) => log.inspect(ref)))
-    for (const summary of summaries) expect(summary).toMatchObject({ status: 'interrupted', lastSeq: 1 })
-    const [log] = logs
-    await log!.append(ref, [event('hook_failed', 2)])
-    expect(await eventsOfRun(log!, 'run_a')).toHaveLength(2)
-    await log!.append({ kind: 'thread', id: 'run_a' }, [{ kind: 'thread_opened', seq: 1, at: first.at }])
-    expect(await log!.inspect({ kind: 'thread', id: 'run_a' })).toMatchObject({ threadId: 'run_a', lastSeq: 1 })
-    for (const each of logs) await each.close()
+    await admin.query(`create schema "${schema}"; create table "${schema}".runs (run_id text);
+      comment on table "${schema}".runs is 'thinharness store 3';`)
+    await using log = open(schema)
+    await expect(log.inspect({ kind: 'run', id: 'run_a' })).rejects.toMatchObject({
+      code: 'store_failure',
+      message: `Schema \`${schema}\` has a table \`runs\` that is not of this version of thinharness: give \`schema\`.`,
+    })
   })
 
   test('a page of many runs uses an index', async () => {

@@ -1,13 +1,12 @@
 import { HarnessError } from '../../contracts/errors.js'
 import { runRef } from '../log/ref.js'
-import { eventsIn } from '../log/log.js'
-import type { LogStore, RunLog } from '../log/log.js'
+import { asLogStore, eventsIn } from '../log/log.js'
+import type { RunLog } from '../log/log.js'
 import { isChildReference } from '../machine/child-state.js'
 import type { ChildReference, StoredChild } from '../machine/child-state.js'
 import { apply } from '../machine/apply.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { RunState } from '../machine/state.js'
-import { inCurrentFormat } from '../resume/format-1.js'
 import { foldLog } from '../resume/read-log.js'
 import { isSameState } from '../resume/state-digest.js'
 import { readState } from '../resume/stored-state.js'
@@ -57,7 +56,7 @@ const continued = new WeakMap<RunLog, Map<string, number>>()
 
 /** Remembers that a run was continued, or cancelled, after its event `seq`. Logs that outlive the process hold it themselves. */
 export function rememberContinued(log: RunLog, { runId, seq }: Pick<RunState, 'runId' | 'seq'>): void {
-  if ((log as Partial<LogStore>).outlives === true) return
+  if (asLogStore(log).outlives === true) return
   const runs = continued.get(log) ?? new Map<string, number>()
   continued.set(log, runs.set(runId, seq))
 }
@@ -72,7 +71,7 @@ export async function loadStored(log: RunLog, stored: StoredState): Promise<Load
   const known = await foldLog(log, runId, { upTo: seq })
   if (known !== null && !isSameState(stored, known.state)) throw changed(runId)
   // Equal to what the log holds, and with the states of its children, which the log may not know.
-  for await (const event of inCurrentFormat(eventsIn(log, runRef(runId), { after: seq }))) {
+  for await (const event of eventsIn(log, runRef(runId), { after: seq })) {
     if (event.kind !== 'run_completed' && event.kind !== 'hook_failed') throw stale(runId)
     apply(stored.state, event)
   }
@@ -86,9 +85,9 @@ export async function loadStored(log: RunLog, stored: StoredState): Promise<Load
 export async function loadRetried(log: RunLog, runId: string): Promise<LoadedRun | null> {
   const found = await loadRun(log, runId)
   if (found?.state.phase.at !== 'ended' || found.state.phase.error === undefined) return found
-  const { referrers } = log as Partial<LogStore>
-  const [first] = ((await referrers?.call(log, runRef(runId))) ?? []).filter(({ kind }) => kind === 'run')
-  if (first !== undefined) throw continuedBy(runId, first.id)
+  const referrers = (await asLogStore(log).referrers?.(runRef(runId))) ?? []
+  const continuing = referrers.find(({ kind }) => kind === 'run')
+  if (continuing !== undefined) throw continuedBy(runId, continuing.id)
   return found
 }
 

@@ -1,6 +1,6 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
 import { itemsOf } from '../../util/items.js'
-import { isObject } from '../../util/json.js'
+import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject, JsonValue } from '../../util/json.js'
 import { shown } from '../../util/mismatch.js'
 import { LONGEST_TIMER_MS } from '../../util/timeout.js'
@@ -29,16 +29,8 @@ export interface AppendOptions {
   readonly digest?: LogDigest | undefined
   /** Logs that these events refer to. They are kept for as long as this one. */
   readonly references?: readonly LogRef[] | undefined
-  /** Ids of kept posts (`takePosts`) that these events deal with: they leave the inbox in the same transaction. */
+  /** Ids of posts (`takePosts`) that these events deal with: they leave the inbox in the same transaction. */
   readonly posts?: readonly string[] | undefined
-}
-
-export interface TakePostsOptions {
-  /**
-   * The posts stay in the inbox until an append names them: until then each call gives them, to this owner and to the next.
-   * So none is overlooked if the answer of a call was lost. Default false.
-   */
-  readonly keep?: boolean | undefined
 }
 
 export interface ReadOptions {
@@ -90,11 +82,11 @@ export interface LogStore {
   /** Puts a message into the log's inbox. Does nothing if it has or had a post with this id. */
   post(ref: LogRef, post: Post): Promise<void>
   /**
-   * The posts that have not been taken, in the order of their arrival. Rejects with `run_owned` unless `owner` has claimed
-   * the log. A post is taken once: only if its owner loses the claim before it has stored another event, or its process
-   * ends before that, the next owner gets the post as well. With `keep`, each call gives every post that no append has named.
+   * The posts in the inbox, in the order of their arrival. Rejects with `run_owned` unless `owner` has claimed the log. A post
+   * stays in the inbox until an append names it (`posts`): until then each call gives it, to this owner and to the next. So none
+   * is overlooked if the answer of a call was lost.
    */
-  takePosts(ref: LogRef, owner: string, options?: TakePostsOptions): Promise<readonly Post[]>
+  takePosts(ref: LogRef, owner: string): Promise<readonly Post[]>
   /** The events numbered above `after`: first the stored ones, then each as it is stored, by whatever process. */
   follow?<Event extends LogEvent = DurableEvent>(ref: LogRef, options?: FollowOptions): AsyncIterable<Event>
   /** The summary of a log; null if it is unknown. Changes nothing. */
@@ -114,6 +106,11 @@ export interface LogStore {
   export(runId: string): AsyncIterable<DurableEvent>
   /** True if the logs outlive the process. */
   readonly outlives: boolean
+}
+
+/** The members of a `LogStore` that a log has. A host may pass a plain `RunLog`, which has few of them. */
+export function asLogStore(log: RunLog): Partial<LogStore> {
+  return log as Partial<LogStore>
 }
 
 /** The rejection of an append by another process than the log's owner. */
@@ -142,6 +139,12 @@ export function eventsIn(
 }
 
 const EVENTS = '`read` to return an async iterable of events with `kind` and `seq`'
+
+/** The event of a stored JSON text; undefined if it has none. */
+export function parseEvent(text: string): LogEvent | undefined {
+  const parsed = parseJson(text)
+  return parsed.ok && isEvent(parsed.value) ? parsed.value : undefined
+}
 
 function isEvent(value: unknown): value is DurableEvent {
   return isObject(value) && typeof value['kind'] === 'string' && typeof value['seq'] === 'number'

@@ -28,7 +28,7 @@ import type { Breach } from './limits.js'
 import type { LimitKind, RunRules } from './rules.js'
 import type { View, ViewChange } from './view.js'
 
-/** Version of the stored form of events and states. Version 1 is read too. */
+/** Version of the stored form of events and states. Others are rejected. */
 export const FORMAT_VERSION = 2
 
 /** Fields of every event. */
@@ -222,7 +222,7 @@ export interface DurablePayloads {
     readonly background?: string
     /**
      * States of the call's child runs, paused or ended, or of the background run: references to the logs of these runs.
-     * Documents in a log that stands alone, and in logs of earlier versions.
+     * Documents in a log that stands alone.
      */
     readonly children?: readonly StoredChild[]
     /** Calls of the batch that begin only after the call that asks has ended: ids, in the model's order. */

@@ -1,4 +1,3 @@
-import { isObject } from '../../util/json.js'
 import type { JsonValue } from '../../util/json.js'
 import { list, nullable, object, optional, record, string } from '../../util/shape.js'
 import type { Fields, Shape } from '../../util/shape.js'
@@ -22,7 +21,7 @@ export function otherRunsShape({
   answers,
   childState,
 }: Shared): Pick<Fields<RunState>, 'background'> {
-  const current = object<BackgroundRun>({
+  const run = object<BackgroundRun>({
     id: string,
     callId: string,
     toolName: string,
@@ -36,14 +35,6 @@ export function otherRunsShape({
     answers,
     state: nullable(childState),
   })
-  /** States of an earlier version have a field `answer`, which is not used any more. */
-  const run: Shape<BackgroundRun> = {
-    expected: current.expected,
-    read: (value) => {
-      const { answer: _, ...rest } = isObject(value) ? value : {}
-      return current.read(isObject(value) ? rest : value)
-    },
-  }
   const report = object<BackgroundReport>({ callId: string, content: string, source })
   return { background: optional(object<Background>({ runs: list(run), reports: list(report) })) }
 }

@@ -11,10 +11,10 @@ import type { RunLog } from '../log/log.js'
 import { toHarnessError } from '../core/failure.js'
 import { Recording, recordedFailure } from '../core/recording.js'
 import type { AllowedDifferences } from '../core/recording.js'
-import { currentFormat } from '../resume/format-1.js'
 import { itemsOf } from '../../util/items.js'
 import type { Reading } from '../../util/items.js'
 import { isObject } from '../../util/json.js'
+import { checkVersion } from '../resume/read-log.js'
 import type { ResolveHistory } from '../resume/read-log.js'
 import { readState } from '../resume/stored-state.js'
 
@@ -96,9 +96,10 @@ export async function recordedEvents(
   log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
 ): Promise<readonly DurableEvent[]> {
   const events: DurableEvent[] = []
-  const current = currentFormat()
   for await (const event of itemsOf(() => log, RECORDED)) {
-    if (event.durable && event.runId === (events[0]?.runId ?? event.runId)) events.push(current(event))
+    if (!event.durable || event.runId !== (events[0]?.runId ?? event.runId)) continue
+    checkVersion(event)
+    events.push(event)
   }
   if (events[0] === undefined) throw new HarnessError('invalid_log', 'The log has no events.')
   return events

@@ -3,8 +3,8 @@ import type { Forgotten } from '../core/child-run.js'
 import type { RunContext } from '../core/context.js'
 import { loadRun, rememberContinued } from '../core/load.js'
 import type { RunSummary } from '../log/digest.js'
-import { storeFailure } from '../log/log.js'
-import type { LogStore, RunLog } from '../log/log.js'
+import { asLogStore, storeFailure } from '../log/log.js'
+import type { RunLog } from '../log/log.js'
 import type { RunParent, RunState } from '../machine/state.js'
 import { belowAnother } from './stored-state.js'
 import { otherRunIds } from '../machine/other-runs.js'
@@ -102,11 +102,11 @@ function isSummary(value: unknown): value is RunSummary {
 
 /** The child runs that have not completed, as far as the log can list them. */
 async function* listedBelow(log: RunLog, parentRunId: string): AsyncIterable<string> {
-  const { list } = log as Partial<LogStore>
-  if (list === undefined) return
+  const store = asLogStore(log)
+  if (store.list === undefined) return
   const failed = (thrown: unknown): Error => storeFailure(`list the runs below run \`${parentRunId}\``, thrown)
   const reading = { isItem: isSummary, expected: '`list` to return an async iterable of summaries', failed }
-  const summaries = itemsOf(() => list.call(log, { parentRunId, status: NOT_COMPLETED }), reading)
+  const summaries = itemsOf(() => store.list?.({ parentRunId, status: NOT_COMPLETED }), reading)
   for await (const { runId } of summaries) yield runId
 }
 

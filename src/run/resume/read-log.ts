@@ -4,11 +4,12 @@ import type { RunLog } from '../log/log.js'
 import { runRef } from '../log/ref.js'
 import { apply } from '../machine/apply.js'
 import { conversationOf } from '../machine/closing.js'
+import { FORMAT_VERSION } from '../machine/events.js'
 import type { DurableEvent, DurablePayloads } from '../machine/events.js'
 import { isReference, upToEntry } from '../machine/history.js'
 import type { Conversation } from '../machine/history.js'
 import { openState } from '../machine/state.js'
-import { inCurrentFormat } from './format-1.js'
+import { shown } from '../../util/mismatch.js'
 import { recentConversation, rememberConversation } from './recent-conversations.js'
 import { readState } from './stored-state.js'
 import type { StoredState } from './stored-state.js'
@@ -33,14 +34,24 @@ export async function foldLog(
 ): Promise<FoldedRun | null> {
   let found: StoredState | null = null
   let last: DurableEvent | null = null
-  for await (const event of inCurrentFormat(eventsIn(log, runRef(runId)))) {
+  for await (const event of eventsIn(log, runRef(runId))) {
     if (event.seq > upTo) break
+    checkVersion(event)
     if (found === null) found = await opened(event, (start) => resolveHistory(log, start))
     else apply(found.state, event)
     onEvent?.(event)
     last = event
   }
   return found === null || last === null ? null : { ...found, last }
+}
+
+/** Throws `invalid_log` for the beginning of a run in another format than this version of the package reads. */
+export function checkVersion(event: DurableEvent): void {
+  const version: unknown = event.kind === 'run_started' ? event.version : FORMAT_VERSION
+  if (version === FORMAT_VERSION) return
+  const found = version === undefined ? 'has no `version`' : `has version ${shown(version)}`
+  const message = `The log of run \`${event.runId}\` ${found}, and this package reads version ${FORMAT_VERSION}.`
+  throw new HarnessError('invalid_log', message)
 }
 
 /** The conversation that a run continues, as its `run_started` has it. */

@@ -8,13 +8,10 @@ import type { RunState } from '../machine/state.js'
 import type { StoredState } from './stored-state.js'
 import { sha256 } from '../../util/platform/sha256.js'
 
-/**
- * True if a stored state is the one that the log holds at its event. Documents of format 1 are identified by their number:
- * the content of the log counts in any case.
- */
-export function isSameState({ state, isOld }: StoredState, logged: RunState): boolean {
+/** True if a stored state is the one that the log holds at its event. */
+export function isSameState({ state }: StoredState, logged: RunState): boolean {
   if (state.seq !== logged.seq || state.runId !== logged.runId) return false
-  return isOld === true || digestOf(state) === digestOf(asDocument(state, logged))
+  return digestOf(state) === digestOf(asDocument(state, logged))
 }
 
 /** The reference to a child run, given its state. */

@@ -10,15 +10,12 @@ import { checkSignature } from '../core/signature.js'
 import type { SigningKey } from '../core/signature.js'
 import { FORMAT_VERSION } from '../machine/events.js'
 import type { RunParent, RunState } from '../machine/state.js'
-import { stateInCurrentFormat } from './format-1.js'
 import { runStateShape } from './stored-shape.js'
 
 /** A parsed stored state: the run's state, and the raw replies that were stored with it. */
 export interface StoredState {
   readonly state: RunState
   readonly responses: readonly unknown[]
-  /** It was stored in format 1. */
-  readonly isOld?: boolean
 }
 
 /**
@@ -29,15 +26,14 @@ export function readState(given: unknown, where: string, key: SigningKey | null)
   const stored = copyOf(given, where)
   if (stored['kind'] !== 'run_state')
     throw invalid(where, 'it is not a stored state of a run: `kind` is not `run_state`.')
-  const document = stateInCurrentFormat(stored)
-  if (document['version'] !== FORMAT_VERSION) throw invalid(where, otherVersion(document['version']))
-  const parsed = parseAs(runStateShape, document, 'the state')
+  if (stored['version'] !== FORMAT_VERSION) throw invalid(where, otherVersion(stored['version']))
+  const parsed = parseAs(runStateShape, stored, 'the state')
   if (!parsed.ok) throw invalid(where, parsed.problem)
   const { responses = [], signature, ...state } = parsed.value
   const problem = impossible(state)
   if (problem !== undefined) throw invalid(where, problem)
   if (key !== null) checkSignature(stored as ResumeState, key)
-  return { state, responses, isOld: stored['version'] !== FORMAT_VERSION }
+  return { state, responses }
 }
 
 /** Why the conversation of a run that has not ended cannot be continued. */
@@ -93,7 +89,7 @@ function copyOf(given: unknown, where: string): Record<string, unknown> {
 
 function otherVersion(version: unknown): string {
   const found = version === undefined ? 'no `version`' : `version ${shown(version)}`
-  return `it has ${found}, and this package reads versions 1 and ${FORMAT_VERSION}; run again to get a new one.`
+  return `it has ${found}, and this package reads version ${FORMAT_VERSION}; run again to get a new one.`
 }
 
 /** The problem of a state that has the right shape but cannot come from a run. */

@@ -80,7 +80,7 @@ export class ThreadWriter {
   }
 
   async takePosts(): Promise<readonly Post[]> {
-    return this.#owner === null ? [] : this.#log.takePosts(this.ref, this.#owner, { keep: true })
+    return this.#owner === null ? [] : this.#log.takePosts(this.ref, this.#owner)
   }
 
   /**

@@ -48,11 +48,11 @@ export interface ContractLaw {
  * Throws `invalid_options`.
  */
 export function runLogContract<Store extends RunLog>(options: LogContractOptions<Store>): readonly ContractLaw[] {
-  const { without = [], ...given } = parse(optionsOf<Store>(), options, '`runLogContract`')
+  const { without = [], ...stores } = parse(optionsOf<Store>(), options, '`runLogContract`')
   return NAMES.filter((name) => !without.includes(name)).map((name) => ({
     name,
     says: LAWS[name].says,
-    check: () => checkLaw(name, given),
+    check: () => checkLaw(name, stores),
   }))
 }
 

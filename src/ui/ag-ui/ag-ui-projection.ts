@@ -1,7 +1,7 @@
 import { textOf } from '../../index.js'
 import type { AssistantEntry, ContentPart, JsonValue, PendingItem, RunUsage } from '../../index.js'
 import { isClientCall } from '../../session/tools/client-tools.js'
-import { CurrentEvents, project, readableOf, runsIn } from '../projection.js'
+import { project, readableOf, runsIn } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import { sentenceOf } from '../sentences.js'
 import { AG_UI_VERSION } from './event.js'
@@ -37,7 +37,6 @@ export function agUiProjection(
 class AgUiProjection implements Projection<AgUiEvent> {
   readonly #options: AgUiOptions
   readonly #after: number
-  readonly #events = new CurrentEvents()
   readonly #sink: Sink
   readonly #subagents: Subagents
   readonly #runs = new Map<string, RunEvents>()
@@ -72,16 +71,15 @@ class AgUiProjection implements Projection<AgUiEvent> {
   }
 
   next(event: AnyRunEvent): readonly AgUiEvent[] {
-    const current = this.#events.of(event)
-    if (this.#runId === '') this.#begin(current)
-    const isOwn = current.runId === this.#runId
-    if (isOwn && current.durable) this.#seq = current.seq
-    if (isOwn && current.kind === 'run_started') this.#begins()
+    if (this.#runId === '') this.#begin(event)
+    const isOwn = event.runId === this.#runId
+    if (isOwn && event.durable) this.#seq = event.seq
+    if (isOwn && event.kind === 'run_started') this.#begins()
     if (isOwn && this.#seq > this.#after) this.#open()
-    if (isOwn) this.#own(current)
-    else this.#ofChild(current)
-    if (isOwn && this.#seq === this.#after && current.durable) {
-      this.#before = current.at
+    if (isOwn) this.#own(event)
+    else this.#ofChild(event)
+    if (isOwn && this.#seq === this.#after && event.durable) {
+      this.#before = event.at
       this.#open()
     }
     return this.#sink.take()

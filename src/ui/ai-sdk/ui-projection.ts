@@ -1,7 +1,7 @@
 import type { PendingItem } from '../../index.js'
 import { FINAL_RESULT } from '../../output/format.js'
 import { contentOfEnvelope } from '../content.js'
-import { CurrentEvents, DIAGNOSTICS, project, readableOf, runsIn, untilEnd } from '../projection.js'
+import { DIAGNOSTICS, project, readableOf, runsIn, untilEnd } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import { sentenceOf } from '../sentences.js'
 import { TurnReader } from '../turn.js'
@@ -34,7 +34,6 @@ type Ending =
 class UiMessageProjection implements Projection<UiChunk> {
   readonly #options: UiStreamOptions
   readonly #dialect: Dialect
-  readonly #events = new CurrentEvents()
   readonly #turn: TurnReader
   readonly #calls: MessageCalls
   readonly #children = new ChildStatus()
@@ -74,11 +73,10 @@ class UiMessageProjection implements Projection<UiChunk> {
   }
 
   next(event: AnyRunEvent): readonly UiChunk[] {
-    const current = this.#events.of(event)
-    if (this.#runId === '') this.#runId = current.runId
-    const isOwn = current.runId === this.#runId
-    if (isOwn && current.durable) this.#seq = current.seq
-    const chunks = isOwn ? this.#own(current) : this.#ofChild(current)
+    if (this.#runId === '') this.#runId = event.runId
+    const isOwn = event.runId === this.#runId
+    if (isOwn && event.durable) this.#seq = event.seq
+    const chunks = isOwn ? this.#own(event) : this.#ofChild(event)
     for (const chunk of chunks) this.#step.keep(chunk)
     if (chunks.length === 0 || this.#seq <= this.#after) return []
     return [...this.#start(chunks[0]), ...chunks]

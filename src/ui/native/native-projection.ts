@@ -1,6 +1,6 @@
 import { HarnessError } from '../../index.js'
 import { isDelta } from '../hub/open-turn.js'
-import { CurrentEvents, isStretchEnd, project, untilEnd } from '../projection.js'
+import { isStretchEnd, project, untilEnd } from '../projection.js'
 import type { AnyRunEvent, Projection, ProjectionOptions } from '../projection.js'
 import { shownEvent } from './shown-event.js'
 import { sseBody } from '../http/sse.js'
@@ -47,7 +47,6 @@ class NativeProjection implements Projection<NativeItem> {
   readonly #seen: Map<string, number>
   readonly #ended = new Set<string>()
   readonly #after: number
-  readonly #current = new CurrentEvents()
   #runId = ''
   #seq = 0
   #status: EndStatus = 'interrupted'
@@ -61,8 +60,7 @@ class NativeProjection implements Projection<NativeItem> {
     this.#seen = new Map(options.after?.children)
   }
 
-  next(given: AnyRunEvent): readonly NativeItem[] {
-    const event = this.#current.of(given)
+  next(event: AnyRunEvent): readonly NativeItem[] {
     const isOwn = event.parentRunId === null || event.runId === this.#runId || this.#runId === ''
     if (this.#runId === '' && isOwn) this.#runId = event.runId
     if (!isOwn && this.#options.children !== true) return []

@@ -2,7 +2,7 @@ import type { ContentPart, JsonObject, PendingItem, RunUsage } from '../../index
 import { FINAL_RESULT } from '../../output/format.js'
 import { isClientCall } from '../../session/tools/client-tools.js'
 import { contentOfEnvelope, shownContent } from '../content.js'
-import { CurrentEvents, isStretchEnd } from '../projection.js'
+import { isStretchEnd } from '../projection.js'
 import type { AnyRunEvent, LinkedContent, Projection, ProjectionOptions } from '../projection.js'
 import { sentenceOf } from '../sentences.js'
 import { TurnReader } from '../turn.js'
@@ -48,7 +48,6 @@ const STOPS: Readonly<Record<string, OpenResponse['status']>> = {
 
 class StretchResponse implements ResponsesProjection {
   readonly #options: ResponsesOptions
-  readonly #events = new CurrentEvents()
   readonly #turn: TurnReader
   readonly #output = new Output((payload) => this.#emit(payload))
   #emitted: ResponseEvent[] = []
@@ -81,13 +80,12 @@ class StretchResponse implements ResponsesProjection {
   }
 
   next(event: AnyRunEvent): readonly ResponseEvent[] {
-    const current = this.#events.of(event)
-    if (this.#runId === '') this.#runId = current.runId
-    if (current.runId !== this.#runId || this.isOver) return []
-    if (this.#isBetween) this.#begin(current)
-    this.#emitAll(this.#turn.next(current))
-    ;(this.#handlers[current.kind] as ((event: AnyRunEvent) => void) | undefined)?.(current)
-    if (isStretchEnd(current)) this.#leave()
+    if (this.#runId === '') this.#runId = event.runId
+    if (event.runId !== this.#runId || this.isOver) return []
+    if (this.#isBetween) this.#begin(event)
+    this.#emitAll(this.#turn.next(event))
+    ;(this.#handlers[event.kind] as ((event: AnyRunEvent) => void) | undefined)?.(event)
+    if (isStretchEnd(event)) this.#leave()
     return this.#take()
   }
 

@@ -7,13 +7,13 @@ import type { RecordedRun } from './recorded-run.js'
 
 const FOLDER = fileURLToPath(new URL('../../corpus/', import.meta.url))
 
-/** A run that an earlier version has stored. */
+/** A stored run of tests/corpus. */
 export interface CorpusRun extends Pick<RecordedRun, 'runId' | 'own' | 'stored'> {
   readonly title: string
   readonly log: LogStore
 }
 
-/** The titles of the stored runs, such as `v1/plain`. */
+/** The titles of the stored runs, such as `v2/plain`. */
 export const CORPUS: readonly string[] = readdirSync(FOLDER)
   .filter((name) => /^v\d+$/.test(name))
   .flatMap((version) =>
