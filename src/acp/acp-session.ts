@@ -9,6 +9,7 @@ import { HarnessError } from '../index.js'
 import type { PendingItem, RunOptions } from '../index.js'
 import { SessionError } from '../session/index.js'
 import type { ChatAnswer } from '../session/index.js'
+import { isAborted } from '../util/abort.js'
 import { partsOf } from './blocks.js'
 import type { PromptEnd } from './endings.js'
 import { invalidRequest, internalError } from './failures.js'
@@ -336,11 +337,6 @@ function messageUpdate({ callId, path }: PendingItem, text: string): SessionUpda
 function responseOf(end: PromptEnd): PromptResponse {
   if ('failure' in end) throw internalError(end.failure.message, end.failure.data)
   return end
-}
-
-/** Read anew: it changes while something is awaited. */
-function isAborted({ aborted }: AbortSignal): boolean {
-  return aborted
 }
 
 function isRequestError(error: unknown): boolean {

@@ -1,5 +1,9 @@
 import type { LogStore, RunEvent } from '../index.js'
-import { Mailbox, sizeOfJson } from '../util/queue/mailbox.js'
+import { isAborted } from '../util/abort.js'
+import { beginsReply, isDelta, OpenReply } from '../util/queue/deltas.js'
+import type { Mailbox } from '../util/queue/mailbox.js'
+import { tail } from '../util/queue/tail.js'
+import type { TailReader } from '../util/queue/tail.js'
 import { BEGINNING, cursorOf, placeAfter, storedEvents } from './thread/cursor.js'
 import type { ChatEvent, ChatPlace } from './thread/cursor.js'
 import { reduceChat } from './thread/reduce-chat.js'
@@ -22,15 +26,12 @@ export interface EventsOptions {
   readonly live?: boolean | undefined
 }
 
-/** The characters that may wait for one reader; one that is further behind gets the rest from the log. */
-const MAX_WAITING = 1_048_576
-
 /** The events of one conversation in this process: one order for all readers, and the snapshot that they add up to. */
 export class Feed {
   readonly #readers = new Set<(event: ChatEvent) => void>()
   readonly #childReaders = new Set<(event: ChatEvent) => void>()
   readonly #onGap: () => void
-  readonly #mailboxes = new Set<Mailbox<ChatEvent>>()
+  readonly #boxes = new Set<Mailbox<ChatEvent>>()
   #hasEnded = false
   #place: ChatPlace = BEGINNING
   /** Of the latest run alone, and without the deltas in `#open`: they are folded when somebody looks. */
@@ -42,8 +43,7 @@ export class Feed {
   #snapshot: ChatSnapshot | undefined
   /** All runs as last shown. */
   #all: { readonly latest: readonly ChatRun[]; readonly runs: readonly ChatRun[] } = { latest: [], runs: [] }
-  /** Deltas of the reply that is arriving, joined by part. */
-  #open: Delta[] = []
+  #open = new OpenReply<RunEvent>()
   /** Events of the run that arrived while an event of the thread was being stored; null: none is. */
   #held: RunEvent[] | null = null
 
@@ -61,7 +61,7 @@ export class Feed {
 
   /** The snapshot with the latest run alone. */
   get latest(): ChatSnapshot | undefined {
-    return (this.#latest ??= this.#open.reduce(reduceChat, this.#folded))
+    return (this.#latest ??= this.#open.deltas.reduce(reduceChat, this.#folded))
   }
 
   get place(): ChatPlace {
@@ -111,7 +111,9 @@ export class Feed {
     this.#place = place
     this.#latest = undefined
     this.#snapshot = undefined
-    if (!this.#keepOpen(event)) this.#fold(event)
+    if (event.kind === 'run_begun') this.#open = new OpenReply()
+    if (!('threadId' in event)) this.#open.push(event)
+    if (!isDelta(event)) this.#fold(event)
     if (this.#readers.size === 0) return
     const shown: ChatEvent = { ...event, cursor: cursorOf(place) }
     for (const reader of this.#readers) reader(shown)
@@ -154,141 +156,109 @@ export class Feed {
 
   /** Stored events from `from` on, then live ones, until the signal; without `live`, the stored ones alone. */
   async *read(
-    { log, threadId }: { readonly log: LogStore; readonly threadId: string },
+    thread: StoredThread,
     from: ChatPlace,
     { signal, children = false, live = true }: Omit<EventsOptions, 'after'>,
   ): AsyncGenerator<ChatEvent, void, undefined> {
-    const reader = new FeedReader(from)
-    for (;;) {
-      const mailbox = new Mailbox({ maxSize: MAX_WAITING, sizeOf, join: joinedDeltas })
-      const add = (event: ChatEvent): void => mailbox.add(event)
-      this.#mailboxes.add(mailbox)
-      const stops = [
-        () => this.#mailboxes.delete(mailbox),
-        this.listen(add),
-        children ? this.#listenToChildren(add) : null,
-        onAbort(signal, mailbox),
-      ]
-      const open = live ? this.#open.map((delta) => ({ ...delta })) : []
-      try {
-        for await (const event of joined(storedEvents(log, threadId, reader.place), open)) {
-          if (signal?.aborted === true) return
-          const shown = reader.next(event)
-          if (shown !== null) yield shown
-        }
-        if (!live || this.#hasEnded) return
-        for (let events = await mailbox.take(); events !== null; events = await mailbox.take()) {
-          for (const event of events) {
-            if (signal?.aborted === true) return
-            const shown = reader.next(event)
-            if (shown !== null) yield shown
-          }
-          // Only a closed mailbox gives none.
-          if (events.length === 0) return
-        }
-      } finally {
-        for (const stop of stops) stop?.()
+    const reader = new FeedReader(this, { thread, from, signal, children })
+    for await (const batch of live ? tail<ChatEvent>(reader, signal) : reader.stored())
+      for (const event of batch) {
+        if (isAborted(signal)) return
+        yield event
       }
-      reader.fallBehind()
+  }
+
+  /** The deltas of the reply that is arriving, joined by part. */
+  get openReply(): readonly RunEvent[] {
+    return this.#open.deltas
+  }
+
+  /** Adds the events that come from now on to `box`; returns how to stop. */
+  fill(box: Mailbox<ChatEvent>, children: boolean): () => void {
+    const add = (event: ChatEvent): void => box.add(event)
+    if (this.#hasEnded) box.close()
+    this.#boxes.add(box)
+    this.#readers.add(add)
+    if (children) this.#childReaders.add(add)
+    return () => {
+      this.#boxes.delete(box)
+      this.#readers.delete(add)
+      this.#childReaders.delete(add)
     }
   }
 
   /** No further events come: ends the reading of all readers. */
   end(): void {
     this.#hasEnded = true
-    for (const mailbox of this.#mailboxes) mailbox.close()
-  }
-
-  #listenToChildren(reader: (event: ChatEvent) => void): () => void {
-    this.#childReaders.add(reader)
-    return () => void this.#childReaders.delete(reader)
-  }
-
-  /** True for a delta, which is kept until the reply is complete or withdrawn. */
-  #keepOpen(event: AnyEvent): boolean {
-    if ('threadId' in event) return false
-    if (!isDelta(event)) {
-      if (event.durable || event.kind === 'deltas_withdrawn') this.#open = []
-      return false
-    }
-    const last = this.#open.at(-1)
-    if (last === undefined || partOf(last) !== partOf(event)) this.#open.push({ ...event })
-    else last.text += event.text
-    return true
+    for (const box of this.#boxes) box.close()
   }
 }
 
-/** The place of one reader in the events of a conversation. */
-class FeedReader {
+interface StoredThread {
+  readonly log: LogStore
+  readonly threadId: string
+}
+
+interface FeedReaderOptions extends Pick<EventsOptions, 'signal' | 'children'> {
+  readonly thread: StoredThread
+  readonly from: ChatPlace
+}
+
+/** One reader of a conversation, and the reader's place in it. */
+class FeedReader implements TailReader<ChatEvent> {
+  readonly #feed: Feed
+  readonly #options: FeedReaderOptions
   #place: ChatPlace
   /** Deltas of the present reply are missing: the reader gets it when it is complete. */
   #isCut = false
+  readonly isOver = false
 
-  constructor(from: ChatPlace) {
-    this.#place = from
+  constructor(feed: Feed, options: FeedReaderOptions) {
+    this.#feed = feed
+    this.#options = options
+    this.#place = options.from
   }
 
-  get place(): ChatPlace {
-    return this.#place
+  async *stored(): AsyncGenerator<readonly ChatEvent[]> {
+    const { thread, signal } = this.#options
+    for await (const event of storedEvents(thread.log, thread.threadId, this.#place)) {
+      if (isAborted(signal)) return
+      yield this.take([event])
+    }
   }
 
-  /** The reader was too far behind: events are read from the log again. */
+  listen(box: Mailbox<ChatEvent>): () => void {
+    return this.#feed.fill(box, this.#options.children === true)
+  }
+
+  openReply(): readonly ChatEvent[] {
+    return this.#feed.openReply.map((delta) => ({ ...delta, cursor: '' }))
+  }
+
+  /** The feed has the events of other processes. */
+  follow(): null {
+    return null
+  }
+
+  take(events: readonly (AnyEvent | ChatEvent)[]): readonly ChatEvent[] {
+    return events.flatMap((event) => this.#next(event) ?? [])
+  }
+
   fallBehind(): void {
     this.#isCut = true
   }
 
   /** The event as all readers get it; null for one that the reader has, or cannot use. */
-  next(event: AnyEvent | ChatEvent): ChatEvent | null {
+  #next(event: AnyEvent | ChatEvent): ChatEvent | null {
     if ('threadId' in event || event.parentRunId === null) {
       const after = placeAfter(this.#place, event)
       if (after === null) return null
       this.#place = after
-      if (!('threadId' in event)) {
-        if (BEGIN_TURN.has(event.kind)) this.#isCut = false
-        if (this.#isCut && isDelta(event)) return null
-      }
+      if (beginsReply(event.kind)) this.#isCut = false
+      if (this.#isCut && isDelta(event)) return null
     }
     const cursor = cursorOf(this.#place)
     // All readers share the object, and with it what is made of it.
     return 'cursor' in event && event.cursor === cursor ? event : { ...event, cursor }
   }
-}
-
-/** Kinds after which the deltas of a reply are complete. */
-const BEGIN_TURN: ReadonlySet<string> = new Set(['model_request_started', 'deltas_withdrawn'])
-
-type StreamedDelta = Extract<RunEvent, { readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta' }>
-
-/** A copy to which the text of the next deltas is added. */
-type Delta = StreamedDelta & { text: string }
-
-function isDelta(event: RunEvent): event is StreamedDelta {
-  return event.kind === 'text_delta' || event.kind === 'reasoning_delta' || event.kind === 'tool_input_delta'
-}
-
-/** Two neighbouring deltas of one part as one; null for anything else. */
-function joinedDeltas(earlier: ChatEvent, later: ChatEvent): ChatEvent | null {
-  if ('threadId' in earlier || 'threadId' in later || !isDelta(earlier) || !isDelta(later)) return null
-  if (earlier.runId !== later.runId || partOf(earlier) !== partOf(later)) return null
-  return { ...later, text: earlier.text + later.text }
-}
-
-function sizeOf(event: ChatEvent): number {
-  return !('threadId' in event) && isDelta(event) ? event.text.length : sizeOfJson(event)
-}
-
-function onAbort(signal: AbortSignal | undefined, mailbox: Mailbox<ChatEvent>): () => void {
-  const close = (): void => mailbox.close()
-  if (signal?.aborted === true) close()
-  signal?.addEventListener('abort', close)
-  return () => signal?.removeEventListener('abort', close)
-}
-
-function partOf(event: StreamedDelta): string {
-  return `${event.kind} ${'partId' in event ? event.partId : event.callId}`
-}
-
-async function* joined(stored: AsyncIterable<AnyEvent>, open: readonly RunEvent[]): AsyncGenerator<AnyEvent> {
-  yield* stored
-  yield* open
 }

@@ -3,6 +3,7 @@ import { HarnessError } from '../../index.js'
 import type {
   Answer,
   DurableEvent,
+  FollowOptions,
   Harness,
   HarnessResult,
   JsonObject,
@@ -10,8 +11,8 @@ import type {
   Prompt,
   LogStore,
 } from '../../index.js'
-import { followRun, performStretch } from '../index.js'
-import type { FollowOptions, StretchEnding, StretchWork } from '../index.js'
+import { followLog, performStretch } from '../index.js'
+import type { StretchEnding, StretchWork } from '../index.js'
 import { isObject } from '../../util/json.js'
 import { shown } from '../../util/mismatch.js'
 import { isIdInUse } from './engine.js'
@@ -153,7 +154,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
 
   events(runId: string, options: FollowOptions = {}): AsyncIterable<DurableEvent> {
     const isIdle = async (): Promise<boolean> => !(await this.#stretches(runId)).some((stretch) => stretch.isUnderWay)
-    return followRun(this.#log, runId, { ...options, isIdle })
+    return followLog(this.#log, runId, { ...options, isIdle })
   }
 
   takeOver(): Promise<readonly string[]> {

@@ -40,6 +40,11 @@ export class ChildRuns {
     return true
   }
 
+  /** Deltas of child runs are missing: those of present replies are not given. */
+  fallBehind(): void {
+    this.#inTurn.clear()
+  }
+
   async *#ofCall(runId: string, callId: string): AsyncGenerator<AnyRunEvent> {
     for (const child of await this.#childrenOf(runId)) {
       if (child.parent?.callId !== callId) continue

@@ -7,20 +7,18 @@ import { LiveRun } from './live-run.js'
 export interface HubOptions {
   /** The log of the runs. */
   readonly log: RunLog | LogStore
-  /** The bytes that may wait for one reader; one that is further behind is let go of. Default 1,048,576. */
+  /** The bytes that may wait for one reader; one that is further behind gets the rest from the log. Default 1,048,576. */
   readonly maxWaitingBytes?: number | undefined
 }
-
-const MAX_WAITING_BYTES = 1_048_576
 
 /** Reads each run of this process once, and serves any number of readers: no reader holds a run up, or ends it. */
 export class Hub {
   readonly #log: RunLog | LogStore
-  readonly #maxWaitingBytes: number
+  readonly #maxWaitingBytes: number | undefined
   readonly #live = new Map<string, LiveRun>()
   readonly #streams = new Map<string, HarnessStream<unknown>>()
 
-  constructor({ log, maxWaitingBytes = MAX_WAITING_BYTES }: HubOptions) {
+  constructor({ log, maxWaitingBytes }: HubOptions) {
     this.#log = log
     this.#maxWaitingBytes = maxWaitingBytes
   }
@@ -64,7 +62,7 @@ export class Hub {
   /**
    * The events of a run from a cursor on: stored ones, the open reply, then live ones, without a gap or a duplicate, up to its
    * next pause or its end. A run of another process is followed by its log: without deltas. Ends without an end of the run if its
-   * process has died. Throws `run_not_found`, and `closed` for a reader who is too far behind.
+   * process has died. A reader who is too far behind gets the rest from the log. Throws `run_not_found`.
    */
   async *follow(runId: string, options: FollowRunOptions = {}): AsyncGenerator<AnyRunEvent, void, undefined> {
     for await (const batch of this.batches(runId, options)) yield* batch
@@ -72,21 +70,8 @@ export class Hub {
 
   /** The same events as `follow`, all that are there at once. */
   batches(runId: string, options: FollowRunOptions = {}): AsyncGenerator<readonly AnyRunEvent[], void, undefined> {
-    const log = this.#log
-    const { follow } = log as Partial<LogStore>
-    return followStretch(
-      {
-        runId,
-        log,
-        live: this.#live.get(runId) ?? null,
-        maxWaitingBytes: this.#maxWaitingBytes,
-        follow:
-          follow === undefined
-            ? null
-            : (place) => follow.call(log, { kind: 'run', id: runId }, place) as AsyncIterable<AnyRunEvent>,
-      },
-      options,
-    )
+    const live = this.#live.get(runId) ?? null
+    return followStretch({ runId, log: this.#log, live, maxWaiting: this.#maxWaitingBytes }, options)
   }
 
   /** True if the events of the run are seen here as they come, with deltas. */

@@ -1,17 +1,12 @@
+import { OpenReply } from '../../util/queue/deltas.js'
+import type { Mailbox } from '../../util/queue/mailbox.js'
 import type { AnyRunEvent } from '../projection.js'
-import { OpenTurn } from './open-turn.js'
-
-/** Who is told of the events of a run. */
-export interface RunListener {
-  add(event: AnyRunEvent): void
-  /** No more events come. */
-  close(): void
-}
 
 /** A run whose events this process sees as they come: what its readers need besides the log. */
 export class LiveRun {
-  readonly #open = new OpenTurn()
-  readonly #listeners = new Set<RunListener>()
+  readonly #reply = new OpenReply<AnyRunEvent>()
+  readonly #readers = new Set<Mailbox<AnyRunEvent>>()
+  #isClosed = false
   readonly runId: string
 
   constructor(runId: string) {
@@ -19,23 +14,25 @@ export class LiveRun {
   }
 
   /** The deltas of the reply that is arriving, joined by part. */
-  get deltas(): readonly AnyRunEvent[] {
-    return this.#open.deltas
+  get openReply(): readonly AnyRunEvent[] {
+    return this.#reply.deltas
   }
 
-  /** Tells `listener` of each event of the run and its child runs from now on; returns how to stop. */
-  listen(listener: RunListener): () => void {
-    this.#listeners.add(listener)
-    return () => void this.#listeners.delete(listener)
+  /** Adds each event of the run and its child runs to `box` from now on; returns how to stop. */
+  listen(box: Mailbox<AnyRunEvent>): () => void {
+    if (this.#isClosed) box.close()
+    this.#readers.add(box)
+    return () => void this.#readers.delete(box)
   }
 
   push(event: AnyRunEvent): void {
-    if (event.runId === this.runId) this.#open.push(event)
-    for (const listener of this.#listeners) listener.add(event)
+    if (event.runId === this.runId) this.#reply.push(event)
+    for (const box of this.#readers) box.add(event)
   }
 
   /** No more events come. */
   close(): void {
-    for (const listener of this.#listeners) listener.close()
+    this.#isClosed = true
+    for (const box of this.#readers) box.close()
   }
 }

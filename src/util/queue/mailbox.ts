@@ -1,75 +1,95 @@
+import { isDelta, joinDeltas } from './deltas.js'
+
+/** Wakes one reader that waits; a ring before it waits counts too. */
+export class Bell {
+  #hasRung = false
+  #wake: (() => void) | null = null
+
+  readonly ring = (): void => {
+    this.#hasRung = true
+    this.#wake?.()
+  }
+
+  /** Resolves after a ring, or after `ms`. */
+  async wait(ms: number | null = null): Promise<void> {
+    if (!this.#hasRung) {
+      let timer: NodeJS.Timeout | undefined
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+        if (ms !== null) timer = setTimeout(resolve, ms)
+      })
+      clearTimeout(timer)
+      this.#wake = null
+    }
+    this.#hasRung = false
+  }
+}
+
+/** The characters that may wait for one reader. */
+const MAX_WAITING = 1_048_576
 /** How many events may wait before their sizes are added up. */
 const FEW = 32
 
-export interface MailboxOptions<Event> {
-  /** The most that may wait, in the unit of `sizeOf`. */
-  readonly maxSize: number
-  readonly sizeOf: (event: Event) => number
-  /** Two neighbouring events as one; null if they cannot be joined. */
-  readonly join: (earlier: Event, later: Event) => Event | null
-}
-
 /**
- * The events that wait for one reader, who takes all of them at once. Neighbours are joined while they wait. A reader who is too
- * far behind is dropped: the next `take` is null, and the reader returns to the log.
+ * The events that wait for one reader, who takes all of them at once. Neighbouring deltas are joined while they wait. For a reader
+ * who is too far behind they are dropped: the next `take` is null, and the reader returns to the log.
  */
-export class Mailbox<Event extends object> {
-  readonly #options: MailboxOptions<Event>
+export class Mailbox<Event extends { readonly kind: string }> {
+  readonly #bell = new Bell()
+  readonly #maxWaiting: number
   #events: Event[] = []
   /** Of everything that waits, once it is many events; before, of what was joined. */
   #size = 0
   #isMeasured = false
   #isBehind = false
   #isClosed = false
-  #wake: (() => void) | null = null
+  #failure: { readonly error: unknown } | null = null
 
-  constructor(options: MailboxOptions<Event>) {
-    this.#options = options
+  constructor(maxWaiting = MAX_WAITING) {
+    this.#maxWaiting = maxWaiting
   }
 
   add(event: Event): void {
     if (this.#isBehind || this.#isClosed) return
-    const { sizeOf, join, maxSize } = this.#options
     const last = this.#events.at(-1)
-    const joined = last === undefined ? null : joinedOnce(last, event, join)
+    const joined = last === undefined ? null : joinedOnce(last, event)
     if (joined === null) this.#events.push(event)
     else this.#events[this.#events.length - 1] = joined
     if (joined !== null || this.#isMeasured) this.#size += sizeOf(event)
-    if (this.#events.length > FEW || this.#size > maxSize) this.#measure()
-    this.#wake?.()
+    if (this.#events.length > FEW || this.#size > this.#maxWaiting) this.#measure()
+    this.#bell.ring()
   }
 
   /** No more events come. */
   close(): void {
     this.#isClosed = true
-    this.#wake?.()
+    this.#bell.ring()
+  }
+
+  /** No more events come: the reader gets those that wait, then the error. */
+  fail(error: unknown): void {
+    this.#failure = { error }
+    this.close()
   }
 
   /** Everything that waits; empty once the mailbox is closed, null for a reader who is too far behind. */
   async take(): Promise<readonly Event[] | null> {
-    while (this.#events.length === 0 && !this.#isClosed && !this.#isBehind)
-      await new Promise<void>((resolve) => (this.#wake = resolve))
-    this.#wake = null
-    return this.#isBehind ? null : this.takeNow()
-  }
-
-  /** The size of everything that waits. */
-  takeNow(): readonly Event[] {
-    const taken = this.#events
+    while (this.#events.length === 0 && !this.#isClosed && !this.#isBehind) await this.#bell.wait()
+    if (this.#isBehind) return null
+    if (this.#events.length === 0 && this.#failure !== null) throw this.#failure.error
+    const events = this.#events
     this.#events = []
     this.#size = 0
     this.#isMeasured = false
-    return taken
+    return events
   }
 
   #measure(): void {
-    const { sizeOf, maxSize } = this.#options
     if (!this.#isMeasured) {
       this.#isMeasured = true
-      this.#size = 0
-      for (const event of this.#events) this.#size += sizeOf(event)
+      this.#size = this.#events.reduce((size, event) => size + sizeOf(event), 0)
     }
-    if (this.#size <= maxSize) return
+    if (this.#size <= this.#maxWaiting) return
     this.#isBehind = true
     this.#events = []
   }
@@ -78,14 +98,10 @@ export class Mailbox<Event extends object> {
 /** The events that two neighbours were last joined to, by the later one: readers at the same place share them. */
 const joins = new WeakMap<object, { readonly earlier: object; readonly joined: unknown }>()
 
-function joinedOnce<Event extends object>(
-  earlier: Event,
-  later: Event,
-  join: MailboxOptions<Event>['join'],
-): Event | null {
+function joinedOnce<Event extends { readonly kind: string }>(earlier: Event, later: Event): Event | null {
   const known = joins.get(later)
   if (known?.earlier === earlier) return known.joined as Event | null
-  const joined = join(earlier, later)
+  const joined = joinDeltas(earlier, later)
   joins.set(later, { earlier, joined })
   return joined
 }
@@ -93,7 +109,8 @@ function joinedOnce<Event extends object>(
 /** Sizes of events, in characters of their JSON: counted once for all readers. */
 const sizes = new WeakMap<object, number>()
 
-export function sizeOfJson(event: object): number {
+function sizeOf(event: { readonly kind: string }): number {
+  if (isDelta(event)) return event.text.length
   let size = sizes.get(event)
   if (size === undefined) sizes.set(event, (size = JSON.stringify(event).length))
   return size

@@ -1,0 +1,134 @@
+import { isAborted, onAbort } from '../abort.js'
+import { Bell, Mailbox } from './mailbox.js'
+
+/** One reader of a log that is being written, and the reader's place in it. */
+export interface TailReader<Event extends { readonly kind: string }> {
+  /** The reader has the last event: no other follows. */
+  readonly isOver: boolean
+  /** The stored events after the reader's place. */
+  stored(): AsyncIterable<readonly Event[]>
+  /** Adds the events of this process to `box`, from now on; returns how to stop. */
+  listen(box: Mailbox<Event>): () => void
+  /** The deltas of the reply that is arriving in this process. */
+  openReply(): readonly Event[]
+  /** The events that other processes store after the reader's place; null if none are waited for. */
+  follow(signal: AbortSignal): AsyncIterable<Event> | null
+  /** Those of some events that the reader does not have. */
+  take(events: readonly Event[]): readonly Event[] | Promise<readonly Event[]>
+  /** Events were dropped, because too many waited: of the reply that is arriving, the reader gets no further deltas. */
+  fallBehind(): void
+}
+
+/**
+ * The events of a log from a reader's place on, each once, in batches of what is there: the stored ones, the reply that is
+ * arriving, then the others as they come. A reader who is too slow is given the stored events again, from its place on. Ends at the
+ * signal, after the last event, and when no more events come.
+ */
+export async function* tail<Event extends { readonly kind: string }>(
+  reader: TailReader<Event>,
+  signal: AbortSignal | undefined,
+  maxWaiting?: number,
+): AsyncGenerator<readonly Event[], void, undefined> {
+  for (; ; reader.fallBehind()) {
+    const box = new Mailbox<Event>(maxWaiting)
+    const over = new AbortController()
+    const stops = [reader.listen(box), onAbort(signal, () => box.close()), () => over.abort()]
+    try {
+      const openReply = reader.openReply()
+      yield* reader.stored()
+      if (reader.isOver || isAborted(signal)) return
+      const others = reader.follow(over.signal)
+      if (others !== null) pump(others, box, over.signal)
+      for (let events: readonly Event[] | null = openReply; events !== null; events = await box.take()) {
+        const batch = await reader.take(events)
+        if (batch.length > 0) yield batch
+        if (reader.isOver || isAborted(signal) || (events.length === 0 && events !== openReply)) return
+      }
+    } finally {
+      for (const stop of stops) stop()
+    }
+  }
+}
+
+/** Adds events to a mailbox until the signal. Closes the mailbox after the last one, and passes an error on to its reader. */
+export function pump<Event extends { readonly kind: string }>(
+  events: AsyncIterable<Event>,
+  box: Mailbox<Event>,
+  signal: AbortSignal,
+): void {
+  const read = async (): Promise<void> => {
+    for await (const event of events) {
+      if (signal.aborted) return
+      box.add(event)
+    }
+    if (!signal.aborted) box.close()
+  }
+  void read().catch((error: unknown) => box.fail(error))
+}
+
+/** How a log that cannot be followed is read again and again. */
+export interface Polling {
+  /** Number of the last event that the reader has. */
+  readonly after: number
+  readonly signal: AbortSignal | undefined
+  /** The time before the log is read again, in ms: shorter after an event, longer while nothing happens; null: only after a ring. */
+  readonly shortestMs: number
+  readonly longestMs: number | null
+  /** Rings when the log should be read at once. */
+  readonly bell?: Bell
+  /** A value that changes whenever events are stored: without a change the log is not read. Default: always read. */
+  readonly version?: (() => string) | undefined
+}
+
+/** The events of a log as they are stored, by whatever process. */
+export async function* polled<Event extends { readonly seq: number }>(
+  read: (after: number) => AsyncIterable<Event>,
+  { after, signal, shortestMs, longestMs, bell = new Bell(), version }: Polling,
+): AsyncGenerator<Event, void, undefined> {
+  const stopListening = onAbort(signal, bell.ring)
+  try {
+    let last = after
+    let lastVersion: string | undefined
+    let waitMs = shortestMs
+    while (!isAborted(signal)) {
+      const first = last
+      const present = version?.()
+      if (present === undefined || present !== lastVersion)
+        for await (const event of read(last)) {
+          if (isAborted(signal)) return
+          last = event.seq
+          yield event
+        }
+      lastVersion = present
+      waitMs = last > first ? shortestMs : Math.min(waitMs * 1.5, longestMs ?? 0)
+      await bell.wait(longestMs === null ? null : waitMs)
+    }
+  } finally {
+    stopListening()
+  }
+}
+
+/** How often it is checked that somebody still writes to a log, in ms. */
+const CHECK_MS = 1_000
+
+/** The events that `follow` gives until nobody will store another: `isOver` is asked again and again. */
+export async function* untilOver<Event>(
+  follow: (signal: AbortSignal) => AsyncIterable<Event>,
+  isOver: () => Promise<boolean>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Event, void, undefined> {
+  const over = new AbortController()
+  const end = (): void => over.abort()
+  const stopListening = onAbort(signal, end)
+  const timer = setInterval(() => void isOver().then((is) => is && end(), ignore), CHECK_MS)
+  try {
+    yield* follow(over.signal)
+  } finally {
+    clearInterval(timer)
+    end()
+    stopListening()
+  }
+}
+
+/** The store failed: the next check finds out. */
+function ignore(): void {}
