@@ -6,43 +6,25 @@ import type { FollowOptions, LogStore, RunLog } from '../run/log/log.js'
 import { runRef } from '../run/log/ref.js'
 import type { RunEvent } from '../run/machine/events.js'
 import { isAborted } from '../util/abort.js'
-import { beginsReply, isDelta, OpenReply } from '../util/queue/deltas.js'
-import type { Mailbox } from '../util/queue/mailbox.js'
-import { polled, tail } from '../util/queue/tail.js'
+import { isDelta } from '../util/queue/deltas.js'
+import { LiveEvents, polled, tail } from '../util/queue/tail.js'
 import type { TailReader } from '../util/queue/tail.js'
 
 /** The runs that this process executes, as their followers see them. */
 export class LiveRuns {
-  readonly #listeners = new Map<string, Set<(event: RunEvent) => void>>()
-  readonly #replies = new Map<string, OpenReply<RunEvent>>()
+  readonly #runs = new Map<string, LiveEvents<RunEvent>>()
 
   /** Passes an event on to the followers of its run. */
   readonly pass = (event: RunEvent): void => {
-    const { runId } = event
-    if (this.#replies.size > 0 || isDelta(event)) this.#noteReply(event)
-    if (this.#listeners.size > 0) for (const listener of this.#listeners.get(runId) ?? []) listener(event)
+    if (isDelta(event)) this.of(event.runId).push(event)
+    else if (this.#runs.size > 0) this.#runs.get(event.runId)?.push(event)
   }
 
-  /** Calls `listener` with each event of a run in this process; returns how to stop. */
-  listen(runId: string, listener: (event: RunEvent) => void): () => void {
-    const listeners = this.#listeners.get(runId) ?? new Set()
-    this.#listeners.set(runId, listeners.add(listener))
-    return () => {
-      if (listeners.delete(listener) && listeners.size === 0) this.#listeners.delete(runId)
-    }
-  }
-
-  /** The deltas of the reply that is arriving, joined by part. */
-  openReply(runId: string): readonly RunEvent[] {
-    return this.#replies.get(runId)?.deltas ?? []
-  }
-
-  #noteReply(event: RunEvent): void {
-    const { runId } = event
-    const reply = this.#replies.get(runId) ?? new OpenReply()
-    reply.push(event)
-    if (reply.isEmpty) this.#replies.delete(runId)
-    else this.#replies.set(runId, reply)
+  /** The events of a run, for somebody who listens now. */
+  of(runId: string): LiveEvents<RunEvent> {
+    const run = this.#runs.get(runId) ?? new LiveEvents(() => this.#runs.delete(runId))
+    this.#runs.set(runId, run)
+    return run
   }
 }
 
@@ -77,14 +59,20 @@ class RunReader implements TailReader<RunEvent> {
   /** Number of the last event that the reader has. */
   #seq: number
   #isEmpty = true
-  /** Deltas of the present reply are missing. */
-  #isCut = false
-  isOver = false
+  #isOver = false
 
   constructor(run: FollowedRun, after: number, signal: AbortSignal | undefined) {
     this.#run = run
     this.#signal = signal
     this.#seq = after
+  }
+
+  get live(): LiveEvents<RunEvent> {
+    return this.#run.live.of(this.#run.runId)
+  }
+
+  isOver(): boolean {
+    return this.#isOver
   }
 
   async *stored(): AsyncGenerator<readonly RunEvent[]> {
@@ -98,14 +86,6 @@ class RunReader implements TailReader<RunEvent> {
       this.#pass(event)
       if (isNew) yield [event]
     }
-  }
-
-  listen(box: Mailbox<RunEvent>): () => void {
-    return this.#run.live.listen(this.#run.runId, (event) => box.add(event))
-  }
-
-  openReply(): readonly RunEvent[] {
-    return this.#run.live.openReply(this.#run.runId)
   }
 
   follow(signal: AbortSignal): AsyncIterable<RunEvent> {
@@ -126,23 +106,18 @@ class RunReader implements TailReader<RunEvent> {
     for (const event of events) {
       // Another process has continued the run in the meantime.
       if (event.seq > this.#seq + (event.durable ? 1 : 0)) for await (const batch of this.stored()) taken.push(...batch)
-      if (this.isOver || isAborted(this.#signal)) break
+      if (this.#isOver || isAborted(this.#signal)) break
       const isNew = event.durable ? event.seq > this.#seq : event.seq === this.#seq
       if (!isNew) continue
       this.#pass(event)
-      if (!this.#isCut || !isDelta(event)) taken.push(event)
+      taken.push(event)
     }
     return taken
   }
 
-  fallBehind(): void {
-    this.#isCut = true
-  }
-
   #pass(event: RunEvent): void {
     this.#seq = Math.max(this.#seq, event.seq)
-    this.isOver = isEnd(event)
-    if (beginsReply(event.kind)) this.#isCut = false
+    this.#isOver = isEnd(event)
   }
 }
 

@@ -91,7 +91,7 @@ export class OpenRuns {
 
   /** Calls `listener` with each event of a run in this process; returns how to stop. */
   listen(runId: string, listener: (event: RunEvent) => void): () => void {
-    return this.live.listen(runId, listener)
+    return this.live.of(runId).listen({ add: listener, close: () => undefined })
   }
 
   /** The log of a run in progress here; undefined for any other. */

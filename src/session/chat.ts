@@ -199,7 +199,7 @@ export class Chat<M extends Modes = Modes> {
     const from = after === undefined ? BEGINNING : parseCursor(after)
     const { log, conversation } = this.#setup
     void this.#follower.attach(true).catch(() => undefined)
-    return conversation.feed.read({ log, threadId: this.threadId }, from, options)
+    return conversation.feed.read(from, { ...options, log, threadId: this.threadId })
   }
 
   /** The mode of the messages from now on. */

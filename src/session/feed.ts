@@ -1,8 +1,7 @@
 import type { LogStore, RunEvent } from '../index.js'
 import { isAborted } from '../util/abort.js'
-import { beginsReply, isDelta, OpenReply } from '../util/queue/deltas.js'
-import type { Mailbox } from '../util/queue/mailbox.js'
-import { tail } from '../util/queue/tail.js'
+import { isDelta } from '../util/queue/deltas.js'
+import { LiveEvents, tail } from '../util/queue/tail.js'
 import type { TailReader } from '../util/queue/tail.js'
 import { BEGINNING, cursorOf, placeAfter, storedEvents } from './thread/cursor.js'
 import type { ChatEvent, ChatPlace } from './thread/cursor.js'
@@ -28,13 +27,10 @@ export interface EventsOptions {
 
 /** The events of one conversation in this process: one order for all readers, and the snapshot that they add up to. */
 export class Feed {
-  readonly #readers = new Set<(event: ChatEvent) => void>()
-  readonly #childReaders = new Set<(event: ChatEvent) => void>()
+  readonly live = new LiveEvents<ChatEvent>()
   readonly #onGap: () => void
-  readonly #boxes = new Set<Mailbox<ChatEvent>>()
-  #hasEnded = false
   #place: ChatPlace = BEGINNING
-  /** Of the latest run alone, and without the deltas in `#open`: they are folded when somebody looks. */
+  /** Of the latest run alone, and without the deltas of the reply that is arriving: they are folded when somebody looks. */
   #folded: ChatSnapshot | undefined
   /** The runs before the latest. A list of all runs would be copied at each event. */
   #earlier: ChatRun[] = []
@@ -43,7 +39,6 @@ export class Feed {
   #snapshot: ChatSnapshot | undefined
   /** All runs as last shown. */
   #all: { readonly latest: readonly ChatRun[]; readonly runs: readonly ChatRun[] } = { latest: [], runs: [] }
-  #open = new OpenReply<RunEvent>()
   /** Events of the run that arrived while an event of the thread was being stored; null: none is. */
   #held: RunEvent[] | null = null
 
@@ -61,7 +56,7 @@ export class Feed {
 
   /** The snapshot with the latest run alone. */
   get latest(): ChatSnapshot | undefined {
-    return (this.#latest ??= this.#open.deltas.reduce(reduceChat, this.#folded))
+    return (this.#latest ??= this.live.openReply.reduce(reduceChat, this.#folded))
   }
 
   get place(): ChatPlace {
@@ -94,9 +89,8 @@ export class Feed {
 
   /** Passes an event on that was read from the log, in its order: another process may have gone on to the next run. */
   readonly pushStored = (event: AnyEvent): void => {
-    if (!('threadId' in event) && event.parentRunId !== null) {
-      const shown: ChatEvent = { ...event, cursor: cursorOf(this.#place) }
-      for (const reader of this.#childReaders) reader(shown)
+    if (isOfChild(event)) {
+      this.live.push({ ...event, cursor: cursorOf(this.#place) }, false)
       return
     }
     const place = placeAfter(this.#place, event)
@@ -111,12 +105,8 @@ export class Feed {
     this.#place = place
     this.#latest = undefined
     this.#snapshot = undefined
-    if (event.kind === 'run_begun') this.#open = new OpenReply()
-    if (!('threadId' in event)) this.#open.push(event)
     if (!isDelta(event)) this.#fold(event)
-    if (this.#readers.size === 0) return
-    const shown: ChatEvent = { ...event, cursor: cursorOf(place) }
-    for (const reader of this.#readers) reader(shown)
+    this.live.push({ ...event, cursor: cursorOf(place) }, !('threadId' in event))
   }
 
   #fold(event: AnyEvent): void {
@@ -134,12 +124,13 @@ export class Feed {
   }
 
   get hasReaders(): boolean {
-    return this.#readers.size > 0
+    return this.live.hasReaders
   }
 
-  listen(reader: (event: ChatEvent) => void): () => void {
-    this.#readers.add(reader)
-    return () => void this.#readers.delete(reader)
+  /** Calls `listener` with each event of the thread and its runs, without child runs; returns how to stop. */
+  listen(listener: (event: ChatEvent) => void): () => void {
+    const add = (event: ChatEvent): void => void (isOfChild(event) || listener(event))
+    return this.live.listen({ add, close: () => undefined })
   }
 
   /** Resolves when the answers of all these calls are stored, which leave `ids` one by one. */
@@ -155,12 +146,9 @@ export class Feed {
   }
 
   /** Stored events from `from` on, then live ones, until the signal; without `live`, the stored ones alone. */
-  async *read(
-    thread: StoredThread,
-    from: ChatPlace,
-    { signal, children = false, live = true }: Omit<EventsOptions, 'after'>,
-  ): AsyncGenerator<ChatEvent, void, undefined> {
-    const reader = new FeedReader(this, { thread, from, signal, children })
+  async *read(from: ChatPlace, reading: FeedReading): AsyncGenerator<ChatEvent, void, undefined> {
+    const { signal, live = true } = reading
+    const reader = new FeedReader(this.live, from, reading)
     for await (const batch of live ? tail<ChatEvent>(reader, signal) : reader.stored())
       for (const event of batch) {
         if (isAborted(signal)) return
@@ -168,95 +156,52 @@ export class Feed {
       }
   }
 
-  /** The deltas of the reply that is arriving, joined by part. */
-  get openReply(): readonly RunEvent[] {
-    return this.#open.deltas
-  }
-
-  /** Adds the events that come from now on to `box`; returns how to stop. */
-  fill(box: Mailbox<ChatEvent>, children: boolean): () => void {
-    const add = (event: ChatEvent): void => box.add(event)
-    if (this.#hasEnded) box.close()
-    this.#boxes.add(box)
-    this.#readers.add(add)
-    if (children) this.#childReaders.add(add)
-    return () => {
-      this.#boxes.delete(box)
-      this.#readers.delete(add)
-      this.#childReaders.delete(add)
-    }
-  }
-
   /** No further events come: ends the reading of all readers. */
   end(): void {
-    this.#hasEnded = true
-    for (const box of this.#boxes) box.close()
+    this.live.close()
   }
 }
 
-interface StoredThread {
+function isOfChild(event: AnyEvent): boolean {
+  return !('threadId' in event) && event.parentRunId !== null
+}
+
+interface FeedReading extends EventsOptions {
   readonly log: LogStore
   readonly threadId: string
 }
 
-interface FeedReaderOptions extends Pick<EventsOptions, 'signal' | 'children'> {
-  readonly thread: StoredThread
-  readonly from: ChatPlace
-}
-
 /** One reader of a conversation, and the reader's place in it. */
 class FeedReader implements TailReader<ChatEvent> {
-  readonly #feed: Feed
-  readonly #options: FeedReaderOptions
+  readonly live: LiveEvents<ChatEvent>
+  readonly #reading: FeedReading
   #place: ChatPlace
-  /** Deltas of the present reply are missing: the reader gets it when it is complete. */
-  #isCut = false
-  readonly isOver = false
 
-  constructor(feed: Feed, options: FeedReaderOptions) {
-    this.#feed = feed
-    this.#options = options
-    this.#place = options.from
+  constructor(live: LiveEvents<ChatEvent>, from: ChatPlace, reading: FeedReading) {
+    this.live = live
+    this.#place = from
+    this.#reading = reading
   }
 
   async *stored(): AsyncGenerator<readonly ChatEvent[]> {
-    const { thread, signal } = this.#options
-    for await (const event of storedEvents(thread.log, thread.threadId, this.#place)) {
+    const { log, threadId, signal } = this.#reading
+    for await (const event of storedEvents(log, threadId, this.#place)) {
       if (isAborted(signal)) return
       yield this.take([event])
     }
-  }
-
-  listen(box: Mailbox<ChatEvent>): () => void {
-    return this.#feed.fill(box, this.#options.children === true)
-  }
-
-  openReply(): readonly ChatEvent[] {
-    return this.#feed.openReply.map((delta) => ({ ...delta, cursor: '' }))
-  }
-
-  /** The feed has the events of other processes. */
-  follow(): null {
-    return null
   }
 
   take(events: readonly (AnyEvent | ChatEvent)[]): readonly ChatEvent[] {
     return events.flatMap((event) => this.#next(event) ?? [])
   }
 
-  fallBehind(): void {
-    this.#isCut = true
-  }
-
   /** The event as all readers get it; null for one that the reader has, or cannot use. */
   #next(event: AnyEvent | ChatEvent): ChatEvent | null {
-    if ('threadId' in event || event.parentRunId === null) {
+    if (!isOfChild(event)) {
       const after = placeAfter(this.#place, event)
       if (after === null) return null
       this.#place = after
-      if (beginsReply(event.kind)) this.#isCut = false
-      if (this.#isCut && isDelta(event)) return null
-    }
+    } else if (this.#reading.children !== true) return null
     const cursor = cursorOf(this.#place)
     // All readers share the object, and with it what is made of it.
     return 'cursor' in event && event.cursor === cursor ? event : { ...event, cursor }

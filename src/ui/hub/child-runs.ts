@@ -40,11 +40,6 @@ export class ChildRuns {
     return true
   }
 
-  /** Deltas of child runs are missing: those of present replies are not given. */
-  fallBehind(): void {
-    this.#inTurn.clear()
-  }
-
   async *#ofCall(runId: string, callId: string): AsyncGenerator<AnyRunEvent> {
     for (const child of await this.#childrenOf(runId)) {
       if (child.parent?.callId !== callId) continue
@@ -54,6 +49,7 @@ export class ChildRuns {
         { after: this.#seen.get(child.runId) },
       )) {
         this.#seen.set(child.runId, event.seq)
+        this.#inTurn.delete(child.runId)
         open.push(event)
         yield* this.before(event)
         yield event

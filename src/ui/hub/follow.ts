@@ -2,13 +2,11 @@ import { HarnessError } from '../../index.js'
 import type { LogStore, RunLog } from '../../index.js'
 import { isAborted } from '../../util/abort.js'
 import { endsReply, isDelta } from '../../util/queue/deltas.js'
-import type { Mailbox } from '../../util/queue/mailbox.js'
-import { tail, untilOver } from '../../util/queue/tail.js'
+import { LiveEvents, tail, untilOver } from '../../util/queue/tail.js'
 import type { TailReader } from '../../util/queue/tail.js'
 import { isStretchEnd } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
 import { ChildRuns, OpenCalls } from './child-runs.js'
-import type { LiveRun } from './live-run.js'
 
 export interface FollowRunOptions {
   /** Number of the last durable event that the reader has. Default 0: all events. */
@@ -21,6 +19,21 @@ export interface FollowRunOptions {
   readonly children?: boolean | undefined
   /** Number of a pause that is being continued: the stream goes on after it. Default: it ends at the last pause. */
   readonly beyond?: number | undefined
+}
+
+/** A run whose events this process sees as they come. */
+export class LiveRun extends LiveEvents<AnyRunEvent> {
+  readonly runId: string
+
+  constructor(runId: string) {
+    super()
+    this.runId = runId
+  }
+
+  /** Takes an event of the run, or of one of its child runs. */
+  override push(event: AnyRunEvent): void {
+    super.push(event, event.runId === this.runId)
+  }
 }
 
 /** Where the events of a followed run come from. */
@@ -45,7 +58,7 @@ export async function* followStretch(
   const reader = new StretchReader(run, options)
   yield* tail(reader, signal, run.maxWaiting)
   // The end can be stored without having been seen: of a run that was cancelled, or whose process has died.
-  if (!reader.isOver && !isAborted(signal)) yield* reader.stored()
+  if (!reader.isOver() && !isAborted(signal)) yield* reader.stored()
 }
 
 /** Events of a batch from the log, at most. */
@@ -65,7 +78,7 @@ class StretchReader implements TailReader<AnyRunEvent> {
   /** No event of the run has been seen. */
   #isEmpty = true
   /** The run has paused or ended. */
-  isOver = false
+  #isOver = false
 
   constructor(run: FollowedRun, { after = 0, deltas = true, children = false, beyond = 0 }: FollowRunOptions) {
     this.#run = run
@@ -73,6 +86,14 @@ class StretchReader implements TailReader<AnyRunEvent> {
     this.#deltas = deltas
     this.#beyond = beyond
     this.#children = children ? new ChildRuns(run.log) : null
+  }
+
+  get live(): LiveRun | null {
+    return this.#run.live
+  }
+
+  isOver(): boolean {
+    return this.#isOver
   }
 
   async *stored(): AsyncGenerator<readonly AnyRunEvent[]> {
@@ -91,17 +112,9 @@ class StretchReader implements TailReader<AnyRunEvent> {
       yield batch
       batch = []
     }
-    if (children !== null && !this.isOver)
+    if (children !== null && !this.#isOver)
       for await (const child of children.ofCalls(runId, this.#openCalls)) batch.push(child)
     if (batch.length > 0) yield batch
-  }
-
-  listen(box: Mailbox<AnyRunEvent>): () => void {
-    return this.#run.live?.listen(box) ?? (() => undefined)
-  }
-
-  openReply(): readonly AnyRunEvent[] {
-    return this.#run.live?.openReply ?? []
   }
 
   /** The events of a run of another process. */
@@ -131,11 +144,6 @@ class StretchReader implements TailReader<AnyRunEvent> {
     return batch
   }
 
-  fallBehind(): void {
-    this.#turn = null
-    this.#children?.fallBehind()
-  }
-
   async *#follow(signal: AbortSignal): AsyncGenerator<AnyRunEvent> {
     if (await this.#isLeft()) return
     const { runId, log } = this.#run
@@ -150,7 +158,7 @@ class StretchReader implements TailReader<AnyRunEvent> {
   }
 
   #takes(event: AnyRunEvent): boolean {
-    if (this.isOver) return false
+    if (this.#isOver) return false
     if (event.durable) {
       if (event.seq <= this.#seq) return false
       this.#pass(event)
@@ -159,7 +167,7 @@ class StretchReader implements TailReader<AnyRunEvent> {
     // The end of a stretch that was refused before it began.
     if (event.seq < this.#seq) return false
     if (event.kind === 'run_failed' || event.kind === 'run_left') {
-      this.isOver = true
+      this.#isOver = true
       return event.kind === 'run_failed'
     }
     const isOfReply = isDelta(event) || event.kind === 'deltas_withdrawn' || event.kind === 'output_delta'
@@ -171,6 +179,6 @@ class StretchReader implements TailReader<AnyRunEvent> {
     if (event.kind === 'model_request_started') this.#turn = event.seq
     else if (endsReply(event.kind)) this.#turn = null
     this.#seq = Math.max(this.#seq, event.seq)
-    this.isOver = isStretchEnd(event) && event.seq > this.#beyond
+    this.#isOver = isStretchEnd(event) && event.seq > this.#beyond
   }
 }

@@ -1,8 +1,7 @@
 import type { HarnessStream, LogStore, RunLog } from '../../index.js'
 import type { AnyRunEvent } from '../projection.js'
-import { followStretch } from './follow.js'
+import { followStretch, LiveRun } from './follow.js'
 import type { FollowRunOptions } from './follow.js'
-import { LiveRun } from './live-run.js'
 
 export interface HubOptions {
   /** The log of the runs. */

@@ -27,20 +27,23 @@ export class Bell {
 
 /** The characters that may wait for one reader. */
 const MAX_WAITING = 1_048_576
-/** How many events may wait before their sizes are added up. */
-const FEW = 32
+
+/** Who gets the events of a log as they come. */
+export interface Listener<Event> {
+  add(event: Event): void
+  /** No more events come. */
+  close(): void
+}
 
 /**
  * The events that wait for one reader, who takes all of them at once. Neighbouring deltas are joined while they wait. For a reader
  * who is too far behind they are dropped: the next `take` is null, and the reader returns to the log.
  */
-export class Mailbox<Event extends { readonly kind: string }> {
+export class Mailbox<Event extends { readonly kind: string }> implements Listener<Event> {
   readonly #bell = new Bell()
   readonly #maxWaiting: number
   #events: Event[] = []
-  /** Of everything that waits, once it is many events; before, of what was joined. */
   #size = 0
-  #isMeasured = false
   #isBehind = false
   #isClosed = false
   #failure: { readonly error: unknown } | null = null
@@ -55,12 +58,12 @@ export class Mailbox<Event extends { readonly kind: string }> {
     const joined = last === undefined ? null : joinedOnce(last, event)
     if (joined === null) this.#events.push(event)
     else this.#events[this.#events.length - 1] = joined
-    if (joined !== null || this.#isMeasured) this.#size += sizeOf(event)
-    if (this.#events.length > FEW || this.#size > this.#maxWaiting) this.#measure()
+    this.#size += sizeOf(event)
+    // One event may be larger: the log would give it to the reader as well.
+    this.#isBehind = this.#size > this.#maxWaiting && this.#events.length > 1
     this.#bell.ring()
   }
 
-  /** No more events come. */
   close(): void {
     this.#isClosed = true
     this.#bell.ring()
@@ -74,24 +77,13 @@ export class Mailbox<Event extends { readonly kind: string }> {
 
   /** Everything that waits; empty once the mailbox is closed, null for a reader who is too far behind. */
   async take(): Promise<readonly Event[] | null> {
-    while (this.#events.length === 0 && !this.#isClosed && !this.#isBehind) await this.#bell.wait()
-    if (this.#isBehind) return null
-    if (this.#events.length === 0 && this.#failure !== null) throw this.#failure.error
+    while (this.#events.length === 0 && !this.#isClosed) await this.#bell.wait()
     const events = this.#events
     this.#events = []
     this.#size = 0
-    this.#isMeasured = false
+    if (this.#isBehind) return null
+    if (events.length === 0 && this.#failure !== null) throw this.#failure.error
     return events
-  }
-
-  #measure(): void {
-    if (!this.#isMeasured) {
-      this.#isMeasured = true
-      this.#size = this.#events.reduce((size, event) => size + sizeOf(event), 0)
-    }
-    if (this.#size <= this.#maxWaiting) return
-    this.#isBehind = true
-    this.#events = []
   }
 }
 
