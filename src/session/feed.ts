@@ -129,7 +129,9 @@ export class Feed {
 
   /** Calls `listener` with each event of the thread and its runs, without child runs; returns how to stop. */
   listen(listener: (event: ChatEvent) => void): () => void {
-    const add = (event: ChatEvent): void => void (isOfChild(event) || listener(event))
+    const add = (event: ChatEvent): void => {
+      if (!isOfChild(event)) listener(event)
+    }
     return this.live.listen({ add, close: () => undefined })
   }
 

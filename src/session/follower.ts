@@ -85,33 +85,30 @@ export class Follower {
   /** Reads again whenever the thread or its latest run has another event. Rejects if the store fails. */
   async #follow(signal: AbortSignal): Promise<void> {
     const { feed, threadId } = this.#conversation
-    const changes = new Mailbox<ThreadEvent | RunEvent>()
-    const stopListening = onAbort(signal, () => changes.close())
-    this.#watch({ kind: 'thread', id: threadId }, { after: feed.place.thread, signal }, changes)
-    let followedRun: string | null = null
-    let over = new AbortController()
-    try {
-      while (!isAborted(signal)) {
-        const { runId, run } = feed.place
-        if (runId !== null && runId !== followedRun) {
-          over.abort()
-          over = new AbortController()
-          followedRun = runId
-          this.#watch({ kind: 'run', id: runId }, { after: run, signal: over.signal }, changes)
-        }
-        const events = await changes.take()
-        // A log that cannot be followed any more: the next check begins again.
-        if (isAborted(signal) || events?.length === 0) return
-        await this.#conversation.load()
+    for (let isFollowed = true; isFollowed && !isAborted(signal);) {
+      const { thread, runId, run } = feed.place
+      const changes = new Mailbox<ThreadEvent | RunEvent>()
+      const over = new AbortController()
+      const stopListening = onAbort(signal, () => {
+        over.abort()
+        changes.close()
+      })
+      const watch = (ref: LogRef, after: number): void => {
+        const events = this.#log.follow?.<ThreadEvent | RunEvent>(ref, { after, signal: over.signal })
+        if (events !== undefined) pump(events, changes, over.signal)
       }
-    } finally {
-      over.abort()
-      stopListening()
+      watch({ kind: 'thread', id: threadId }, thread)
+      if (runId !== null) watch({ kind: 'run', id: runId }, run)
+      try {
+        while (isFollowed && feed.place.runId === runId) {
+          // A log that cannot be followed any more: the next check begins again.
+          isFollowed = (await changes.take())?.length !== 0
+          if (isFollowed) await this.#conversation.load()
+        }
+      } finally {
+        over.abort()
+        stopListening()
+      }
     }
-  }
-
-  #watch(ref: LogRef, place: { after: number; signal: AbortSignal }, changes: Mailbox<ThreadEvent | RunEvent>): void {
-    const events = this.#log.follow?.<ThreadEvent | RunEvent>(ref, place)
-    if (events !== undefined) pump(events, changes, place.signal)
   }
 }
