@@ -29,33 +29,23 @@ export class Hub {
   async start(run: HarnessStream<unknown>): Promise<void> {
     const live = this.open(run.runId)
     this.#streams.set(run.runId, run)
-    const batches = run.batches()[Symbol.asyncIterator]()
-    const read = async (): Promise<boolean> => {
-      const next = await batches.next()
-      if (next.done === true) return false
-      // A stretch that is refused before it begins has one event, which is none of the run.
-      if (next.value.some(isRefusal)) await run.result
-      for (const event of next.value) live.push(event)
-      return true
-    }
-    const end = async (): Promise<void> => {
+    // The failure of a run that has begun is its last event.
+    await new Promise<void>((begun, refused) => void this.#read(run, live, begun).then(begun, refused))
+  }
+
+  async #read(run: HarnessStream<unknown>, live: LiveRun, onEvents: () => void): Promise<void> {
+    try {
+      for await (const batch of run.batches()) {
+        // A stretch that is refused before it begins has one event, which is none of the run.
+        if (batch.some(isRefusal)) await run.result
+        for (const event of batch) live.push(event)
+        onEvents()
+      }
+    } finally {
       await run.result.catch(() => undefined)
       this.#streams.delete(run.runId)
       this.close(live)
     }
-    const readRest = async (): Promise<void> => {
-      while (await read()) continue
-    }
-    try {
-      await read()
-    } catch (error) {
-      await end()
-      throw error
-    }
-    // The failure of a run is its last event.
-    void readRest()
-      .catch(() => undefined)
-      .then(end)
   }
 
   /**

@@ -60,7 +60,7 @@ export class Mailbox<Event extends { readonly kind: string }> implements Listene
     else this.#events[this.#events.length - 1] = joined
     this.#size += sizeOf(event)
     // One event may be larger: the log would give it to the reader as well.
-    this.#isBehind = this.#size > this.#maxWaiting && this.#events.length > 1
+    this.#isBehind = this.#size > this.#maxWaiting && last !== undefined
     this.#bell.ring()
   }
 
