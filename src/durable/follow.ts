@@ -1,6 +1,7 @@
 import type { DurableEvent, FollowOptions, LogStore, RunLog } from '../index.js'
 import { isAborted } from '../util/abort.js'
-import { polled, untilOver } from '../util/queue/tail.js'
+import { polled } from '../util/queue/polled.js'
+import { untilOver } from '../util/queue/tail.js'
 
 /** The time before a log without `follow` is read again, in ms: shorter after an event, longer while nothing happens. */
 const SHORTEST_WAIT_MS = 200

@@ -4,25 +4,42 @@ import { redactedEvents } from '../run/extension/redact.js'
 import { eventsIn } from '../run/log/log.js'
 import type { FollowOptions, LogStore, RunLog } from '../run/log/log.js'
 import { runRef } from '../run/log/ref.js'
-import type { RunEvent } from '../run/machine/events.js'
+import type { EphemeralEvent, RunEvent } from '../run/machine/events.js'
+import type { RunListeners } from '../run/stream/queue.js'
 import { isAborted } from '../util/abort.js'
 import { isDelta } from '../util/queue/deltas.js'
-import { LiveEvents, polled, tail } from '../util/queue/tail.js'
+import { polled } from '../util/queue/polled.js'
+import { LiveEvents, tail } from '../util/queue/tail.js'
 import type { TailReader } from '../util/queue/tail.js'
 
 /** The runs that this process executes, as their followers see them. */
-export class LiveRuns {
+export class LiveRuns implements RunListeners {
+  readonly listeners = new Map<string, Set<(event: RunEvent) => void>>()
   readonly #runs = new Map<string, LiveEvents<RunEvent>>()
 
-  /** Passes an event on to the followers of its run. */
-  readonly pass = (event: RunEvent): void => {
-    if (isDelta(event)) this.of(event.runId).push(event)
-    else if (this.#runs.size > 0) this.#runs.get(event.runId)?.push(event)
+  /** Calls `listener` with each event of a run in this process; returns how to stop. */
+  listen(runId: string, listener: (event: RunEvent) => void): () => void {
+    const listeners = this.listeners.get(runId) ?? new Set()
+    this.listeners.set(runId, listeners.add(listener))
+    return () => {
+      if (listeners.delete(listener) && listeners.size === 0) this.listeners.delete(runId)
+    }
+  }
+
+  /** A reply is kept from its first delta on, also for followers who come later. */
+  onEphemeral(event: EphemeralEvent): void {
+    if (isDelta(event)) this.of(event.runId)
   }
 
   /** The events of a run, for somebody who listens now. */
   of(runId: string): LiveEvents<RunEvent> {
-    const run = this.#runs.get(runId) ?? new LiveEvents(() => this.#runs.delete(runId))
+    const known = this.#runs.get(runId)
+    if (known !== undefined) return known
+    const run = new LiveEvents<RunEvent>(() => {
+      stopListening()
+      this.#runs.delete(runId)
+    })
+    const stopListening = this.listen(runId, (event) => run.push(event))
     this.#runs.set(runId, run)
     return run
   }

@@ -68,7 +68,7 @@ export class OpenRuns {
 
   /** A queue whose events followers get too. */
   queue(): EventQueue {
-    return new EventQueue(this.live.pass)
+    return new EventQueue(this.live)
   }
 
   /** A queue that only followers read. */
@@ -91,7 +91,7 @@ export class OpenRuns {
 
   /** Calls `listener` with each event of a run in this process; returns how to stop. */
   listen(runId: string, listener: (event: RunEvent) => void): () => void {
-    return this.live.of(runId).listen({ add: listener, close: () => undefined })
+    return this.live.listen(runId, listener)
   }
 
   /** The log of a run in progress here; undefined for any other. */

@@ -4,6 +4,14 @@ import type { EphemeralEvent, StreamEvent } from '../machine/events.js'
 /** How many events may wait for a slow reader before deltas are joined and the run waits. */
 const ROOM = 256
 
+/** Who gets every event of a run, read or not. */
+export interface RunListeners {
+  /** By run id. */
+  readonly listeners: ReadonlyMap<string, ReadonlySet<(event: StreamEvent) => void>>
+  /** Called before the listeners. */
+  onEphemeral(event: EphemeralEvent): void
+}
+
 /**
  * The events of a run that its reader has not taken yet. Durable events are never dropped: when there are too many, the
  * run waits for the reader. Deltas never make it wait: neighbouring ones of one part are joined instead, and of the
@@ -18,11 +26,10 @@ export class EventQueue {
   #reading = false
   #runEnds = false
   #closed = false
-  readonly #onEvent: ((event: StreamEvent) => void) | undefined
+  readonly #live: RunListeners | undefined
 
-  /** `onEvent` gets every event, read or not. */
-  constructor(onEvent?: (event: StreamEvent) => void) {
-    this.#onEvent = onEvent
+  constructor(live?: RunListeners) {
+    this.#live = live
   }
 
   /** A reader reads from now on. */
@@ -52,7 +59,8 @@ export class EventQueue {
 
   /** Resolves when the run may continue; `undefined` if it may continue immediately. */
   push(event: StreamEvent): Promise<void> | undefined {
-    this.#onEvent?.(event)
+    if (!event.durable) this.#live?.onEphemeral(event)
+    for (const listener of this.#live?.listeners.get(event.runId) ?? []) listener(event)
     if (this.#closed || (!this.#reading && this.#unread === 'drop')) return undefined
     if (!event.durable) {
       // The end of a run is kept for a later reader, even if the log could not store it.

@@ -1,29 +1,5 @@
 import { isDelta, joinDeltas } from './deltas.js'
-
-/** Wakes one reader that waits; a ring before it waits counts too. */
-export class Bell {
-  #hasRung = false
-  #wake: (() => void) | null = null
-
-  readonly ring = (): void => {
-    this.#hasRung = true
-    this.#wake?.()
-  }
-
-  /** Resolves after a ring, or after `ms`. */
-  async wait(ms: number | null = null): Promise<void> {
-    if (!this.#hasRung) {
-      let timer: NodeJS.Timeout | undefined
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve
-        if (ms !== null) timer = setTimeout(resolve, ms)
-      })
-      clearTimeout(timer)
-      this.#wake = null
-    }
-    this.#hasRung = false
-  }
-}
+import { Bell } from './polled.js'
 
 /** The characters that may wait for one reader. */
 const MAX_WAITING = 1_048_576
