@@ -44,11 +44,16 @@ class Run implements TailReader<TestEvent> {
 
 const told = (events: readonly TestEvent[]): string => events.map(({ kind, text }) => text || kind).join(' ')
 
+async function nextOf(batches: AsyncGenerator<readonly TestEvent[], void>): Promise<readonly TestEvent[]> {
+  const next = await batches.next()
+  return next.done === true ? [] : next.value
+}
+
 /** Takes one batch, and the rest after `work`. */
-async function readAround(batches: AsyncGenerator<readonly TestEvent[]>, work: () => void): Promise<string> {
-  const first = await batches.next()
+async function readAround(batches: AsyncGenerator<readonly TestEvent[], void>, work: () => void): Promise<string> {
+  const first = await nextOf(batches)
   work()
-  return told([...(first.value ?? []), ...(await collect(batches)).flat()])
+  return told([...first, ...(await collect(batches)).flat()])
 }
 
 test('a reader gets the stored events, the reply that is arriving, and what follows, each once', async () => {
@@ -68,13 +73,13 @@ test('a reader who is too slow gets no further deltas of the present reply, ever
   const run = new Run()
   run.store('model_request_started')
   const batches = tail(run, undefined, 1000)
-  const seen = [...((await batches.next()).value ?? [])]
+  const seen = [...(await nextOf(batches))]
   run.emit('one')
-  seen.push(...((await batches.next()).value ?? []))
+  seen.push(...(await nextOf(batches)))
   run.emit(' two')
   for (let count = 0; count < 20; count++) run.store('warning', 'x'.repeat(100))
   run.emit('three')
-  seen.push(...((await batches.next()).value ?? []))
+  seen.push(...(await nextOf(batches)))
   run.store('model_message')
   run.store('model_request_started')
   run.emit('four')
