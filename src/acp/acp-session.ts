@@ -10,6 +10,7 @@ import { HarnessError } from '../index.js'
 import type { PendingItem, RunOptions } from '../index.js'
 import { SessionError } from '../session/index.js'
 import type { ChatAnswer } from '../session/index.js'
+import { isAborted } from '../util/abort.js'
 import { partsOf } from './blocks.js'
 import type { PromptEnd, StretchEnd } from './updates.js'
 import { invalidRequest, internalError } from './protocol.js'
@@ -335,11 +336,6 @@ function messageUpdate({ callId, path }: PendingItem, text: string): SessionUpda
 function responseOf(end: PromptEnd): PromptResponse {
   if ('failure' in end) throw internalError(end.failure.message, end.failure.data)
   return end
-}
-
-/** Read anew: it changes while something is awaited. */
-function isAborted({ aborted }: AbortSignal): boolean {
-  return aborted
 }
 
 function isRequestError(error: unknown): boolean {

@@ -1,4 +1,3 @@
-export { followRun } from './follow.js'
-export type { FollowOptions } from './follow.js'
+export { followLog } from './follow.js'
 export { endingOf, endOfStretch, performStretch } from './stretch.js'
 export type { StretchEnding, StretchMeans, StretchWork } from './stretch.js'

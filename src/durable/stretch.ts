@@ -63,24 +63,24 @@ const ROUNDS = 20
  * Work that was done before, in any process, is found in the log and not repeated; calls that were in progress are resolved
  * by their tools' `reconcile` and `onUnknownOutcome`. Waits while another process executes the run. Never rejects.
  */
-export async function performStretch<Output>(work: StretchWork, means: StretchMeans<Output>): Promise<StretchEnding> {
+export async function performStretch<Output>(work: StretchWork, setup: StretchMeans<Output>): Promise<StretchEnding> {
   let failures = 0
-  for (let round = 0; round < ROUNDS && means.signal?.aborted !== true;) {
+  for (let round = 0; round < ROUNDS && setup.signal?.aborted !== true;) {
     const began = Date.now()
     try {
-      const end = await execute(work, means)
+      const end = await execute(work, setup)
       if (typeof end === 'number') return { kind: 'ended', seq: end }
       if (end === 'paused') round += 1
-      else await untilFree(work.runId, means)
+      else await untilFree(work.runId, setup)
     } catch (error) {
       const { code, message } = error instanceof HarnessError ? error : unexpected(error)
       if (Date.now() - began > LONG_ATTEMPT_MS) failures = 0
       if (code !== 'store_failure' || failures === STORE_RETRIES) return { kind: 'refused', code, message }
-      await wait(STORE_RETRY_MS * 2 ** failures, means.signal)
+      await wait(STORE_RETRY_MS * 2 ** failures, setup.signal)
       failures += 1
     }
   }
-  return { kind: 'refused', ...refusal(work.runId, means.signal) }
+  return { kind: 'refused', ...refusal(work.runId, setup.signal) }
 }
 
 /**
@@ -120,7 +120,7 @@ const FURTHER: ReadonlySet<string> = new Set(['model_message', 'tool_call_comple
  * Claims and changes nothing, even if the run has continued since.
  */
 export function endingOf<Output>(
-  { harness, log }: Pick<StretchMeans<Output>, 'harness' | 'log'>,
+  { harness, log }: StretchMeans<Output>,
   runId: string,
   seq: number,
 ): Promise<HarnessResult<Output>> {
@@ -142,13 +142,13 @@ function upTo(log: RunLog, seq: number): RunLog {
 }
 
 /** The event that ended the stretch; `paused`: the run has not taken its answers; `owned`: another process has it. */
-async function execute<Output>(work: StretchWork, means: StretchMeans<Output>): Promise<number | 'paused' | 'owned'> {
-  const { log } = means
+async function execute<Output>(work: StretchWork, setup: StretchMeans<Output>): Promise<number | 'paused' | 'owned'> {
+  const { log } = setup
   const earlier = await progressOf(log, work)
   if (earlier.end !== null) return earlier.end
   if (earlier.recoveries >= MOST_RECOVERIES) throw hopeless(work.runId)
   try {
-    await continueRun(work, means)
+    await continueRun(work, setup)
   } catch (error) {
     const end = await endOfStretch(log, work)
     if (end !== null) return end
@@ -162,17 +162,15 @@ async function execute<Output>(work: StretchWork, means: StretchMeans<Output>): 
 
 async function continueRun<Output>(work: StretchWork, { harness, log, signal }: StretchMeans<Output>): Promise<void> {
   const { runId } = work
-  const given = { log, ...(signal !== undefined && { signal }) }
   const known = await log.inspect({ kind: 'run', id: runId })
   if (known === null) {
     if (work.kind === 'answer') throw new HarnessError('run_not_found', `The log has no run \`${runId}\`.`)
     const { prompt, metadata, history } = work
-    const options = { ...(metadata !== undefined && { metadata }), ...(history !== undefined && { history }) }
-    await harness.run(prompt, { runId, ...options, ...given })
+    await harness.run(prompt, { runId, metadata, history, log, signal })
   } else if (work.kind === 'answer' && known.status === 'paused') {
-    await harness.resume(runId, work.answers, given)
+    await harness.resume(runId, work.answers, { log, signal })
   } else {
-    await harness.recover(runId, given)
+    await harness.recover(runId, { log, signal })
   }
 }
 
@@ -202,7 +200,7 @@ async function untilFree<Output>(runId: string, { log, signal }: StretchMeans<Ou
 }
 
 async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  await delay(ms, undefined, signal === undefined ? {} : { signal }).catch(() => undefined)
+  await delay(ms, undefined, { signal }).catch(() => undefined)
 }
 
 function refusal(runId: string, signal: AbortSignal | undefined): { code: HarnessErrorCode; message: string } {

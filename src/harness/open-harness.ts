@@ -42,7 +42,6 @@ import type { Offer } from '../run/core/frozen.js'
 import { parseHistory } from '../run/resume/given-history.js'
 import { openStream } from '../run/stream/stream.js'
 import type { HarnessStream, StreamedRun } from '../run/stream/stream.js'
-import { redactedEvents } from '../run/extension/redact.js'
 import { flushTracing } from '../run/extension/tracing.js'
 import type { ToolSpec } from '../tools/spec.js'
 import { systemClock } from '../util/clock.js'
@@ -240,11 +239,9 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     checkRunId(runId)
     const parsed = parseFollowOptions(options)
     const openLog = this.#runs.logOf(runId)
-    const listen = (listener: (event: RunEvent) => void): (() => void) => this.#runs.listen(runId, listener)
-    const source = { log: openLog ?? this.#config.log, isOpen: openLog !== undefined, listen }
-    const events = followRun(runId, source, parsed)
+    const { live } = this.#runs
     const { redact } = this.#config.seams.seams
-    return redact.length === 0 ? events : redactedEvents(redact, events)
+    return followRun({ runId, log: openLog ?? this.#config.log, isOpen: openLog !== undefined, live, redact }, parsed)
   }
 
   /** Adds a tool for runs that begin after the call. Throws if its name is taken. */

@@ -9,6 +9,7 @@ import { EventQueue } from '../run/stream/queue.js'
 import type { StreamedRun } from '../run/stream/stream.js'
 import { LEAVE_GRACE_MS, RunAbort } from '../util/abort.js'
 import { sleep } from '../util/timeout.js'
+import { LiveRuns } from './follow.js'
 import type { CloseOptions, RunOptions } from './options.js'
 import { copyOfBudgets } from './budgets.js'
 
@@ -37,8 +38,7 @@ export class OpenRuns {
   readonly #outcomes = new Map<OpenRun, Promise<unknown>>()
   /** Runs that have begun can report warnings. */
   readonly #warnings = new Map<OpenRun, (message: string) => void>()
-  /** The followers of a run, by run id. */
-  readonly #followers = new Map<string, Set<(event: RunEvent) => void>>()
+  readonly live = new LiveRuns()
 
   /** Opens a run and begins it with `begin`. */
   open<Output>(
@@ -69,7 +69,7 @@ export class OpenRuns {
 
   /** A queue whose events followers get too. */
   queue(): EventQueue {
-    return new EventQueue(this.#followers)
+    return new EventQueue(this.live)
   }
 
   /** A queue that only followers read. */
@@ -92,11 +92,7 @@ export class OpenRuns {
 
   /** Calls `listener` with each event of a run in this process; returns how to stop. */
   listen(runId: string, listener: (event: RunEvent) => void): () => void {
-    const listeners = this.#followers.get(runId) ?? new Set()
-    this.#followers.set(runId, listeners.add(listener))
-    return () => {
-      if (listeners.delete(listener) && listeners.size === 0) this.#followers.delete(runId)
-    }
+    return this.live.listen(runId, listener)
   }
 
   /** The log of a run in progress here; undefined for any other. */

@@ -172,7 +172,7 @@ export class Chat<M extends Modes = Modes> {
     const from = after === undefined ? BEGINNING : parseCursor(after)
     const { log, threadId, feed } = this.#conversation
     void this.#follower.attach(true).catch(() => undefined)
-    return feed.read({ log, threadId }, from, options)
+    return feed.read(from, { ...options, log, threadId })
   }
 
   /** The mode of the messages from now on. */

@@ -1,5 +1,8 @@
 import type { LogStore, RunEvent } from '../index.js'
-import { Mailbox, sizeOfJson } from '../util/queue/mailbox.js'
+import { isAborted } from '../util/abort.js'
+import { isDelta } from '../util/queue/deltas.js'
+import { LiveEvents, tail } from '../util/queue/tail.js'
+import type { TailReader } from '../util/queue/tail.js'
 import { BEGINNING, cursorOf, placeAfter, storedEvents } from './thread/cursor.js'
 import type { ChatEvent, ChatPlace } from './thread/cursor.js'
 import { reduceChat } from './thread/reduce-chat.js'
@@ -22,18 +25,12 @@ export interface EventsOptions {
   readonly live?: boolean | undefined
 }
 
-/** The characters that may wait for one reader; one that is further behind gets the rest from the log. */
-const MAX_WAITING = 1_048_576
-
 /** The events of one conversation in this process: one order for all readers, and the snapshot that they add up to. */
 export class Feed {
-  readonly #readers = new Set<(event: ChatEvent) => void>()
-  readonly #childReaders = new Set<(event: ChatEvent) => void>()
+  readonly live = new LiveEvents<ChatEvent>()
   readonly #onGap: () => void
-  readonly #mailboxes = new Set<Mailbox<ChatEvent>>()
-  #hasEnded = false
   #place: ChatPlace = BEGINNING
-  /** Of the latest run alone, and without the deltas in `#open`: they are folded when somebody looks. */
+  /** Of the latest run alone, and without the deltas of the reply that is arriving: they are folded when somebody looks. */
   #folded: ChatSnapshot | undefined
   /** The runs before the latest. A list of all runs would be copied at each event. */
   #earlier: ChatRun[] = []
@@ -42,8 +39,6 @@ export class Feed {
   #snapshot: ChatSnapshot | undefined
   /** All runs as last shown. */
   #all: { readonly latest: readonly ChatRun[]; readonly runs: readonly ChatRun[] } = { latest: [], runs: [] }
-  /** Deltas of the reply that is arriving, joined by part. */
-  #open: Delta[] = []
   /** Events of the run that arrived while an event of the thread was being stored; null: none is. */
   #held: RunEvent[] | null = null
 
@@ -61,7 +56,7 @@ export class Feed {
 
   /** The snapshot with the latest run alone. */
   get latest(): ChatSnapshot | undefined {
-    return (this.#latest ??= this.#open.reduce(reduceChat, this.#folded))
+    return (this.#latest ??= this.live.openReply.reduce(reduceChat, this.#folded))
   }
 
   get place(): ChatPlace {
@@ -94,9 +89,8 @@ export class Feed {
 
   /** Passes an event on that was read from the log, in its order: another process may have gone on to the next run. */
   readonly pushStored = (event: AnyEvent): void => {
-    if (!('threadId' in event) && event.parentRunId !== null) {
-      const shown: ChatEvent = { ...event, cursor: cursorOf(this.#place) }
-      for (const reader of this.#childReaders) reader(shown)
+    if (isOfChild(event)) {
+      this.live.push({ ...event, cursor: cursorOf(this.#place) }, false)
       return
     }
     const place = placeAfter(this.#place, event)
@@ -111,10 +105,8 @@ export class Feed {
     this.#place = place
     this.#latest = undefined
     this.#snapshot = undefined
-    if (!this.#keepOpen(event)) this.#fold(event)
-    if (this.#readers.size === 0) return
-    const shown: ChatEvent = { ...event, cursor: cursorOf(place) }
-    for (const reader of this.#readers) reader(shown)
+    if (!isDelta(event)) this.#fold(event)
+    this.live.push({ ...event, cursor: cursorOf(place) }, !('threadId' in event))
   }
 
   #fold(event: AnyEvent): void {
@@ -132,12 +124,15 @@ export class Feed {
   }
 
   get hasReaders(): boolean {
-    return this.#readers.size > 0
+    return this.live.hasReaders
   }
 
-  listen(reader: (event: ChatEvent) => void): () => void {
-    this.#readers.add(reader)
-    return () => void this.#readers.delete(reader)
+  /** Calls `listener` with each event of the thread and its runs, without child runs; returns how to stop. */
+  listen(listener: (event: ChatEvent) => void): () => void {
+    const add = (event: ChatEvent): void => {
+      if (!isOfChild(event)) listener(event)
+    }
+    return this.live.listen({ add, close: () => undefined })
   }
 
   /** Resolves when the answers of all these calls are stored, which leave `ids` one by one. */
@@ -153,142 +148,64 @@ export class Feed {
   }
 
   /** Stored events from `from` on, then live ones, until the signal; without `live`, the stored ones alone. */
-  async *read(
-    { log, threadId }: { readonly log: LogStore; readonly threadId: string },
-    from: ChatPlace,
-    { signal, children = false, live = true }: Omit<EventsOptions, 'after'>,
-  ): AsyncGenerator<ChatEvent, void, undefined> {
-    const reader = new FeedReader(from)
-    for (;;) {
-      const mailbox = new Mailbox({ maxSize: MAX_WAITING, sizeOf, join: joinedDeltas })
-      const add = (event: ChatEvent): void => mailbox.add(event)
-      this.#mailboxes.add(mailbox)
-      const stops = [
-        () => this.#mailboxes.delete(mailbox),
-        this.listen(add),
-        children ? this.#listenToChildren(add) : null,
-        onAbort(signal, mailbox),
-      ]
-      const open = live ? this.#open.map((delta) => ({ ...delta })) : []
-      try {
-        for await (const event of joined(storedEvents(log, threadId, reader.place), open)) {
-          if (signal?.aborted === true) return
-          const shown = reader.next(event)
-          if (shown !== null) yield shown
-        }
-        if (!live || this.#hasEnded) return
-        for (let events = await mailbox.take(); events !== null; events = await mailbox.take()) {
-          for (const event of events) {
-            if (signal?.aborted === true) return
-            const shown = reader.next(event)
-            if (shown !== null) yield shown
-          }
-          // Only a closed mailbox gives none.
-          if (events.length === 0) return
-        }
-      } finally {
-        for (const stop of stops) stop?.()
+  async *read(from: ChatPlace, reading: FeedReading): AsyncGenerator<ChatEvent, void, undefined> {
+    const { signal, live = true } = reading
+    const reader = new FeedReader(this.live, from, reading)
+    for await (const batch of live ? tail<ChatEvent>(reader, signal) : reader.stored())
+      for (const event of batch) {
+        if (isAborted(signal)) return
+        yield event
       }
-      reader.fallBehind()
-    }
   }
 
   /** No further events come: ends the reading of all readers. */
   end(): void {
-    this.#hasEnded = true
-    for (const mailbox of this.#mailboxes) mailbox.close()
-  }
-
-  #listenToChildren(reader: (event: ChatEvent) => void): () => void {
-    this.#childReaders.add(reader)
-    return () => void this.#childReaders.delete(reader)
-  }
-
-  /** True for a delta, which is kept until the reply is complete or withdrawn. */
-  #keepOpen(event: AnyEvent): boolean {
-    if ('threadId' in event) return false
-    if (!isDelta(event)) {
-      if (event.durable || event.kind === 'deltas_withdrawn') this.#open = []
-      return false
-    }
-    const last = this.#open.at(-1)
-    if (last === undefined || partOf(last) !== partOf(event)) this.#open.push({ ...event })
-    else last.text += event.text
-    return true
+    this.live.close()
   }
 }
 
-/** The place of one reader in the events of a conversation. */
-class FeedReader {
+function isOfChild(event: AnyEvent): boolean {
+  return !('threadId' in event) && event.parentRunId !== null
+}
+
+interface FeedReading extends EventsOptions {
+  readonly log: LogStore
+  readonly threadId: string
+}
+
+/** One reader of a conversation, and the reader's place in it. */
+class FeedReader implements TailReader<ChatEvent> {
+  readonly live: LiveEvents<ChatEvent>
+  readonly #reading: FeedReading
   #place: ChatPlace
-  /** Deltas of the present reply are missing: the reader gets it when it is complete. */
-  #isCut = false
 
-  constructor(from: ChatPlace) {
+  constructor(live: LiveEvents<ChatEvent>, from: ChatPlace, reading: FeedReading) {
+    this.live = live
     this.#place = from
+    this.#reading = reading
   }
 
-  get place(): ChatPlace {
-    return this.#place
+  async *stored(): AsyncGenerator<readonly ChatEvent[]> {
+    const { log, threadId, signal } = this.#reading
+    for await (const event of storedEvents(log, threadId, this.#place)) {
+      if (isAborted(signal)) return
+      yield this.take([event])
+    }
   }
 
-  /** The reader was too far behind: events are read from the log again. */
-  fallBehind(): void {
-    this.#isCut = true
+  take(events: readonly (AnyEvent | ChatEvent)[]): readonly ChatEvent[] {
+    return events.flatMap((event) => this.#next(event) ?? [])
   }
 
   /** The event as all readers get it; null for one that the reader has, or cannot use. */
-  next(event: AnyEvent | ChatEvent): ChatEvent | null {
-    if ('threadId' in event || event.parentRunId === null) {
+  #next(event: AnyEvent | ChatEvent): ChatEvent | null {
+    if (!isOfChild(event)) {
       const after = placeAfter(this.#place, event)
       if (after === null) return null
       this.#place = after
-      if (!('threadId' in event)) {
-        if (BEGIN_TURN.has(event.kind)) this.#isCut = false
-        if (this.#isCut && isDelta(event)) return null
-      }
-    }
+    } else if (this.#reading.children !== true) return null
     const cursor = cursorOf(this.#place)
     // All readers share the object, and with it what is made of it.
     return 'cursor' in event && event.cursor === cursor ? event : { ...event, cursor }
   }
-}
-
-/** Kinds after which the deltas of a reply are complete. */
-const BEGIN_TURN: ReadonlySet<string> = new Set(['model_request_started', 'deltas_withdrawn'])
-
-type StreamedDelta = Extract<RunEvent, { readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta' }>
-
-/** A copy to which the text of the next deltas is added. */
-type Delta = StreamedDelta & { text: string }
-
-function isDelta(event: RunEvent): event is StreamedDelta {
-  return event.kind === 'text_delta' || event.kind === 'reasoning_delta' || event.kind === 'tool_input_delta'
-}
-
-/** Two neighbouring deltas of one part as one; null for anything else. */
-function joinedDeltas(earlier: ChatEvent, later: ChatEvent): ChatEvent | null {
-  if ('threadId' in earlier || 'threadId' in later || !isDelta(earlier) || !isDelta(later)) return null
-  if (earlier.runId !== later.runId || partOf(earlier) !== partOf(later)) return null
-  return { ...later, text: earlier.text + later.text }
-}
-
-function sizeOf(event: ChatEvent): number {
-  return !('threadId' in event) && isDelta(event) ? event.text.length : sizeOfJson(event)
-}
-
-function onAbort(signal: AbortSignal | undefined, mailbox: Mailbox<ChatEvent>): () => void {
-  const close = (): void => mailbox.close()
-  if (signal?.aborted === true) close()
-  signal?.addEventListener('abort', close)
-  return () => signal?.removeEventListener('abort', close)
-}
-
-function partOf(event: StreamedDelta): string {
-  return `${event.kind} ${'partId' in event ? event.partId : event.callId}`
-}
-
-async function* joined(stored: AsyncIterable<AnyEvent>, open: readonly RunEvent[]): AsyncGenerator<AnyEvent> {
-  yield* stored
-  yield* open
 }

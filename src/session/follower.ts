@@ -1,4 +1,7 @@
 import type { LogRef, LogStore, RunEvent } from '../index.js'
+import { isAborted, onAbort } from '../util/abort.js'
+import { Mailbox } from '../util/queue/mailbox.js'
+import { pump } from '../util/queue/tail.js'
 import type { Conversation } from './conversation.js'
 import type { ThreadEvent } from './thread/thread-events.js'
 
@@ -81,66 +84,31 @@ export class Follower {
 
   /** Reads again whenever the thread or its latest run has another event. Rejects if the store fails. */
   async #follow(signal: AbortSignal): Promise<void> {
-    const talk = this.#conversation
-    const changes = new Changes(this.#log, signal)
-    changes.watch({ kind: 'thread', id: talk.threadId }, talk.feed.place.thread)
-    while (!isAborted(signal)) {
-      const { runId, run } = talk.feed.place
-      if (runId !== null) changes.watch({ kind: 'run', id: runId }, run)
-      await changes.next()
-      if (!isAborted(signal)) await talk.load()
+    const { feed, threadId } = this.#conversation
+    for (let isFollowed = true; isFollowed && !isAborted(signal);) {
+      const { thread, runId, run } = feed.place
+      const changes = new Mailbox<ThreadEvent | RunEvent>()
+      const over = new AbortController()
+      const stopListening = onAbort(signal, () => {
+        over.abort()
+        changes.close()
+      })
+      const watch = (ref: LogRef, after: number): void => {
+        const events = this.#log.follow?.<ThreadEvent | RunEvent>(ref, { after, signal: over.signal })
+        if (events !== undefined) pump(events, changes, over.signal)
+      }
+      watch({ kind: 'thread', id: threadId }, thread)
+      if (runId !== null) watch({ kind: 'run', id: runId }, run)
+      try {
+        while (isFollowed && feed.place.runId === runId) {
+          // A log that cannot be followed any more: the next check begins again.
+          isFollowed = (await changes.take())?.length !== 0
+          if (isFollowed) await this.#conversation.load()
+        }
+      } finally {
+        over.abort()
+        stopListening()
+      }
     }
   }
-}
-
-/** Tells when a log has another event: of a thread, and of one of its runs at a time. */
-class Changes {
-  readonly #log: LogStore
-  readonly #signal: AbortSignal
-  readonly #watched = new Map<LogRef['kind'], { readonly id: string; readonly abort: AbortController }>()
-  #hasChanged = false
-  #wake = (): void => undefined
-  #error: unknown = null
-
-  constructor(log: LogStore, signal: AbortSignal) {
-    this.#log = log
-    this.#signal = signal
-    signal.addEventListener('abort', () => this.#ring())
-  }
-
-  /** In place of the log of this kind that was watched before. */
-  watch(ref: LogRef, after: number): void {
-    const known = this.#watched.get(ref.kind)
-    if (known?.id === ref.id) return
-    known?.abort.abort()
-    const abort = new AbortController()
-    this.#watched.set(ref.kind, { id: ref.id, abort })
-    void this.#read(ref, after, AbortSignal.any([this.#signal, abort.signal])).catch((error: unknown) => {
-      this.#error ??= error
-      this.#ring()
-    })
-  }
-
-  /** Resolves after a change. Rejects if a log could not be read. */
-  async next(): Promise<void> {
-    if (!this.#hasChanged) await new Promise<void>((resolve) => (this.#wake = resolve))
-    this.#hasChanged = false
-    if (this.#error !== null) throw this.#error as Error
-  }
-
-  async #read(ref: LogRef, after: number, signal: AbortSignal): Promise<void> {
-    const events = this.#log.follow?.<ThreadEvent | RunEvent>(ref, { after, signal })
-    for await (const event of events ?? []) {
-      if (event.seq > after) this.#ring()
-    }
-  }
-
-  #ring(): void {
-    this.#hasChanged = true
-    this.#wake()
-  }
-}
-
-function isAborted(signal: AbortSignal): boolean {
-  return signal.aborted
 }

@@ -1,6 +1,7 @@
 import type { FollowOptions, LogEvent, ReadOptions } from '../run/log/log.js'
 import type { LogRef } from '../run/log/ref.js'
 import { keyOf } from '../run/log/ref.js'
+import { Bell, polled } from '../util/queue/polled.js'
 
 /** The shortest time between two looks at a log that other processes write to, in ms. */
 const SHORTEST_MS = 25
@@ -26,32 +27,15 @@ export class Followers {
   async *follow<Event extends LogEvent>(
     ref: LogRef,
     { after = 0, signal }: FollowOptions,
-    log: FollowedLog<Event>,
+    { read, longestMs, version }: FollowedLog<Event>,
   ): AsyncGenerator<Event> {
     const bell = new Bell()
-    const forget = this.#listen(keyOf(ref), bell.ring)
-    signal?.addEventListener('abort', bell.ring)
+    const stopListening = this.#listen(keyOf(ref), bell.ring)
     try {
-      let seen = after
-      let version: string | undefined
-      let waitMs = SHORTEST_MS
-      while (!isAborted(signal)) {
-        bell.hasRung = false
-        const before = log.version?.()
-        const unseen = before === undefined || before !== version
-        version = before
-        const start = seen
-        for await (const event of unseen ? log.read({ after: seen }) : []) {
-          if (isAborted(signal)) return
-          seen = event.seq
-          yield event
-        }
-        waitMs = seen > start ? SHORTEST_MS : Math.min(waitMs * 1.5, log.longestMs ?? 0)
-        await bell.wait(log.longestMs === null ? null : waitMs)
-      }
+      const polling = { after, signal, shortestMs: SHORTEST_MS, longestMs, bell, version }
+      yield* polled((last) => read({ after: last }), polling)
     } finally {
-      forget()
-      signal?.removeEventListener('abort', bell.ring)
+      stopListening()
     }
   }
 
@@ -62,31 +46,5 @@ export class Followers {
       listeners.delete(listener)
       if (listeners.size === 0) this.#waiting.delete(key)
     }
-  }
-}
-
-function isAborted(signal: AbortSignal | undefined): boolean {
-  return signal?.aborted === true
-}
-
-/** Wakes one reader that waits; a ring before it waits counts too. */
-class Bell {
-  hasRung = false
-  #wake: (() => void) | null = null
-
-  readonly ring = (): void => {
-    this.hasRung = true
-    this.#wake?.()
-  }
-
-  async wait(ms: number | null): Promise<void> {
-    if (this.hasRung) return
-    let timer: NodeJS.Timeout | undefined
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve
-      if (ms !== null) timer = setTimeout(resolve, ms)
-    })
-    clearTimeout(timer)
-    this.#wake = null
   }
 }

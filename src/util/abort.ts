@@ -224,6 +224,17 @@ export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
+export function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true
+}
+
+/** Calls `listener` when `signal` is aborted, at once if it already is; returns how to stop listening. */
+export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
+  if (signal === undefined) return () => undefined
+  if (signal.aborted) listener()
+  return listenToAbort(signal, listener)
+}
+
 /** Listeners of a caller's signal: the platform warns about more than ten on one signal, and many runs may share it. */
 const shared = new WeakMap<AbortSignal, SharedListener>()
 

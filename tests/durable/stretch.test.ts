@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { HarnessError, memoryLog } from 'thinharness'
 import type { DurableEvent, HarnessOptions, LogStore } from 'thinharness'
-import { endingOf, endOfStretch, followRun, performStretch } from 'thinharness/durable'
+import { endingOf, endOfStretch, followLog, performStretch } from 'thinharness/durable'
 import type { StretchWork } from 'thinharness/durable'
 import { ask, playing } from '../run/children/children-support.js'
 import { eventsIn, logWith } from '../run/resume/pause-support.js'
@@ -184,20 +184,20 @@ describe('a step of a run', () => {
 describe('following a run', () => {
   test('DU-12 it yields stored and new events, and ends with the run', async () => {
     const [harness, log] = [harnessThat([]), memoryLog()]
-    const following = collect(followRun(log, 'run_a', { isIdle: () => Promise.resolve(false) }))
+    const following = collect(followLog(log, 'run_a', { isIdle: () => Promise.resolve(false) }))
     await performStretch(begin('go'), { harness, log })
     const events = await following
     expect(events.map(({ seq }) => seq)).toEqual((await eventsIn(log, 'run_a')).map(({ seq }) => seq))
     expect(
-      kinds(await collect(followRun(log, 'run_a', { after: events.length - 1, isIdle: () => Promise.resolve(false) }))),
+      kinds(await collect(followLog(log, 'run_a', { after: events.length - 1, isIdle: () => Promise.resolve(false) }))),
     ).toBe('run_completed')
   })
 
   test('DU-13 it ends if nobody will continue the run, and when it is closed', async () => {
     const log = memoryLog()
-    expect(await collect(followRun(log, 'run_a', { isIdle: () => Promise.resolve(true) }))).toEqual([])
+    expect(await collect(followLog(log, 'run_a', { isIdle: () => Promise.resolve(true) }))).toEqual([])
     const options = { signal: AbortSignal.timeout(50), isIdle: () => Promise.resolve(false) }
-    expect(await collect(followRun(log, 'run_a', options))).toEqual([])
+    expect(await collect(followLog(log, 'run_a', options))).toEqual([])
   })
 })
 

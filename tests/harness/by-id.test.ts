@@ -19,6 +19,9 @@ async function paused() {
 
 const YES = { callId: 'call_1', approved: true }
 
+const textOf = (events: readonly RunEvent[]): string =>
+  events.map((event) => (event.kind === 'text_delta' ? event.text : '')).join('')
+
 describe('resume by id', () => {
   test('RI-01 it continues a paused run from its log', async () => {
     const { harness, calls } = await paused()
@@ -202,7 +205,43 @@ describe('following a run', () => {
     const events = await collect(harness.follow('run_1'))
     await running
     expect(events.filter(({ durable }) => durable)).toEqual(await eventsOfRun(fileLog(folder), 'run_1'))
-    expect(kinds(events)).toContain('model_request_started text_delta text_delta model_message')
+    const reply = events.slice(events.findLastIndex(({ kind }) => kind === 'model_request_started'))
+    expect(kinds(reply)).toMatch(/^model_request_started( text_delta)+ model_message run_completed$/)
+    expect(textOf(reply)).toBe('Done now.')
+  })
+
+  test('a follower who comes in the middle of a reply gets it from its beginning, and each piece once', async () => {
+    const [half, rest] = [gate(), gate()]
+    const model = new ScriptedModel().replies(async ({ options }) => {
+      for (const text of ['One ', 'two ']) options.onDelta?.({ kind: 'text_delta', text })
+      half.open()
+      await rest.opened
+      options.onDelta?.({ kind: 'text_delta', text: 'three.' })
+      return 'One two three.'
+    })
+    const harness = harnessOf({ model })
+    const running = harness.run('Go.', { runId: 'run_1', deltas: true })
+    await half.opened
+    const followers = [0, 2].map((after) => collect(harness.follow('run_1', { after })))
+    await new Promise((resolve) => setImmediate(resolve))
+    rest.open()
+    await running
+    // The scripted model streams its reply as well.
+    for (const events of await Promise.all(followers)) expect(textOf(events)).toBe('One two three.One two three.')
+  })
+
+  test('a follower who is too far behind gets the rest from the log', async () => {
+    const model = new ScriptedModel()
+    for (let turn = 0; turn < 40; turn++) model.calls('look')
+    const look = tool('look', () => 'x'.repeat(100_000))
+    const harness = harnessOf({ model: model.says('Done.'), tools: [look], limits: { modelRequests: null } })
+    const log = memoryLog()
+    const running = harness.run('Go.', { runId: 'run_1', deltas: true, log })
+    const slow = harness.follow('run_1')[Symbol.asyncIterator]()
+    const seen = [(await slow.next()).value as RunEvent]
+    await running
+    for (let next = await slow.next(); next.done !== true; next = await slow.next()) seen.push(next.value)
+    expect(seen.filter(({ durable }) => durable)).toEqual(await eventsOfRun(log, 'run_1'))
   })
 
   test('RI-17 it ends when its signal is aborted, and leaves the run as it is', async () => {

@@ -117,7 +117,7 @@ type OptionTypes = [
   ui.AgUiOptions,
   ui.AgUiMessagesOptions,
   ui.AgUiCapabilitiesOptions,
-  client.FollowOptions,
+  client.FollowUrlOptions,
   client.RunTransportOptions,
 ]
 

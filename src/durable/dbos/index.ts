@@ -7,7 +7,6 @@ import type { DbosRunsOptions } from './options.js'
 import { HarnessRuns } from './runs.js'
 import type { DbosRuns } from './runs.js'
 
-export type { FollowOptions } from '../index.js'
 export type { DbosEngine } from './engine.js'
 export type { DbosLaunch, DbosRunsOptions, RunIdentity, RunQueue, StartOptions } from './options.js'
 export type { DbosRun, DbosRuns } from './runs.js'

@@ -42,7 +42,8 @@ async function alone(databaseUrl: string, work: () => Promise<void>): Promise<vo
   if (client === null) return work()
   try {
     await client.query('begin')
-    for (const until = Date.now() + PATIENCE_MS; Date.now() < until && !(await hasLock(client));) await sleep(50)
+    const deadline = Date.now() + PATIENCE_MS
+    while (Date.now() < deadline && !(await hasLock(client))) await sleep(50)
     await work()
   } finally {
     await client.end().catch(() => undefined)
@@ -85,7 +86,4 @@ function inner(error: object): unknown {
 }
 
 /** SQLSTATE: deadlock, and existing objects (row, table, object, schema, column, function, database). */
-const CLASHES: ReadonlySet<string> = new Set([
-  ...['40P01', '23505', '42P07', '42710', '42P06'],
-  ...['42701', '42723', '42P04'],
-])
+const CLASHES: ReadonlySet<string> = new Set('40P01 23505 42P07 42710 42P06 42701 42723 42P04'.split(' '))

@@ -14,7 +14,7 @@ const MOVE_MS = 2000
 /** How long to wait for the end of a cancelled run, in ms, before its result rejects without it. */
 const CANCEL_MS = 15_000
 
-interface OutcomeMeans<Output> {
+interface OutcomeSource<Output> {
   readonly dbos: DbosEngine
   readonly log: LogStore
   readonly harness: () => Promise<Harness<Output>>
@@ -23,27 +23,28 @@ interface OutcomeMeans<Output> {
 /** The outcome of a stretch that the engine has ended: the run's result or its error, from the log. */
 export async function outcomeOf<Output>(
   stretch: EngineStretch,
-  means: OutcomeMeans<Output>,
+  source: OutcomeSource<Output>,
 ): Promise<HarnessResult<Output>> {
   const { runId } = stretch
-  const ending = await awaitEnding(stretch, means)
+  const { log } = source
+  const ending = await awaitEnding(stretch, source)
   if (ending?.kind === 'refused') throw new HarnessError(ending.code, ending.message)
-  const seq = ending === null ? await endAfterCancel(stretch, means.log) : ending.seq
-  return endingOf({ harness: await means.harness(), log: means.log }, runId, seq)
+  const seq = ending === null ? await endAfterCancel(stretch, log) : ending.seq
+  return endingOf({ harness: await source.harness(), log }, runId, seq)
 }
 
 /** Null if the stretch was cancelled. */
 async function awaitEnding<Output>(
   { workflowId, runId }: EngineStretch,
-  { dbos, log }: OutcomeMeans<Output>,
+  { dbos, log }: OutcomeSource<Output>,
 ): Promise<StretchEnding | null> {
   for (let mayMove = true; ; mayMove = false) {
     try {
       return (await dbos.getResult(workflowId, { pollingIntervalMs: POLL_MS })) as StretchEnding
     } catch (cause) {
-      const found = await dbos.getWorkflowStatus(workflowId)
-      if (found !== null && isUnderWay(found)) continue
-      if (found?.status !== 'CANCELLED') {
+      const workflow = await dbos.getWorkflowStatus(workflowId)
+      if (workflow !== null && isUnderWay(workflow)) continue
+      if (workflow?.status !== 'CANCELLED') {
         const why = cause instanceof Error ? cause.message : String(cause)
         throw new HarnessError('error', `DBOS could not carry out run \`${runId}\`: ${why}`, { cause })
       }

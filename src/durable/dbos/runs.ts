@@ -3,6 +3,7 @@ import { HarnessError } from '../../index.js'
 import type {
   Answer,
   DurableEvent,
+  FollowOptions,
   Harness,
   HarnessResult,
   JsonObject,
@@ -10,8 +11,8 @@ import type {
   Prompt,
   LogStore,
 } from '../../index.js'
-import { followRun, performStretch } from '../index.js'
-import type { FollowOptions, StretchEnding, StretchWork } from '../index.js'
+import { followLog, performStretch } from '../index.js'
+import type { StretchEnding, StretchWork } from '../index.js'
 import { isObject } from '../../util/json.js'
 import { shown } from '../../util/mismatch.js'
 import { isIdInUse } from './engine.js'
@@ -60,6 +61,14 @@ export interface DbosRuns<Output = string> extends AsyncDisposable {
   close(options?: { readonly waitMs?: number }): Promise<void>
 }
 
+/** How a stretch is put into the queue. */
+interface QueuedWork {
+  /** Number of the event after which it begins. */
+  readonly after: number
+  readonly metadata: JsonObject
+  readonly priority?: number | undefined
+}
+
 export class HarnessRuns<Output> implements DbosRuns<Output> {
   readonly #dbos: DbosEngine
   readonly #log: LogStore
@@ -104,12 +113,12 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
 
   async start(prompt: Prompt, options: StartOptions = {}): Promise<DbosRun<Output>> {
     const parsed = parseStartOptions(options)
-    const { runId = `run_${globalThis.crypto.randomUUID().replaceAll('-', '')}`, priority, ...given } = parsed
+    const { runId = `run_${globalThis.crypto.randomUUID().replaceAll('-', '')}`, priority, metadata, history } = parsed
     this.#assertLaunched()
     if ((await this.#log.inspect({ kind: 'run', id: runId })) !== null) throw runExists(runId)
     const stretch = await this.#enqueue(
-      { kind: 'begin', runId, prompt, ...given },
-      { after: 0, metadata: given.metadata ?? {}, priority },
+      { kind: 'begin', runId, prompt, metadata, history },
+      { after: 0, metadata: metadata ?? {}, priority },
     )
     if (stretch === null) throw runExists(runId)
     return this.#runOf(stretch)
@@ -117,13 +126,12 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
 
   async answer(runId: string, answers: readonly Answer[]): Promise<DbosRun<Output>> {
     this.#assertLaunched()
-    const found = await this.#log.inspect({ kind: 'run', id: runId })
-    if (found === null) throw runNotFound(runId)
-    if (found.status !== 'paused') {
-      throw new HarnessError('invalid_state', `Run \`${runId}\` does not wait for answers: it is ${found.status}.`)
-    }
-    checkCallIds(answers, found.pending)
-    const { lastSeq: after, metadata } = found
+    const summary = await this.#log.inspect({ kind: 'run', id: runId })
+    if (summary === null) throw runNotFound(runId)
+    const { status, pending, lastSeq: after, metadata } = summary
+    if (status !== 'paused')
+      throw new HarnessError('invalid_state', `Run \`${runId}\` does not wait for answers: it is ${status}.`)
+    checkCallIds(answers, pending)
     const stretch = await this.#enqueue({ kind: 'answer', runId, answers, after }, { after, metadata })
     if (stretch !== null) return this.#runOf(stretch)
     throw new HarnessError(
@@ -139,8 +147,8 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
   }
 
   async pending(runId: string): Promise<readonly PendingItem[]> {
-    const found = await this.#log.inspect({ kind: 'run', id: runId })
-    if (found !== null) return found.status === 'paused' ? found.pending : []
+    const summary = await this.#log.inspect({ kind: 'run', id: runId })
+    if (summary !== null) return summary.status === 'paused' ? summary.pending : []
     await this.get(runId)
     return []
   }
@@ -153,7 +161,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
 
   events(runId: string, options: FollowOptions = {}): AsyncIterable<DurableEvent> {
     const isIdle = async (): Promise<boolean> => !(await this.#stretches(runId)).some((stretch) => stretch.isUnderWay)
-    return followRun(this.#log, runId, { ...options, isIdle })
+    return followLog(this.#log, runId, { ...options, isIdle })
   }
 
   takeOver(): Promise<readonly string[]> {
@@ -188,7 +196,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
     try {
       return await this.#outside.runInAsyncScope(async () => {
         const harness = await this.#harnessOf(work.runId, metadata)
-        return performStretch(work, { harness, log: this.#log, ...(signal !== undefined && { signal }) })
+        return performStretch(work, { harness, log: this.#log, signal })
       })
     } finally {
       this.#here.delete(workflowID)
@@ -207,21 +215,22 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
   }
 
   /** Null if the same is in progress, or another process has just queued it. */
-  async #enqueue(
-    work: StretchWork,
-    given: { readonly after: number; readonly metadata: JsonObject; readonly priority?: number | undefined },
-  ): Promise<EngineStretch | null> {
+  async #enqueue(work: StretchWork, { after, metadata, priority }: QueuedWork): Promise<EngineStretch | null> {
     await this.#makeQueue()
     const { runId } = work
-    const { after, metadata, priority } = given
     const earlier = (await this.#stretches(runId)).filter((stretch) => stretch.after === after)
     if (earlier.some((stretch) => stretch.isUnderWay)) return null
     const workflowId = workflowIdOf(runId, after, earlier.length + 1)
-    const names = { workflowName: this.#name, queueName: this.#name, workflowID: workflowId }
-    const options = { ...names, workflowIDReusePolicy: 'reject', attributes: attributesOf(runId) } as const
+    const options = {
+      workflowName: this.#name,
+      queueName: this.#name,
+      workflowID: workflowId,
+      workflowIDReusePolicy: 'reject',
+      attributes: attributesOf(runId),
+      ...(priority !== undefined && { priority }),
+    } as const
     try {
-      const prioritized = priority === undefined ? options : { ...options, priority }
-      await this.#dbos.enqueueWorkflowWithOptions(prioritized, work, metadata)
+      await this.#dbos.enqueueWorkflowWithOptions(options, work, metadata)
     } catch (error) {
       if (isIdInUse(error)) return null
       throw error

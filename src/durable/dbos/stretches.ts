@@ -25,8 +25,8 @@ export function stretchOf(workflow: DbosWorkflow): EngineStretch | null {
 /** The stretches of a run, in order. */
 export async function stretchesOf(dbos: DbosEngine, name: string, runId: string): Promise<readonly EngineStretch[]> {
   const query = { workflowName: name, attributes: attributesOf(runId), loadInput: false, loadOutput: false } as const
-  const found = [...(await dbos.listWorkflows(query))].sort((one, other) => one.createdAt - other.createdAt)
-  return found.map(stretchOf).filter((stretch) => stretch !== null)
+  const workflows = [...(await dbos.listWorkflows(query))].sort((one, other) => one.createdAt - other.createdAt)
+  return workflows.map(stretchOf).filter((stretch) => stretch !== null)
 }
 
 /** The attributes by which the stretches of a run are found: the engine has an index of them. */

@@ -48,16 +48,16 @@ export class TakeOver {
 
   /** The runs that were put back. */
   async once(): Promise<readonly string[]> {
-    const given: string[] = []
+    const runIds: string[] = []
     for (const workflow of await this.#candidates()) {
       const stretch = stretchOf(workflow)
       if (stretch === null || this.#here.has(workflow.workflowID)) continue
       const status = (await this.#log.inspect({ kind: 'run', id: stretch.runId }))?.status ?? null
       if (!isGone(workflow, status)) continue
       await this.#giveBack(workflow)
-      given.push(stretch.runId)
+      runIds.push(stretch.runId)
     }
-    return given
+    return runIds
   }
 
   /**
@@ -65,11 +65,12 @@ export class TakeOver {
    * process left.
    */
   async #candidates(): Promise<readonly DbosWorkflow[]> {
-    const { applicationVersion: own } = this.#dbos
-    const known = (await this.#dbos.listApplicationVersions()).map(({ versionName }) => versionName)
+    const { applicationVersion } = this.#dbos
+    const versions = (await this.#dbos.listApplicationVersions()).map(({ versionName }) => versionName)
     const base = { workflowName: this.#name, loadInput: false, loadOutput: false } as const
-    if (known[0] !== own) return this.#dbos.listWorkflows({ ...base, status: ['PENDING'], applicationVersion: [own] })
-    const earlier = known.slice(1, MOST_VERSIONS)
+    if (versions[0] !== applicationVersion)
+      return this.#dbos.listWorkflows({ ...base, status: ['PENDING'], applicationVersion: [applicationVersion] })
+    const earlier = versions.slice(1, MOST_VERSIONS)
     const inHand = await this.#dbos.listWorkflows({ ...base, status: ['PENDING'] })
     if (earlier.length === 0) return inHand
     return [

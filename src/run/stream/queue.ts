@@ -1,10 +1,16 @@
+import { areOfOnePart } from '../../util/queue/deltas.js'
 import type { EphemeralEvent, StreamEvent } from '../machine/events.js'
 
 /** How many events may wait for a slow reader before deltas are joined and the run waits. */
 const ROOM = 256
 
-/** Listeners that get every event of a run, read or not, by run id. */
-export type Followers = ReadonlyMap<string, ReadonlySet<(event: StreamEvent) => void>>
+/** Who gets every event of a run, read or not. */
+export interface RunListeners {
+  /** By run id. */
+  readonly listeners: ReadonlyMap<string, ReadonlySet<(event: StreamEvent) => void>>
+  /** Called before the listeners. */
+  onEphemeral(event: EphemeralEvent): void
+}
 
 /**
  * The events of a run that its reader has not taken yet. Durable events are never dropped: when there are too many, the
@@ -20,10 +26,10 @@ export class EventQueue {
   #reading = false
   #runEnds = false
   #closed = false
-  readonly #followers: Followers
+  readonly #live: RunListeners | undefined
 
-  constructor(followers: Followers = new Map()) {
-    this.#followers = followers
+  constructor(live?: RunListeners) {
+    this.#live = live
   }
 
   /** A reader reads from now on. */
@@ -53,7 +59,8 @@ export class EventQueue {
 
   /** Resolves when the run may continue; `undefined` if it may continue immediately. */
   push(event: StreamEvent): Promise<void> | undefined {
-    if (this.#followers.size > 0) for (const listener of this.#followers.get(event.runId) ?? []) listener(event)
+    if (!event.durable) this.#live?.onEphemeral(event)
+    for (const listener of this.#live?.listeners.get(event.runId) ?? []) listener(event)
     if (this.#closed || (!this.#reading && this.#unread === 'drop')) return undefined
     if (!event.durable) {
       // The end of a run is kept for a later reader, even if the log could not store it.
@@ -134,12 +141,6 @@ const JOINABLE = {
 
 function isJoinable(event: StreamEvent): event is JoinableEvent {
   return event.kind in JOINABLE
-}
-
-function areOfOnePart(earlier: JoinableEvent, later: JoinableEvent): boolean {
-  if (earlier.kind !== later.kind || earlier.runId !== later.runId) return false
-  if ('partId' in earlier && 'partId' in later) return earlier.partId === later.partId
-  return 'callId' in earlier && 'callId' in later ? earlier.callId === later.callId : true
 }
 
 function joined(earlier: JoinableEvent, later: JoinableEvent): JoinableEvent {

@@ -3,7 +3,7 @@ import type { ChatEvent } from '../../session/index.js'
 import { backoffMs, waitFor } from './backoff.js'
 import { framesOf } from './frames.js'
 
-export interface FollowOptions {
+export interface FollowUrlOptions {
   /** The cursor of the last event that the reader has. Default: all events. */
   readonly after?: string | undefined
   readonly fetch?: typeof fetch | undefined
@@ -36,7 +36,7 @@ export class FollowError extends Error {
  */
 export async function* followRun(
   url: string,
-  { after, fetch: send = fetch, headers, signal }: FollowOptions = {},
+  { after, fetch: send = fetch, headers, signal }: FollowUrlOptions = {},
 ): AsyncGenerator<FollowedEvent, void, undefined> {
   let cursor = after ?? null
   let attempt = 0

@@ -90,8 +90,8 @@ class Link {
 
   /** Throws a `FollowError` for a request that is refused. */
   async send(url: string, request: RequestOptions, init: RequestInit = {}): Promise<Response> {
-    const { fetch: send = fetch, headers: given = {}, credentials, dialect } = this.#options
-    const headers = new Headers(typeof given === 'function' ? given() : given)
+    const { fetch: send = fetch, headers: common = {}, credentials, dialect } = this.#options
+    const headers = new Headers(typeof common === 'function' ? common() : common)
     new Headers(request.headers).forEach((value, name) => headers.set(name, value))
     if (init.body !== undefined) headers.set('content-type', 'application/json')
     const response = await send(dialect === undefined ? url : withQuery(url, `dialect=${dialect}`), {

@@ -1,6 +1,6 @@
 import type { Chat } from '../../session/index.js'
+import type { LiveRun } from '../hub/follow.js'
 import type { Hub } from '../hub/hub.js'
-import type { LiveRun } from '../hub/live-run.js'
 
 /** How often it is checked that the owner of a thread exists, in ms. */
 const CHECK_MS = 1_000

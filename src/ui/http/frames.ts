@@ -1,4 +1,4 @@
-import { isDelta } from '../hub/open-turn.js'
+import { isDelta } from '../../util/queue/deltas.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 
 /** A protocol of a stream: how its items are made, and how they are written. */

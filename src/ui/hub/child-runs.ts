@@ -49,6 +49,7 @@ export class ChildRuns {
         { after: this.#seen.get(child.runId) },
       )) {
         this.#seen.set(child.runId, event.seq)
+        this.#inTurn.delete(child.runId)
         open.push(event)
         yield* this.before(event)
         yield event

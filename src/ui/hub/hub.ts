@@ -1,26 +1,23 @@
 import type { HarnessStream, LogStore, RunLog } from '../../index.js'
 import type { AnyRunEvent } from '../projection.js'
-import { followStretch } from './follow.js'
+import { followStretch, LiveRun } from './follow.js'
 import type { FollowRunOptions } from './follow.js'
-import { LiveRun } from './live-run.js'
 
 export interface HubOptions {
   /** The log of the runs. */
   readonly log: RunLog | LogStore
-  /** The bytes that may wait for one reader; one that is further behind is let go of. Default 1,048,576. */
+  /** The bytes that may wait for one reader; one that is further behind gets the rest from the log. Default 1,048,576. */
   readonly maxWaitingBytes?: number | undefined
 }
-
-const MAX_WAITING_BYTES = 1_048_576
 
 /** Reads each run of this process once, and serves any number of readers: no reader holds a run up, or ends it. */
 export class Hub {
   readonly #log: RunLog | LogStore
-  readonly #maxWaitingBytes: number
+  readonly #maxWaitingBytes: number | undefined
   readonly #live = new Map<string, LiveRun>()
   readonly #streams = new Map<string, HarnessStream<unknown>>()
 
-  constructor({ log, maxWaitingBytes = MAX_WAITING_BYTES }: HubOptions) {
+  constructor({ log, maxWaitingBytes }: HubOptions) {
     this.#log = log
     this.#maxWaitingBytes = maxWaitingBytes
   }
@@ -32,39 +29,29 @@ export class Hub {
   async start(run: HarnessStream<unknown>): Promise<void> {
     const live = this.open(run.runId)
     this.#streams.set(run.runId, run)
-    const batches = run.batches()[Symbol.asyncIterator]()
-    const read = async (): Promise<boolean> => {
-      const next = await batches.next()
-      if (next.done === true) return false
-      // A stretch that is refused before it begins has one event, which is none of the run.
-      if (next.value.some(isRefusal)) await run.result
-      for (const event of next.value) live.push(event)
-      return true
-    }
-    const end = async (): Promise<void> => {
+    // The failure of a run that has begun is its last event.
+    await new Promise<void>((begun, refused) => void this.#read(run, live, begun).then(begun, refused))
+  }
+
+  async #read(run: HarnessStream<unknown>, live: LiveRun, onEvents: () => void): Promise<void> {
+    try {
+      for await (const batch of run.batches()) {
+        // A stretch that is refused before it begins has one event, which is none of the run.
+        if (batch.some(isRefusal)) await run.result
+        for (const event of batch) live.push(event)
+        onEvents()
+      }
+    } finally {
       await run.result.catch(() => undefined)
       this.#streams.delete(run.runId)
       this.close(live)
     }
-    const readRest = async (): Promise<void> => {
-      while (await read()) continue
-    }
-    try {
-      await read()
-    } catch (error) {
-      await end()
-      throw error
-    }
-    // The failure of a run is its last event.
-    void readRest()
-      .catch(() => undefined)
-      .then(end)
   }
 
   /**
    * The events of a run from a cursor on: stored ones, the open reply, then live ones, without a gap or a duplicate, up to its
    * next pause or its end. A run of another process is followed by its log: without deltas. Ends without an end of the run if its
-   * process has died. Throws `run_not_found`, and `closed` for a reader who is too far behind.
+   * process has died. A reader who is too far behind gets the rest from the log. Throws `run_not_found`.
    */
   async *follow(runId: string, options: FollowRunOptions = {}): AsyncGenerator<AnyRunEvent, void, undefined> {
     for await (const batch of this.batches(runId, options)) yield* batch
@@ -72,21 +59,8 @@ export class Hub {
 
   /** The same events as `follow`, all that are there at once. */
   batches(runId: string, options: FollowRunOptions = {}): AsyncGenerator<readonly AnyRunEvent[], void, undefined> {
-    const log = this.#log
-    const { follow } = log as Partial<LogStore>
-    return followStretch(
-      {
-        runId,
-        log,
-        live: this.#live.get(runId) ?? null,
-        maxWaitingBytes: this.#maxWaitingBytes,
-        follow:
-          follow === undefined
-            ? null
-            : (place) => follow.call(log, { kind: 'run', id: runId }, place) as AsyncIterable<AnyRunEvent>,
-      },
-      options,
-    )
+    const live = this.#live.get(runId) ?? null
+    return followStretch({ runId, log: this.#log, live, maxWaiting: this.#maxWaitingBytes }, options)
   }
 
   /** True if the events of the run are seen here as they come, with deltas. */

@@ -1,5 +1,5 @@
 import { HarnessError } from '../../index.js'
-import { isDelta } from '../hub/open-turn.js'
+import { isDelta } from '../../util/queue/deltas.js'
 import { isStretchEnd, project, untilEnd } from '../projection.js'
 import type { AnyRunEvent, Projection, ProjectionOptions } from '../projection.js'
 import { shownEvent } from './shown-event.js'

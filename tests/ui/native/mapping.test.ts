@@ -61,17 +61,14 @@ test('SS-15 a stream that begins in the middle of a reply says so before it send
 })
 
 test('SS-23 events that wait for a reader are joined, and bounded', async () => {
-  const mailbox = new Mailbox<{ readonly text: string }>({
-    maxSize: 100,
-    sizeOf: ({ text }) => text.length,
-    join: (earlier, later) => (earlier.text.startsWith('a') ? { text: earlier.text + later.text } : null),
-  })
-  for (let count = 0; count < 50; count++) mailbox.add({ text: 'a' })
-  expect(await mailbox.take()).toEqual([{ text: 'a'.repeat(50) }])
-  for (let count = 0; count < 100; count++) mailbox.add({ text: 'b' })
+  const delta = (text: string, partId: string) => ({ kind: 'text_delta', runId: 'r1', seq: 1, partId, text })
+  const mailbox = new Mailbox(100)
+  for (let count = 0; count < 50; count++) mailbox.add(delta('a', 'one'))
+  expect(await mailbox.take()).toEqual([delta('a'.repeat(50), 'one')])
+  for (let count = 0; count < 100; count++) mailbox.add(delta('b', `part ${count}`))
   expect((await mailbox.take())?.length).toBe(100)
-  for (let count = 0; count < 101; count++) mailbox.add({ text: 'b' })
-  mailbox.add({ text: 'late' })
+  for (let count = 0; count < 101; count++) mailbox.add(delta('b', `part ${count}`))
+  mailbox.add(delta('late', 'last'))
   expect(await mailbox.take()).toBe(null)
 })
 

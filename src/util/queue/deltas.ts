@@ -1,0 +1,67 @@
+/** A piece of a reply that is arriving. */
+export interface Delta {
+  readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta'
+  readonly runId: string
+  readonly seq: number
+  readonly text: string
+}
+
+interface Part {
+  readonly kind: string
+  readonly runId?: string
+  readonly partId?: string
+  readonly callId?: string | null
+}
+
+export function isDelta(event: { readonly kind: string }): event is Delta {
+  return event.kind === 'text_delta' || event.kind === 'reasoning_delta' || event.kind === 'tool_input_delta'
+}
+
+/** True for two pieces of one part of a reply, or of one call. */
+export function areOfOnePart(one: Part, other: Part): boolean {
+  if (one.kind !== other.kind || one.runId !== other.runId) return false
+  return one.partId === other.partId && one.callId === other.callId
+}
+
+/** Two neighbouring deltas of one part as one; null for anything else. */
+export function joinDeltas<Event extends { readonly kind: string }>(earlier: Event, later: Event): Event | null {
+  if (!isDelta(earlier) || !isDelta(later) || !areOfOnePart(earlier, later)) return null
+  return { ...later, text: earlier.text + later.text }
+}
+
+/** True if no delta of the reply follows an event of this kind. */
+export function endsReply(kind: string): boolean {
+  return kind === 'model_message' || kind === 'run_completed' || kind === 'run_failed' || kind === 'run_left'
+}
+
+/** True if the deltas that follow an event of this kind are a whole reply. */
+export function beginsReply(kind: string): boolean {
+  return kind === 'model_request_started' || kind === 'deltas_withdrawn'
+}
+
+/** The reply of a run that is arriving: the deltas so far, joined by part. */
+export class OpenReply<Event extends { readonly kind: string; readonly seq: number }> {
+  #parts: { readonly delta: Event & Delta; text: string }[] = []
+  #seq = 0
+
+  get isEmpty(): boolean {
+    return this.#parts.length === 0
+  }
+
+  /** One delta a part, as if they had just arrived. */
+  get deltas(): readonly Event[] {
+    return this.#parts.map(({ delta, text }) => ({ ...delta, text, seq: this.#seq }))
+  }
+
+  /** Takes the next event of the run. */
+  push(event: Event): void {
+    this.#seq = event.seq
+    if (!isDelta(event)) {
+      if (event.kind === 'run_started' || beginsReply(event.kind) || endsReply(event.kind)) this.#parts = []
+      return
+    }
+    const part = this.#parts.findLast(({ delta }) => areOfOnePart(delta, event))
+    if (part === undefined) this.#parts.push({ delta: event, text: event.text })
+    else part.text += event.text
+  }
+}
