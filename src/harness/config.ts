@@ -11,7 +11,7 @@ import type { Prices } from '../money/prices.js'
 import { budgetsOf } from './budgets.js'
 import type { Budgets } from './budgets.js'
 import { invalidOptions } from '../contracts/parse.js'
-import { SeamSet, checkedExtensions } from '../run/extension/seam-set.js'
+import { RunExtensions, checkedExtensions, optionsAsExtensions } from '../run/extension/run-extensions.js'
 import type { RunLog } from '../run/log/log.js'
 import { flowRulesOf } from '../run/provenance/options.js'
 import { memoryLog } from '../store/memory-log.js'
@@ -53,8 +53,8 @@ export interface Config<Output> extends Budgets {
   readonly budget: Budget | null
   readonly toolRetries: number
   readonly sequential: boolean
-  /** The options that are seams, and the extensions of `use`. */
-  readonly seams: SeamSet
+  /** The options that are members of extensions, and the extensions of `use`. */
+  readonly extensions: RunExtensions
   readonly log: RunLog
   readonly deps: DepsFactory<unknown> | null
   /** A run without dependencies is refused. */
@@ -81,10 +81,9 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
   const outputType = options.outputType ?? null
   const { outputMode = 'auto' } = options
   const subagents = options.subagents === undefined ? null : parseSubagents(options.subagents)
-  const { hooks = [], wrapModelCall = [], wrapToolCall = [], tracing = [], use = [] } = options
-  const seams = new SeamSet([{ hooks, wrapModelCall, wrapToolCall, tracing }, ...checkedExtensions(use)])
+  const extensions = new RunExtensions([...optionsAsExtensions(options), ...checkedExtensions(options.use ?? [])])
   const packaged = [...builtinTools, ...(subagents === null ? [] : ['subagent'])]
-  checkToolNames([...packaged, ...[...tools, ...seams.seams.tools].map((tool) => tool.name)], outputType)
+  checkToolNames([...packaged, ...[...tools, ...extensions.tools].map((tool) => tool.name)], outputType)
   checkOutput(outputType, outputMode, options.model)
   return {
     model: options.model ?? environment('THINHARNESS_MODEL') ?? null,
@@ -109,7 +108,7 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
     budget: options.budget ?? null,
     toolRetries: options.toolRetries ?? 3,
     sequential: options.toolExecution === 'sequential',
-    seams,
+    extensions,
     log: options.log ?? memoryLog({ keepEnded: REMEMBERED_RUNS }),
     deps: options.deps ?? null,
     needsDeps: false,

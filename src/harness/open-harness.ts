@@ -243,8 +243,8 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     const listen = (listener: (event: RunEvent) => void): (() => void) => this.#runs.listen(runId, listener)
     const source = { log: openLog ?? this.#config.log, isOpen: openLog !== undefined, listen }
     const events = followRun(runId, source, parsed)
-    const { redact } = this.#config.seams.seams
-    return redact.length === 0 ? events : redactedEvents(redact, events)
+    const { redactions } = this.#config.extensions
+    return redactions.length === 0 ? events : redactedEvents(redactions, events)
   }
 
   /** Adds a tool for runs that begin after the call. Throws if its name is taken. */
@@ -300,7 +300,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   /** The offer of a run that begins now. */
   async #offer(warn: (message: string) => void): Promise<Offer> {
     const { machine } = await this.#load()
-    const own = (): readonly ToolSpec[] => [...this.#tools, ...this.#config.seams.seams.tools]
+    const own = (): readonly ToolSpec[] => [...this.#tools, ...this.#config.extensions.tools]
     const means = { config: this.#config, parts: this.#parts, own, effects: null, asksServers: true, warn }
     return new machine.RunOffers(means).load(new AbortController().signal)
   }
@@ -380,10 +380,10 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
 
   async #close(options: CloseOptions): Promise<void> {
     await this.#runs.close(options)
-    const { seams } = this.#config.seams
-    await flushTracing(seams.tracing)
+    const { extensions } = this.#config
+    await flushTracing(extensions.tracings)
     await this.#parts.close()
-    await seams.close()
+    await extensions.close()
   }
 
   #assertOpen(): void {

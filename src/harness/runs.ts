@@ -19,7 +19,7 @@ import type { RunSurroundings } from '../run/core/context.js'
 import type { ForkEffects } from '../run/replay/fork.js'
 import { cancelChildren, cancelStored, endForgotten, endRun } from '../run/resume/cancel.js'
 import type { CancelMeans } from '../run/resume/cancel.js'
-import { SeamSet } from '../run/extension/seam-set.js'
+import { RunExtensions } from '../run/extension/run-extensions.js'
 import { inline } from '../run/resume/history.js'
 import { purseOf } from '../money/budget.js'
 import { loadChild } from '../run/core/load.js'
@@ -68,15 +68,15 @@ export class Launcher<Output> {
     const { runId, options, log, queue, childQueue, abort } = run
     const depsFor = depsOf(options, this.#config)
     const { budget = this.#config.budget } = options
-    const seams = this.#config.seams.with(options.use)
+    const extensions = this.#config.extensions.with(options.use)
     const context = this.#context({
-      ...{ runId, parent: null, metadata, log, queue, childQueue, abort, opening, seams },
+      ...{ runId, parent: null, metadata, log, queue, childQueue, abort, opening, extensions },
       ...(depsFor !== null && { depsFor }),
       outerPurse: budget === null ? null : purseOf(budget),
     })
     const warn = (message: string): void => context.emitLive('warning', { message })
     const model = chosenModel(options, this.#config)
-    const extensionTools = { given: seams.seams.tools, ofRun: () => context.seams.tools }
+    const extensionTools = { given: extensions.tools, ofRun: () => context.extensions.tools }
     const how = { opening, options, model, effects: effects ?? null, asksServers: true, warn, extensionTools }
     const plan = planOf(this.#means(tools), how)
     this.#runs.onWarning(run, warn)
@@ -101,8 +101,8 @@ export class Launcher<Output> {
     const queue = unread()
     const { signingKey } = this.#config
     const own = { runId, parent, metadata, log, queue, abort: new RunAbort(undefined), signingKey, recording }
-    const seams = this.#config.seams.with(options.use).offered
-    const given = { seams, configPolicy: configPolicyOf(opening) }
+    const extensions = this.#config.extensions.with(options.use).offered
+    const given = { extensions, configPolicy: configPolicyOf(opening) }
     const context = new RunContext({ ...own, ...given, clock: this.#clock })
     const plan: RunPlan = {
       ...planOf(this.#means(tools), {
@@ -111,7 +111,7 @@ export class Launcher<Output> {
         model,
         effects: null,
         asksServers: false,
-        extensionTools: { given: seams.seams.tools, ofRun: () => context.seams.tools },
+        extensionTools: { given: extensions.tools, ofRun: () => context.extensions.tools },
         warn: () => undefined,
       }),
       rulesFor: () => rules,
@@ -130,16 +130,16 @@ export class Launcher<Output> {
     return cancelChildren(this.#cancelMeans(log), runId)
   }
 
-  /** `queue` and `seams`: for the readers of the events. Default: none. `signal`: gives up. */
+  /** `queue` and `extensions`: for the readers of the events. Default: none. `signal`: gives up. */
   #cancelMeans(
     log: RunLog,
-    own?: Pick<RunSurroundings, 'queue' | 'seams'> & { readonly signal: AbortSignal },
+    own?: Pick<RunSurroundings, 'queue' | 'extensions'> & { readonly signal: AbortSignal },
   ): CancelMeans {
     const given = { metadata: {}, log, clock: this.#clock, configPolicy: 'any' } as const
     const contextOf: CancelMeans['contextOf'] = (run) => {
-      const { queue, seams } = own ?? { queue: this.#runs.unreadQueue(), seams: NO_SEAMS }
+      const { queue, extensions } = own ?? { queue: this.#runs.unreadQueue(), extensions: NO_EXTENSIONS }
       const abort = new RunAbort(own?.signal)
-      return new RunContext({ ...given, queue, seams, abort, ...run, signingKey: this.#config.signingKey })
+      return new RunContext({ ...given, queue, extensions, abort, ...run, signingKey: this.#config.signingKey })
     }
     return { log, contextOf }
   }
@@ -160,9 +160,9 @@ export class Launcher<Output> {
     this.#endBelow(parent, (means) => endForgotten(means, parent.state, forgotten))
 
   async #endBelow(parent: RunContext, end: (means: CancelMeans) => Promise<void>): Promise<void> {
-    const { runId, log, childQueue: queue, childSeams: seams } = parent
+    const { runId, log, childQueue: queue, childExtensions: extensions } = parent
     const over = new AbortController()
-    const ending = end(this.#cancelMeans(log, { queue, seams, signal: over.signal }))
+    const ending = end(this.#cancelMeans(log, { queue, extensions, signal: over.signal }))
     const late = (): Error =>
       new HarnessError('store_failure', `The log has not answered: runs below run \`${runId}\` stay open.`)
     await inGrace(ending, parent.abort, { graceMs: END_GRACE_MS, late }).catch((error: unknown) => over.abort(error))
@@ -201,11 +201,11 @@ export class Launcher<Output> {
     const depsFor = (): unknown => parent.deps
     const context = this.#context({
       ...{ runId, parent: from, depth, outerPurse, metadata, log, queue, abort, opening, depsFor },
-      seams: parent.childSeams,
+      extensions: parent.childExtensions,
     })
     // The child has the policies of its own extensions.
     const policies = frozen.policies
-      .filter((policy) => !parent.seams.policies.includes(policy))
+      .filter((policy) => !parent.extensions.policies.includes(policy))
       .map((policy) => policy.forChild?.(parent.state.transcript) ?? policy)
     const plan = childPlanOf(this.#means([]), { opening, options, parent: frozen, policies })
     const conducted = (): ReturnType<typeof conduct<unknown>> => conduct<unknown>(context, plan)
@@ -226,7 +226,7 @@ export class Launcher<Output> {
       | 'queue'
       | 'childQueue'
       | 'abort'
-      | 'seams'
+      | 'extensions'
     > & { readonly opening: Opening },
   ): RunContext {
     const { signingKey } = this.#config
@@ -242,7 +242,7 @@ function configPolicyOf(opening: Opening): ConfigPolicy {
 /** How long a run that is aborted waits for the end of a child run that is open, in ms. */
 const END_GRACE_MS = 2000
 
-const NO_SEAMS = new SeamSet([])
+const NO_EXTENSIONS = new RunExtensions([])
 
 /** A queue whose events are dropped. */
 function unread(): EventQueue {

@@ -55,7 +55,7 @@ export type Admit = (
 /** The stages of every call of a run before it runs, composed once. */
 export function admissionOf(context: RunContext, frozen: Frozen): Admit {
   const run: Admitting = { context, frozen }
-  const guarded: readonly Stage[] = context.hooks.has('before_tool_call') ? [guards] : []
+  const guarded: readonly Stage[] = context.hasHook('before_tool_call') ? [guards] : []
   const stages: readonly Stage[] = [...guarded, usable, policies, approval]
   return async function admit(call, { toolIndex, checked }) {
     const spec = frozen.tools.get(call.name)
@@ -73,7 +73,7 @@ export function admissionOf(context: RunContext, frozen: Frozen): Admit {
 /** The hooks before a call are asked once: after a pause or a crash, their answers are known. */
 async function guards({ context }: Admitting, admission: Admission): Promise<Admission> {
   const { call, toolIndex, spec } = admission
-  const isKnown = call.prepared !== undefined || !context.hooks.hasFor('before_tool_call', call.name)
+  const isKnown = call.prepared !== undefined || !context.hasHook('before_tool_call', call.name)
   const prepared = isKnown ? (call.prepared ?? {}) : await askBeforeCall(context, call, { toolIndex, spec })
   if (prepared.cancelled !== undefined) return { ...admission, outcome: cancelledByHook(prepared.cancelled) }
   if (spec === undefined || prepared.arguments === undefined) return admission

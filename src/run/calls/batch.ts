@@ -26,7 +26,7 @@ export class ToolBatchExecutor {
   constructor(context: RunContext, frozen: Frozen, begin: (callId: string, left: readonly LeftChild[]) => void) {
     this.#admit = admissionOf(context, frozen)
     const enter = enteringOf(context, frozen)
-    const asksAfter = context.hooks.has('after_tool_call')
+    const asksAfter = context.hasHook('after_tool_call')
     // A run that is left waits for its calls in progress, so that their outcomes are stored.
     context.abort.onLeave(() => (this.#workers.length === 0 ? undefined : Promise.all(this.#workers)))
     this.#calls = { context, frozen, enter, asksAfter, begin, holds: (call) => this.#heldBy(call) }

@@ -13,7 +13,7 @@ import type { LeftChild } from '../children/left-child.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
 import { answersOf, toolContext, toolSurroundings } from '../core/tool-context.js'
-import { wrappedCall } from '../hooks/wraps.js'
+import { wrappedCall } from '../extension/wraps.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { batchOf, recordedDecision, withOtherCalls } from './admission.js'
 import type { Admission } from './admission.js'
@@ -68,16 +68,15 @@ function traced({ tracer }: RunContext): readonly Wrap<Entry, Handled>[] {
   return [(entry, next) => tracer.within({ kind: 'tool', callId: entry.call.callId }, () => next(entry))]
 }
 
-function middleware({ runId, parent, metadata, hooks, hookFailed }: RunContext): readonly Wrap<Entry, Handled>[] {
-  if (hooks.wraps.tool.length === 0) return []
+function middleware(context: RunContext): readonly Wrap<Entry, Handled>[] {
+  const { runId, agentName, metadata, hookFailed } = context
+  const { toolWraps } = context.extensions
+  if (toolWraps.length === 0) return []
   return [
     (entry, next) => {
       const { call, spec, checked, signal } = entry
-      const about = { runId, agentName: parent?.agentName ?? null, metadata, callId: call.callId, tool: spec }
-      return wrappedCall(hooks.wraps, hookFailed, {
-        call: { ...about, args: checked.value, signal },
-        work: () => next(entry),
-      })
+      const asked = { runId, agentName, metadata, callId: call.callId, tool: spec, args: checked.value, signal }
+      return wrappedCall(toolWraps, hookFailed, { call: asked, work: () => next(entry) })
     },
   ]
 }

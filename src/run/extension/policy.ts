@@ -1,4 +1,3 @@
-import { HarnessError, messageOf } from '../../contracts/errors.js'
 import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { ModelToolCall } from '../../contracts/model.js'
 import { flowsIn, flowsShape } from '../../contracts/flows.js'
@@ -8,7 +7,8 @@ import type { ToolSpec } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { anything, boolean, object, oneOf, optional, parseAs, string } from '../../util/shape.js'
-import type { ExtensionContext } from './context.js'
+import { failedMember } from './context.js'
+import type { ExtensionContext, Named } from './context.js'
 
 export type DecisionKind = 'allow' | 'ask' | 'deny'
 
@@ -47,9 +47,7 @@ export type Policy<in Deps = unknown> = (
 ) => Decision | null | Promise<Decision | null>
 
 /** A policy, and the extension that it comes from. */
-export interface NamedPolicy {
-  readonly extension: string
-  readonly policy: Policy
+export interface NamedPolicy extends Named<Policy> {
   /** The policy of a child run; default: the same. `transcript` is that of the run that starts it. */
   readonly forChild?: (transcript: readonly TranscriptEntry[]) => NamedPolicy
 }
@@ -71,8 +69,8 @@ export async function decisionOf(
 ): Promise<PolicyDecision | null> {
   let strictest: PolicyDecision | null = null
   let byDefault: PolicyDecision | null = null
-  for (const { extension, policy } of policies) {
-    const answer = checkedDecision(extension, await answerOf(extension, () => policy(call, spec, context)))
+  for (const policy of policies) {
+    const answer = await answerOf(policy, () => policy.member(call, spec, context))
     if (answer === null) continue
     if (answer.isDefault) byDefault = stricter(byDefault, answer.decided)
     else strictest = stricter(strictest, answer.decided)
@@ -87,14 +85,6 @@ function stricter(first: PolicyDecision | null, second: PolicyDecision): PolicyD
   return { ...first, alsoAsked: [...(first.alsoAsked ?? []), second.extension] }
 }
 
-async function answerOf(extension: string, ask: () => ReturnType<Policy>): Promise<unknown> {
-  try {
-    return await ask()
-  } catch (cause) {
-    throw failed(extension, messageOf(cause), cause)
-  }
-}
-
 const kind = oneOf('allow', 'ask', 'deny')
 
 const DECISION = object<Exclude<Decision, DecisionKind>>({
@@ -105,17 +95,21 @@ const DECISION = object<Exclude<Decision, DecisionKind>>({
   ...flowsShape(anything()),
 })
 
-function checkedDecision(
-  extension: string,
-  answer: unknown,
-): { readonly decided: PolicyDecision; readonly isDefault: boolean } | null {
-  if (answer === null || answer === undefined) return null
-  const parsed = parseAs(DECISION, isObject(answer) ? answer : { decision: answer }, 'its answer')
-  if (!parsed.ok) throw failed(extension, parsed.problem)
-  const { decision, reason = null, rule = null, isDefault = false } = parsed.value
-  return { decided: { decision, reason, rule, extension, ...flowsIn(parsed.value) }, isDefault }
+interface PolicyAnswer {
+  readonly decided: PolicyDecision
+  readonly isDefault: boolean
 }
 
-function failed(extension: string, problem: string, cause?: unknown): HarnessError {
-  return new HarnessError('hook_failed', `The policy of extension \`${extension}\` failed: ${problem}`, { cause })
+/** The checked answer of a policy; null if it has no opinion. */
+async function answerOf({ extension }: NamedPolicy, ask: () => ReturnType<Policy>): Promise<PolicyAnswer | null> {
+  try {
+    const answer = (await ask()) as unknown
+    if (answer === null || answer === undefined) return null
+    const parsed = parseAs(DECISION, isObject(answer) ? answer : { decision: answer }, 'its answer')
+    if (!parsed.ok) throw new TypeError(parsed.problem)
+    const { decision, reason = null, rule = null, isDefault = false } = parsed.value
+    return { decided: { decision, reason, rule, extension, ...flowsIn(parsed.value) }, isDefault }
+  } catch (cause) {
+    throw failedMember(`The policy of extension \`${extension}\``, cause)
+  }
 }

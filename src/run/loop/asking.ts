@@ -5,7 +5,7 @@ import { wrapped } from '../../util/wrapped.js'
 import type { Work, Wrap } from '../../util/wrapped.js'
 import type { RunContext } from '../core/context.js'
 import type { Frozen } from '../core/frozen.js'
-import { wrappedTurn } from '../hooks/wraps.js'
+import { wrappedTurn } from '../extension/wraps.js'
 import type { RequestKind } from '../machine/events.js'
 import { checkTurn } from './read-turn.js'
 import { ReplyDeltas } from './reply-deltas.js'
@@ -94,13 +94,13 @@ function traced({ tracer }: RunContext): readonly Wrap<Request, Reply>[] {
   return [(request, next) => tracer.within({ kind: 'turn', requestKind: request.requestKind }, () => next(request))]
 }
 
-function middleware({ hooks, runId, parent, metadata }: RunContext): readonly Wrap<Request, Reply>[] {
-  if (hooks.wraps.model.length === 0) return []
+function middleware({ extensions, runId, agentName, metadata }: RunContext): readonly Wrap<Request, Reply>[] {
+  if (extensions.modelWraps.length === 0) return []
   return [
     async (request, next) => {
       const { requestKind, transcript, constants, signal } = request
-      const call = { runId, agentName: parent?.agentName ?? null, metadata, requestKind, transcript, constants, signal }
-      const turn = await wrappedTurn(hooks.wraps, call, (changed) =>
+      const call = { runId, agentName, metadata, requestKind, transcript, constants, signal }
+      const turn = await wrappedTurn(extensions.modelWraps, call, (changed) =>
         next({ ...request, ...partsOf(changed) }).then((reply) => reply.turn),
       )
       return { turn, cost: null }

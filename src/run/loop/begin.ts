@@ -10,7 +10,7 @@ export async function begin(run: Conducted, { prompt, history }: FreshOpening): 
   const { conversation, start } = await context.fromLog(history())
   context.prepareDeps(context.metadata)
   context.tracer?.open(() => tracedRun(context, plan, null))
-  context.openSeams(null)
+  context.openExtensions(null)
   const prepared = await prepare(run, null)
   context.inherit(conversation)
   await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), ...start })

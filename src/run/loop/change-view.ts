@@ -17,7 +17,7 @@ import { untilAborted } from './until-aborted.js'
  */
 export async function changeView(context: RunContext, frozen: Frozen, refusals: number): Promise<boolean> {
   let hasChanged = false
-  for (const { extension, member } of context.seams.views) {
+  for (const { extension, member } of context.extensions.views) {
     const change = await changeBy(context, extension, () =>
       member(viewContext(context, frozen, { refusals, policy: extension })),
     )

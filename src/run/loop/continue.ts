@@ -27,7 +27,7 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   const { answers } = opening
   if (context.parent === null && state.parent !== null) throw belowAnother(state.runId, state.parent)
   context.prepareDeps(opening.metadata ?? state.metadata)
-  context.openSeams(state)
+  context.openExtensions(state)
   const prepared = await prepare(run, state)
   const frozen = await freeze(context, plan, prepared)
   checkConfig(state, frozen, opening.configPolicy)

@@ -51,7 +51,7 @@ export class TurnDriver {
     this.#frozen = frozen
     this.#promptAddition = promptAddition
     this.#effects = effects
-    this.#hasHostNotices = context.seams.notices.length > 0
+    this.#hasHostNotices = context.extensions.notices.length > 0
     context.tracer?.constants(frozen.constants)
   }
 

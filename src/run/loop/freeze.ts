@@ -3,7 +3,6 @@ import type { RunContext } from '../core/context.js'
 import type { RunPlan } from '../core/plan.js'
 import { configDigest } from '../machine/config-digest.js'
 import type { Frozen, Offer } from '../core/frozen.js'
-import { ignoreRejection } from '../../util/items.js'
 import type { Prepared } from './start.js'
 
 /** Loads everything that a run is frozen with. Only the tools of servers can change later, at a turn boundary. */
@@ -14,7 +13,6 @@ export async function freeze(
 ): Promise<Frozen> {
   const { settings, input, deltas, sequential, root, sandbox, policies, readAnswer, refreshOffer } = plan
   const session = model.openSession()
-  ignoreRejection(session)
   let offer = await plan.loadOffer(context.signal)
   const { constants, tools, config } = offered(offer)
   // Named one by one: each run needs one, and a spread copy with further members is slow to create.
@@ -31,7 +29,7 @@ export async function freeze(
     sequential,
     root,
     sandbox,
-    policies: [...policies, ...context.seams.policies],
+    policies: [...policies, ...context.extensions.policies],
     marks: plan.marksFor(rules),
     config,
     startChild: (parent, callId, start) => plan.startChild(parent, frozen, { callId, start }),

@@ -57,7 +57,7 @@ export class LiveEffects implements Effects {
     this.#others = new OtherRuns(context, frozen)
     this.#batches = new ToolBatchExecutor(context, frozen, (callId, left) => this.#others.begin(callId, left))
     this.#ids = new CallIds(context.state.transcript)
-    this.#hasViews = context.seams.views.length > 0
+    this.#hasViews = context.extensions.views.length > 0
     const { runId, metadata, signal } = context
     this.#outputContext = { runId, metadata, signal, root: frozen.root }
   }

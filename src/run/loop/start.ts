@@ -7,7 +7,6 @@ import { RunStopped } from '../core/failure.js'
 import type { Frozen } from '../core/frozen.js'
 import type { RunPlan } from '../core/plan.js'
 import type { TracedRun } from '../extension/tracing.js'
-import type { HookContext } from '../hooks/hooks.js'
 import { FORMAT_VERSION } from '../machine/events.js'
 import type { DurablePayloads } from '../machine/events.js'
 import type { RunRules } from '../machine/rules.js'
@@ -82,20 +81,17 @@ export async function askStart(
   prompt: InputMessage | null,
   { limits }: RunRules,
 ): Promise<void> {
-  if (!context.hooks.has('run_start')) return
+  if (!context.hasHook('run_start')) return
   const { modelRequests: maxModelRequests, toolCalls: maxToolCalls } = limits
-  const about = { prompt: prompt ?? '', root: plan.root, maxModelRequests, maxToolCalls }
-  await context.hooks.ask({ ...context.hookBase('run_start'), ...about }, context, (same) => same)
+  await context.askHooks('run_start', { prompt: prompt ?? '', root: plan.root, maxModelRequests, maxToolCalls })
 }
 
 /** The text that the `user_prompt_submit` hooks add to the prompt; empty if they add none. */
 export async function addedByHooks(context: RunContext, prompt: InputMessage): Promise<string> {
-  const { hooks } = context
-  if (!hooks.has('user_prompt_submit')) return ''
+  if (!context.hasHook('user_prompt_submit')) return ''
   const added: string[] = []
   let cancel: string | true | undefined
-  const asked: HookContext<'user_prompt_submit'> = { ...context.hookBase('user_prompt_submit'), prompt }
-  await hooks.ask(asked, context, (same, answer) => {
+  await context.askHooks('user_prompt_submit', { prompt }, (same, answer) => {
     added.push(...(typeof answer.context === 'string' ? [answer.context] : (answer.context ?? [])))
     cancel = answer.cancel
     return cancel === undefined ? same : null

@@ -9,7 +9,7 @@ export function provenancePolicy(provenance: Provenance): NamedPolicy {
   const decision = provenance.options.otherwise ?? 'ask'
   return {
     extension: 'provenance',
-    policy: ({ arguments: argumentsText }, spec, { transcript }) => {
+    member: ({ arguments: argumentsText }, spec, { transcript }) => {
       const flows = flowsInto(provenance, transcript, { spec, argumentsText })
       return flows.length === 0 ? null : { decision, reason: reasonOf(flows), provenance: flows }
     },

@@ -200,7 +200,7 @@ export async function play(run: RandomRun, failingAppend = Infinity): Promise<Pl
     metadata: { tenant: 7 },
     log,
     clock,
-    seams: config.seams,
+    extensions: config.extensions,
     queue,
     abort,
     signingKey: null,
