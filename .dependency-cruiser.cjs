@@ -27,7 +27,7 @@ const below = {
   'run/extension': [...machine],
   'run/stream': machine,
   'run/provenance': [...machine, 'run/extension'],
-  'run/stall': [...machine, 'run/core'],
+  'run/stall': [...machine, 'run/extension'],
   'run/resume': [...machine, 'run/log', 'run/core', 'run/resume'],
   'run/core': [...machine, 'run/log', 'run/extension', 'run/stream', 'run/provenance', 'run/resume'],
   'run/children': run,

@@ -1,6 +1,6 @@
 import { withoutCredentials } from '../util/address.js'
 import type { Config } from './config.js'
-import type { Offer } from '../run/core/frozen.js'
+import type { Offer } from '../run/core/plan.js'
 import type { RunLimits } from '../contracts/limits.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
 import { sandboxWarning } from '../tools/sandbox-mode.js'

@@ -18,11 +18,11 @@ import type { HarnessDescription } from './describe.js'
 import { HarnessError } from '../contracts/errors.js'
 import { followRun } from './follow.js'
 import type { FollowOptions, RunLog } from '../run/log/log.js'
-import { Parts } from './loader.js'
+import { HarnessResources } from './resources.js'
 import type * as Machine from './machine.js'
 import { OpenRuns } from './open-runs.js'
 import { checkRecorded, checkRun, chosenModel, parseResumed } from './run-checks.js'
-import type { Launch, Launcher } from './runs.js'
+import type { Launch, RunLauncher } from './runs.js'
 import type { MapOptions, MappedRow, RowMapper } from './map.js'
 import type {
   CloseOptions,
@@ -38,7 +38,7 @@ import type { HarnessResult, ResumeState } from '../contracts/result.js'
 import type { Answer } from '../run/machine/answers.js'
 import type { RunEvent } from '../run/machine/events.js'
 import type { ForkPoint } from '../run/replay/fork.js'
-import type { Offer } from '../run/core/frozen.js'
+import type { Offer } from '../run/core/plan.js'
 import { parseHistory } from '../run/resume/given-history.js'
 import { openStream } from '../run/stream/stream.js'
 import type { HarnessStream, StreamedRun } from '../run/stream/stream.js'
@@ -49,7 +49,7 @@ import { systemClock } from '../util/clock.js'
 
 interface Loaded<Output> {
   readonly machine: typeof Machine
-  readonly launcher: Launcher<Output>
+  readonly launcher: RunLauncher<Output>
 }
 
 /** A run to open; `launch` is called when the machine is loaded. */
@@ -62,7 +62,7 @@ interface Opening {
 export class OpenHarness<Output = string, Deps = unknown> implements AsyncDisposable {
   readonly #config: Config<Output>
   readonly #runs = new OpenRuns()
-  readonly #parts: Parts
+  readonly #resources: HarnessResources
   readonly #clock = systemClock()
   /** Loaded by the first run. */
   #loading: Promise<Loaded<Output>> | null = null
@@ -73,7 +73,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   constructor(options: HarnessOptions<Output, Deps> = {}, { needsDeps = false } = {}) {
     this.#config = { ...resolveConfig(options as HarnessOptions<Output>), needsDeps }
     this.#tools = this.#config.tools
-    this.#parts = new Parts(this.#config, this.#runs.warn)
+    this.#resources = new HarnessResources(this.#config, this.#runs.warn)
   }
 
   /** Absolute path of the workspace. */
@@ -260,7 +260,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
    */
   async connect(): Promise<void> {
     this.#assertOpen()
-    const { warn } = this.#parts
+    const { warn } = this.#resources
     await Promise.all([this.#offer(warn), this.#config.model === null ? null : this.capabilities()])
   }
 
@@ -273,14 +273,14 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     const warnings: string[] = []
     const offer = await this.#offer((message) => void warnings.push(message))
     const { machine } = await this.#load()
-    const [{ sources }, sandbox] = [this.#parts, await this.#parts.sandbox(offer.tools)]
+    const [{ sources }, sandbox] = [this.#resources, await this.#resources.sandbox(offer.tools)]
     return machine.describeHarness(this.#config, this.#tools, { offer, sources, warnings, sandbox })
   }
 
   /** The capabilities of the model, or of another one. Loads its adapter. Rejects with `missing_model` if none was chosen. */
   async capabilities(model?: RunOptions['model']): Promise<ModelCapabilities> {
     this.#assertOpen()
-    return (await this.#parts.model(chosenModel({ model }, this.#config))).capabilities
+    return (await this.#resources.model(chosenModel({ model }, this.#config))).capabilities
   }
 
   /**
@@ -301,14 +301,14 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
   async #offer(warn: (message: string) => void): Promise<Offer> {
     const { machine } = await this.#load()
     const own = (): readonly ToolSpec[] => [...this.#tools, ...this.#config.extensions.tools]
-    const means = { config: this.#config, parts: this.#parts, own, effects: null, asksServers: true, warn }
-    return new machine.RunOffers(means).load(new AbortController().signal)
+    const toolset = { config: this.#config, resources: this.#resources, own, effects: null, asksServers: true, warn }
+    return new machine.Toolset(toolset).describe(new AbortController().signal)
   }
 
   #load(): Promise<Loaded<Output>> {
     this.#loading ??= import('./machine.js').then((machine) => {
-      const setup = { config: this.#config, parts: this.#parts, runs: this.#runs, clock: this.#clock }
-      return { machine, launcher: new machine.Launcher(setup) }
+      const setup = { config: this.#config, resources: this.#resources, runs: this.#runs, clock: this.#clock }
+      return { machine, launcher: new machine.RunLauncher(setup) }
     })
     return this.#loading
   }
@@ -382,7 +382,7 @@ export class OpenHarness<Output = string, Deps = unknown> implements AsyncDispos
     await this.#runs.close(options)
     const { extensions } = this.#config
     await flushTracing(extensions.tracings)
-    await this.#parts.close()
+    await this.#resources.close()
     await extensions.close()
   }
 

@@ -11,7 +11,7 @@ import type { Work, Wrap } from '../../util/wrapped.js'
 import { CallChildren } from '../children/children.js'
 import type { LeftChild } from '../children/left-child.js'
 import type { RunContext } from '../core/context.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import { answersOf, toolContext, toolSurroundings } from '../core/tool-context.js'
 import { wrappedCall } from '../extension/wraps.js'
 import type { BatchCall } from '../machine/batch-call.js'
@@ -52,12 +52,12 @@ export interface Calls extends CallRun {
 }
 
 /** Everything that surrounds each call of a run, composed once. */
-export function enteringOf(context: RunContext, frozen: Frozen): Work<Entry, Handled> {
-  const surroundings = toolSurroundings(context, frozen)
+export function enteringOf(context: RunContext, setup: RunSetup): Work<Entry, Handled> {
+  const surroundings = toolSurroundings(context, setup)
   return wrapped<Entry, Handled>([...traced(context), ...middleware(context)], (entry) => {
     const { call, spec, checked, spawned, signal, hasEnded } = entry
     const spawn: CallChildren['spawn'] = (options, own) =>
-      (spawned.runs ??= new CallChildren(context, frozen, { call })).spawn(options, own)
+      (spawned.runs ??= new CallChildren(context, setup, { call })).spawn(options, own)
     const life = { signal, hasEnded, answers: () => answersOf(call), spawn }
     return invoke(spec, checked.value, toolContext(context, surroundings, { call, life }))
   })
@@ -111,7 +111,7 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
     }
     const source = (): ContentSource['kind'] | null =>
       savedAs(contentSourceOf(spec, call, { outcome, runs: spawned.runs }))
-    const bounded = bound(calls.frozen, { spec, outcome, source })
+    const bounded = bound(calls.setup, { spec, outcome, source })
     const end = ended(bounded instanceof Promise ? await bounded : bounded)
     const shown = calls.asksAfter ? await askAfterCall(context, call, end) : end.shown
     await complete(calls, call, { ...end, shown })

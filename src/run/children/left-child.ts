@@ -1,4 +1,4 @@
-import type { StartedChild } from '../core/started-child.js'
+import type { StartedChild } from '../core/child-run.js'
 
 /** A background run: it begins once its call has succeeded. */
 export interface LeftChild {

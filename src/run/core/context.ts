@@ -36,6 +36,9 @@ import { ChildDocuments } from '../resume/child-documents.js'
 import { frozenEvent, streamed } from './streamed.js'
 import { RunTracer } from '../extension/tracing.js'
 
+/** Creates the dependencies of a run. */
+type CreateDeps = (run: { readonly runId: string; readonly metadata: JsonObject }) => unknown
+
 /** Everything that a run gets at its start, live or replayed. */
 export interface RunSurroundings {
   readonly runId: string
@@ -53,7 +56,7 @@ export interface RunSurroundings {
   readonly childQueue?: EventQueue
   readonly abort: RunAbort
   /** Creates the dependencies of tools, hooks and policies. Default: none. */
-  readonly depsFor?: (run: { readonly runId: string; readonly metadata: JsonObject }) => unknown
+  readonly depsFor?: CreateDeps | null
   /** The key that signs stored states. */
   readonly signingKey: SigningKey | null
   /** The configurations that the run and its child runs may continue with. */
@@ -83,7 +86,7 @@ export class RunContext {
   /** The provider's raw replies. They are not in the state, since no event contains them. */
   readonly responses: unknown[] = []
   readonly #writer: RunWriter
-  readonly #depsFor: NonNullable<RunSurroundings['depsFor']>
+  readonly #depsFor: CreateDeps | null
   readonly #origin: Pick<EventBase, 'parentRunId' | 'parentToolCallId' | 'agentName'>
   #deps: { readonly value: unknown } | null = null
   #metadata: JsonObject
@@ -121,7 +124,7 @@ export class RunContext {
     this.abort = surroundings.abort
     this.signal = surroundings.abort.signal
     this.#writer = new RunWriter(surroundings.log, surroundings.runId, surroundings.abort)
-    this.#depsFor = surroundings.depsFor ?? (() => undefined)
+    this.#depsFor = surroundings.depsFor ?? null
     this.signingKey = surroundings.signingKey
     this.recording = surroundings.recording ?? null
     const { tracings } = surroundings.extensions
@@ -162,7 +165,7 @@ export class RunContext {
 
   /** Creates the dependencies before the run's first event: a run whose dependencies fail has no event. */
   prepareDeps(metadata: JsonObject): void {
-    this.#deps ??= { value: this.#depsFor({ runId: this.runId, metadata }) }
+    this.#deps ??= { value: this.#depsFor?.({ runId: this.runId, metadata }) }
   }
 
   /** The dependencies of tools, hooks and policies. They are never logged. */
@@ -194,7 +197,7 @@ export class RunContext {
 
   /** The extensions of the runs that calls of this one start. */
   get childExtensions(): RunExtensions {
-    return this.#givenExtensions.inherited
+    return this.#givenExtensions.ofChildren(this.#state?.transcript ?? [])
   }
 
   /** Name of the subagent; null for the run at the top. */

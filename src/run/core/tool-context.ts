@@ -9,7 +9,7 @@ import { plainJson } from '../../util/plain-json.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { RunState } from '../machine/state.js'
 import type { RunContext } from './context.js'
-import type { Frozen } from './frozen.js'
+import type { RunSetup } from './plan.js'
 
 /** One entry of a handler. */
 export interface HandlerLife {
@@ -26,11 +26,11 @@ export type ToolSurroundings = Pick<
   'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox' | 'results' | 'transcript'
 >
 
-export function toolSurroundings(context: RunContext, frozen: Frozen): ToolSurroundings {
+export function toolSurroundings(context: RunContext, setup: RunSetup): ToolSurroundings {
   const { runId, depth, metadata, deps } = context
-  const { root, sandbox } = frozen
+  const { root, sandbox } = setup.plan
   const results = (toolNames: readonly string[]): Iterable<EarlierResult> | null =>
-    toolNames.some((name) => frozen.tools.has(name)) ? earlierResults(context.state, toolNames) : null
+    toolNames.some((name) => setup.tools.has(name)) ? earlierResults(context.state, toolNames) : null
   const { transcript } = context.state
   return { runId, depth, metadata, deps, root, sandbox, results, transcript }
 }

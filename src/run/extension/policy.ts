@@ -1,4 +1,3 @@
-import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { ModelToolCall } from '../../contracts/model.js'
 import { flowsIn, flowsShape } from '../../contracts/flows.js'
 import type { Flows } from '../../contracts/flows.js'
@@ -46,12 +45,6 @@ export type Policy<in Deps = unknown> = (
   context: PolicyContext<Deps>,
 ) => Decision | null | Promise<Decision | null>
 
-/** A policy, and the extension that it comes from. */
-export interface NamedPolicy extends Named<Policy> {
-  /** The policy of a child run; default: the same. `transcript` is that of the run that starts it. */
-  readonly forChild?: (transcript: readonly TranscriptEntry[]) => NamedPolicy
-}
-
 /** The decision of several policies together. */
 export type PolicyDecision = CallDecision & Flows
 
@@ -63,7 +56,7 @@ const STRICTNESS: Readonly<Record<DecisionKind, number>> = { allow: 0, ask: 1, d
  * @throws HarnessError `hook_failed` if a policy throws or returns something that is not a decision.
  */
 export async function decisionOf(
-  policies: readonly NamedPolicy[],
+  policies: readonly Named<Policy>[],
   { call, spec }: { readonly call: PolicyCall; readonly spec: ToolSpec },
   context: PolicyContext,
 ): Promise<PolicyDecision | null> {
@@ -82,7 +75,7 @@ export async function decisionOf(
 function stricter(first: PolicyDecision | null, second: PolicyDecision): PolicyDecision {
   if (first === null || STRICTNESS[second.decision] > STRICTNESS[first.decision]) return second
   if (first.decision !== 'ask' || second.decision !== 'ask') return first
-  return { ...first, alsoAsked: [...(first.alsoAsked ?? []), second.extension] }
+  return { ...flowsIn(second), ...first, alsoAsked: [...(first.alsoAsked ?? []), second.extension] }
 }
 
 const kind = oneOf('allow', 'ask', 'deny')
@@ -101,7 +94,7 @@ interface PolicyAnswer {
 }
 
 /** The checked answer of a policy; null if it has no opinion. */
-async function answerOf({ extension }: NamedPolicy, ask: () => ReturnType<Policy>): Promise<PolicyAnswer | null> {
+async function answerOf({ extension }: Named<Policy>, ask: () => ReturnType<Policy>): Promise<PolicyAnswer | null> {
   try {
     const answer = (await ask()) as unknown
     if (answer === null || answer === undefined) return null

@@ -1,4 +1,5 @@
 import { HarnessError, messageOf } from '../../contracts/errors.js'
+import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
 import { withoutUndefined } from '../../util/shape.js'
@@ -8,7 +9,8 @@ import { checkExtension, checkRunMembers } from './extension.js'
 import type { Extension, ExtensionRun, RunMembers } from './extension.js'
 import { HookSet } from './hooks.js'
 import type { Hook } from './hooks.js'
-import type { NamedPolicy } from './policy.js'
+import type { AnnotateCall, OwnExtension } from './own-extension.js'
+import type { Policy } from './policy.js'
 import type { Redact } from './redact.js'
 import type { Tracing } from './tracing.js'
 import type { ViewPolicy } from './view.js'
@@ -21,16 +23,17 @@ export class RunExtensions {
   /** The first is the outermost. */
   readonly modelWraps: readonly WrapModelCall[]
   readonly toolWraps: readonly WrapToolCall[]
-  readonly policies: readonly NamedPolicy[]
+  readonly policies: readonly Named<Policy>[]
   readonly notices: readonly Named<NoticeSource>[]
   readonly views: readonly Named<ViewPolicy>[]
   readonly redactions: readonly Named<Redact>[]
   readonly tracings: readonly Tracing[]
-  readonly #extensions: readonly Extension[]
+  readonly annotations: readonly AnnotateCall[]
+  readonly #extensions: readonly OwnExtension[]
   #inherited: RunExtensions | null = null
 
   /** `extensions` from the outermost to the innermost. Throws `invalid_options` for two extensions of one name. */
-  constructor(extensions: readonly Extension[]) {
+  constructor(extensions: readonly OwnExtension[]) {
     checkNames(extensions)
     this.#extensions = extensions
     // Extensions may bring the same tool.
@@ -43,6 +46,7 @@ export class RunExtensions {
     this.views = membersOf(extensions, 'view')
     this.redactions = membersOf(extensions, 'redact')
     this.tracings = extensions.flatMap(({ tracing }) => tracing ?? [])
+    this.annotations = extensions.flatMap(({ annotateCall }) => annotateCall ?? [])
   }
 
   /** With the extensions of one call, which are outside all others. */
@@ -51,11 +55,24 @@ export class RunExtensions {
     return new RunExtensions([...checkedExtensions(use), ...this.#extensions])
   }
 
-  /** For the runs that calls start: policies, redaction, wraps, views and tracing hold there too; hooks say so themselves. */
-  get inherited(): RunExtensions {
-    const inherited = ({ tools: _t, notices: _n, ...members }: RunMembers): RunMembers => members
-    this.#inherited ??= new RunExtensions(this.#extensions.map((extension) => reduced(extension, inherited)))
-    return this.#inherited
+  /** With another one, inside all others. */
+  and(extension: OwnExtension): RunExtensions {
+    return new RunExtensions([...this.#extensions, extension])
+  }
+
+  /**
+   * For the runs that calls of a run with this transcript start: policies, redaction, wraps, views and tracing hold there too;
+   * hooks say so themselves.
+   */
+  ofChildren(transcript: readonly TranscriptEntry[]): RunExtensions {
+    if (this.#inherited !== null) return this.#inherited
+    const members = ({ tools: _t, notices: _n, ...inherited }: RunMembers): RunMembers => inherited
+    const inherited = this.#extensions.map(
+      (extension) => extension.forChild?.(transcript) ?? reduced(extension, members),
+    )
+    const extensions = new RunExtensions(inherited)
+    if (this.#extensions.every(({ forChild }) => forChild === undefined)) this.#inherited = extensions
+    return extensions
   }
 
   /** For a recorded run that is run again: what hooks and the others did is in the recording. */
@@ -143,14 +160,14 @@ function membersOf<Name extends Member>(
 
 /** An extension with some of its members only, for all runs and for one. */
 function reduced(
-  { name, close: _close, forRun, ...members }: Extension,
+  { name, close: _close, annotateCall: _annotate, forRun, ...members }: OwnExtension,
   keep: (members: RunMembers) => RunMembers,
 ): Extension {
   const keptFor = forRun && ((run: ExtensionRun): RunMembers => keep(forRun(run)))
   return { ...keep(members), name, forRun: keptFor }
 }
 
-function opened(extension: Extension, runFor: (extension: string) => ExtensionRun): Extension {
+function opened(extension: OwnExtension, runFor: (extension: string) => ExtensionRun): OwnExtension {
   if (extension.forRun === undefined) return extension
   const { name } = extension
   try {

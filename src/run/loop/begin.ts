@@ -1,6 +1,6 @@
+import { RunSetup } from '../core/plan.js'
 import type { FreshOpening } from '../core/plan.js'
 import type { Ending } from './driver.js'
-import { freeze } from './freeze.js'
 import { addedByHooks, askStart, drive, prepare, startedBy, tracedRun } from './start.js'
 import type { Conducted } from './start.js'
 
@@ -17,5 +17,5 @@ export async function begin(run: Conducted, { prompt, history }: FreshOpening): 
   context.signal.throwIfAborted()
   await askStart(run, prompt, prepared.rules)
   const addition = await addedByHooks(context, prompt)
-  return drive(run, await freeze(context, plan, prepared), addition)
+  return drive(run, await RunSetup.open(context, plan, prepared), addition)
 }

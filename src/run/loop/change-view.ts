@@ -4,7 +4,7 @@ import { knownWindow } from '../../money/prices.js'
 import { isObject } from '../../util/json.js'
 import type { RunContext } from '../core/context.js'
 import { extensionContext } from '../core/extension-context.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import type { ViewContext, ViewPolicy, ViewProposal } from '../extension/view.js'
 import type { DurablePayloads } from '../machine/events.js'
 import { requireRange, viewOf, wholeChanges } from '../machine/view.js'
@@ -15,11 +15,11 @@ import { untilAborted } from './until-aborted.js'
  * Asks the view policies in order, each about the view that the ones before it left. `refusals`: how often the provider has
  * refused the request since it is too long. Resolves with true if the view has changed.
  */
-export async function changeView(context: RunContext, frozen: Frozen, refusals: number): Promise<boolean> {
+export async function changeView(context: RunContext, setup: RunSetup, refusals: number): Promise<boolean> {
   let hasChanged = false
   for (const { extension, member } of context.extensions.views) {
     const change = await changeBy(context, extension, () =>
-      member(viewContext(context, frozen, { refusals, policy: extension })),
+      member(viewContext(context, setup, { refusals, policy: extension })),
     )
     if (change === null) continue
     await context.emit('view_changed', change)
@@ -65,11 +65,11 @@ function inMicro(costUsd: number | undefined): number | null {
 
 function viewContext(
   context: RunContext,
-  frozen: Frozen,
+  setup: RunSetup,
   { refusals, policy }: { readonly refusals: number; readonly policy: string },
 ): ViewContext {
   const { state } = context
-  const { model, spending, tools } = frozen
+  const { model, spending, tools } = setup
   const { entries: view, generation } = viewOf(state)
   // The reply to the view as it is now, if there is one.
   const index = state.transcript.findLastIndex(({ role }) => role === 'assistant')
@@ -84,7 +84,7 @@ function viewContext(
     promptId: state.transcript[state.firstEntry]?.id ?? '',
     refusals,
     budget: spending === null ? null : budgetOf(spending.purse),
-    compact: compactionOf(frozen),
+    compact: compactionOf(setup),
     get prepared() {
       return (state.view?.prepared ?? []).filter((text) => text.policy === policy)
     },

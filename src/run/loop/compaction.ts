@@ -1,10 +1,10 @@
 import type { Compaction } from '../../contracts/model.js'
 import { costOf, inDollars } from '../../money/price.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import type { PaidCompaction, ViewContext } from '../extension/view.js'
 
 /** Compaction by the provider of the model, reserved and charged like a request; null if its API has none. */
-export function compactionOf({ model, constants, spending, price }: Frozen): ViewContext['compact'] {
+export function compactionOf({ model, constants, spending, price }: RunSetup): ViewContext['compact'] {
   if (model.compact === undefined) return null
   return async (entries, signal) => {
     const ask = async (maxOutputTokens: number | null): Promise<Asked> => {

@@ -9,12 +9,13 @@ import { continueRun, storedEnding } from './continue.js'
 import type { Ending } from './driver.js'
 import { RunEnd } from './end.js'
 import { stopAfter } from './start.js'
+import type { Conducted } from './start.js'
 
 /** One run from its first event to its last: exactly one of `run_completed` and `run_failed`. */
 export async function conduct<Output>(context: RunContext, plan: RunPlan): Promise<HarnessResult<Output>> {
   const end = new RunEnd(context)
   const { opening } = plan
-  const timer = stopAfter(context, plan.timeMs)
+  const timer = stopAfter(context, plan.rules.limits.timeMs)
   try {
     await context.tracer?.load()
     const read = await readEnding<Output>(context, plan)
@@ -51,11 +52,7 @@ function newAnswers(opening: Opening, found: LoadedRun | null): readonly Answer[
   return opening.answers.filter(({ callId }) => found.answered?.includes(callId) !== true)
 }
 
-async function perform(
-  run: Parameters<typeof begin>[0],
-  found: LoadedRun | null,
-  answers: readonly Answer[],
-): Promise<Ending> {
+async function perform(run: Conducted, found: LoadedRun | null, answers: readonly Answer[]): Promise<Ending> {
   const { opening } = run.plan
   if (found !== null && opening.kind === 'go_on') {
     // A child run that has had its answers before is continued after a crash.

@@ -2,7 +2,7 @@ import type { Config } from './config.js'
 import { HarnessError, messageOf } from '../contracts/errors.js'
 import type { Model } from '../contracts/model.js'
 import type { ModelRef } from '../contracts/model-reference.js'
-import type { Offer } from '../run/core/frozen.js'
+import type { Offer } from '../run/core/plan.js'
 import type { EvidenceSources } from '../toolbox/evidence/sources.js'
 import type { SandboxState } from '../toolbox/sandbox/sandbox.js'
 import type { LoadedSkills } from '../toolbox/skills/load-skills.js'
@@ -18,7 +18,7 @@ import { modeOf, sandboxWarning } from '../tools/sandbox-mode.js'
  * The parts of a harness that are loaded when first needed, shared by all its runs and closed with it: adapters, built-in
  * tools, skills, and the connections of its servers.
  */
-export class Parts {
+export class HarnessResources {
   readonly #config: Config<unknown>
   /** The host of the servers of the harness and of its child runs. */
   readonly host: ToolSourceHost
