@@ -1,7 +1,7 @@
-export { Harness } from './harness/harness.js'
+export { Harness } from './harness/typed-harness.js'
 export { withDeps } from './harness/with-deps.js'
 export type { AppEntryPoints, AppHarnessConstructor } from './harness/with-deps.js'
-export type { HarnessConstructor } from './harness/harness.js'
+export type { HarnessConstructor } from './harness/typed-harness.js'
 export type { BatchProgress, MapOptions, MappedRow, RowMapper, RowRun } from './harness/map.js'
 export type { AgentDescription, HarnessDescription, ServerDescription, ToolDescription } from './harness/describe.js'
 export type {

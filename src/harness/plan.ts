@@ -100,7 +100,7 @@ export function createChildPlan(
     type,
   )
   checkGrants(tools, parent)
-  const isFork = options.fork === true
+  const isFork = options.history === 'fork'
   const inheritsTools = isFork || options.tools === 'inherit'
   const servers = resources.namedSources(options.mcpServers ?? [])
   return {
@@ -125,10 +125,10 @@ export function createChildPlan(
 
 /** The tools of a child. */
 export function toolsOfChild(
-  { tools = [], withoutTools = [], fork = false }: SpawnOptions<unknown>,
+  { tools = [], withoutTools = [], history }: SpawnOptions<unknown>,
   inherited: ReadonlyMap<string, ToolSpec>,
 ): readonly ToolSpec[] {
-  if (!fork && tools !== 'inherit') return tools
+  if (history !== 'fork' && tools !== 'inherit') return tools
   return [...inherited.values()].filter(({ name }) => !withoutTools.includes(name))
 }
 

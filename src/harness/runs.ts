@@ -1,4 +1,5 @@
 import { parsePrompt, parseSpawnOptions } from './option-shapes.js'
+import type { Parsed } from './option-shapes.js'
 import type { Config } from './config.js'
 import { HarnessError } from '../contracts/errors.js'
 import type { BudgetOptions } from '../contracts/limits.js'
@@ -7,29 +8,43 @@ import type { ModelRef } from '../contracts/model-reference.js'
 import type { HarnessResult } from '../contracts/result.js'
 import { budgetsOf } from './budgets.js'
 import type { OpenRun, OpenRuns } from './open-runs.js'
-import type { ReplayOptions } from './options.js'
+import type { ForkOptions, ReplayOptions, ResumeOptions, RunOptions } from './options.js'
 import type { HarnessResources } from './resources.js'
 import { createChildPlan, createPlan, toolsOfChild } from './plan.js'
 import type { PlanDependencies } from './plan.js'
 import { chosenModel, depsOf } from './run-checks.js'
+import type { Resumed } from './run-checks.js'
+import { Toolset } from './toolset.js'
+import { describeHarness } from './describe.js'
+import type { HarnessDescription } from './describe.js'
 import { RunAbort, inGrace } from '../util/abort.js'
 import { askBeforeChild, afterChild } from '../run/children/child-hooks.js'
 import { historyOfChild, promptOfChild } from '../run/children/fork-history.js'
 import { conduct } from '../run/loop/conduct.js'
 import type { ConfigPolicy } from '../run/machine/config-digest.js'
 import type { ChildStart, Forgotten, StartedChild } from '../run/core/child-run.js'
-import type { GoOnOpening, Opening, RunHost, RunSetup } from '../run/core/plan.js'
+import type { FreshOpening, GoOnOpening, Offer, Opening, RunHost, RunSetup } from '../run/core/plan.js'
 import { RunContext } from '../run/core/context.js'
+import { forkOpening } from '../run/replay/fork.js'
 import type { ForkEffects } from '../run/replay/fork.js'
 import { cancelChildren, cancelStored, endForgotten, endRun } from '../run/resume/cancel.js'
 import type { CancelMeans } from '../run/resume/cancel.js'
 import { RunExtensions } from '../run/extension/run-extensions.js'
-import { inline } from '../run/resume/history.js'
+import { matchAnswers } from '../run/resume/given-answers.js'
+import type { GivenHistory } from '../run/resume/given-history.js'
+import { findHistory, inline } from '../run/resume/history.js'
+import { resolveHistory } from '../run/resume/read-log.js'
+import { checkPaused, pendingOf } from '../run/resume/stored-state.js'
+import type { RunEvent } from '../run/machine/events.js'
+import type { RunState } from '../run/machine/state.js'
+import type { InputMessage } from '../run/stream/input.js'
 import { stallDetection } from '../run/stall/stall.js'
 import { purseOf } from '../money/budget.js'
-import { loadChild } from '../run/core/load.js'
+import { loadChild, loadPaused, loadRetried, loadRun, loadStored } from '../run/core/load.js'
+import type { LoadedRun } from '../run/core/load.js'
 import { EventQueue } from '../run/stream/queue.js'
 import type { RunLog } from '../run/log/log.js'
+import { recordedEvents, replayRun } from '../run/replay/replay.js'
 import type { ReplayedStretch, Stretch } from '../run/replay/replay.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { Clock } from '../util/clock.js'
@@ -94,6 +109,36 @@ export class RunLauncher<Output> implements RunHost {
     const plan = createPlan(this.#dependencies, { opening, options, model, tools, effects: effects ?? null, context })
     this.#runs.onWarning(run, (message) => context.emitLive('warning', { message }))
     return conduct<Output>(context, plan)
+  }
+
+  /** Runs a recorded run again. */
+  async replayRun(
+    log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+    options: ReplayOptions,
+    tools: readonly ToolSpec[],
+  ): Promise<HarnessResult<Output>> {
+    const { allow = [], onDifference = () => undefined } = options
+    return replayRun<Output>(await recordedEvents(log), (stretch) => this.replay(stretch, options, tools), {
+      resolve: (start) => resolveHistory(this.#config.log, start),
+      allowed: { parts: allow, report: onDifference },
+    })
+  }
+
+  /** The offer of a run that begins now. */
+  async offer(tools: readonly ToolSpec[], warn: (message: string) => void): Promise<Offer> {
+    const own = (): readonly ToolSpec[] => [...tools, ...this.#config.extensions.tools]
+    const { config, resources } = this.#dependencies
+    const toolset = new Toolset({ config, resources, own, effects: null, asksServers: true, warn })
+    return toolset.describe(new AbortController().signal)
+  }
+
+  /** Describes the runs that begin now. */
+  async describe(tools: readonly ToolSpec[]): Promise<HarnessDescription> {
+    const warnings: string[] = []
+    const offer = await this.offer(tools, (message) => void warnings.push(message))
+    const { sources } = this.#resources
+    const sandbox = await this.#resources.sandbox(offer.tools)
+    return describeHarness(this.#config, tools, { offer, sources, warnings, sandbox })
   }
 
   /** Replays a stretch of a recorded run. */
@@ -186,7 +231,7 @@ export class RunLauncher<Output> implements RunHost {
     const about = { agent: agentName, prompt, childRunId: runId, callId, tools }
     const begin: GoOnOpening['otherwise'] = async () => {
       await askBeforeChild(parent, about)
-      const history = historyOfChild(options, parent.state, { callId, at: this.#clock.iso() })
+      const history = historyOfChild(options.history, parent.state, { callId, at: this.#clock.iso() })
       return { kind: 'fresh', prompt, history: () => Promise.resolve(inline(history)) }
     }
     const opening: GoOnOpening = {
@@ -245,4 +290,78 @@ function unread(): EventQueue {
   const queue = new EventQueue()
   queue.drop()
   return queue
+}
+
+/** A run with a prompt. */
+export interface PromptedRun {
+  readonly runId: string
+  readonly prompt: InputMessage
+  readonly history: GivenHistory
+  readonly metadata: JsonObject | null
+  /** What to do if the log has the run. */
+  readonly ifExists: NonNullable<RunOptions['ifExists']>
+}
+
+/** A new run, or the one that the log has. */
+export function promptedLaunch({ runId, prompt, history, ifExists, ...given }: PromptedRun, log: RunLog): Launch {
+  const fresh: FreshOpening = { kind: 'fresh', prompt, history: () => findHistory(history, log) }
+  const metadata = given.metadata ?? {}
+  if (ifExists === 'fail') return { opening: fresh, metadata }
+  const begun = ifExists === 'retry' ? 'retried' : 'recovered'
+  const otherwise = (): Promise<FreshOpening> => Promise.resolve(fresh)
+  const stored = { begun, answers: [], load: loadStoredRun(log, runId, begun) } as const
+  return {
+    opening: { kind: 'go_on', ...stored, configPolicy: 'compatible', metadata: given.metadata, otherwise },
+    metadata,
+  }
+}
+
+/** A paused run with people's answers. */
+export function resumedLaunch(
+  { runId, stored, answers }: Resumed,
+  options: Parsed<ResumeOptions>,
+  log: RunLog,
+): Launch {
+  const check = (state: RunState): void => {
+    checkPaused(state)
+    matchAnswers(answers, pendingOf(state))
+  }
+  const load = (): Promise<LoadedRun | null> =>
+    stored === null ? loadPaused(log, runId, check) : loadStored(log, stored)
+  return continuedLaunch({ begun: 'resumed', answers, load }, options)
+}
+
+/** A run that the log has. */
+export function storedLaunch(
+  runId: string,
+  { begun, options }: { readonly begun: 'recovered' | 'retried'; readonly options: Parsed<ResumeOptions> },
+  log: RunLog,
+): Launch {
+  return continuedLaunch({ begun, answers: [], load: loadStoredRun(log, runId, begun) }, options)
+}
+
+function loadStoredRun(log: RunLog, runId: string, begun: 'recovered' | 'retried'): GoOnOpening['load'] {
+  return () => (begun === 'retried' ? loadRetried(log, runId) : loadRun(log, runId))
+}
+
+/** A new run that continues a recorded one. */
+export function forkLaunch(
+  events: Iterable<RunEvent> | AsyncIterable<RunEvent>,
+  point: { readonly afterTurn: number; readonly prompt: InputMessage | null; readonly runId: string },
+  { log, options }: { readonly log: RunLog; readonly options: Parsed<ForkOptions> },
+): Launch {
+  const { effects, mocks } = options
+  const metadata = options.metadata ?? null
+  const fork = forkOpening(recordedEvents(events), { ...point, resolve: (start) => resolveHistory(log, start) })
+  const changed = { ...(effects !== undefined && { effects }), ...(mocks !== undefined && { mocks }) }
+  return { opening: { ...fork, metadata }, metadata: metadata ?? {}, effects: changed }
+}
+
+function continuedLaunch(
+  found: Pick<GoOnOpening, 'begun' | 'answers' | 'load'>,
+  { configPolicy = 'compatible', metadata: given }: Parsed<ResumeOptions>,
+): Launch {
+  const metadata = given ?? null
+  const opening = { kind: 'go_on', ...found, configPolicy, metadata, otherwise: null } as const
+  return { opening, metadata: metadata ?? {} }
 }

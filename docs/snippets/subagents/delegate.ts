@@ -12,7 +12,7 @@ await using harness = new Harness({
       outputType: z.object({ count: z.number() }),
       limits: { modelRequests: 8, timeMs: 60_000 },
     },
-    { name: 'second-opinion', description: 'Reviews our findings with fresh eyes.', fork: true },
+    { name: 'second-opinion', description: 'Reviews our findings with fresh eyes.', history: 'fork' },
   ],
 })
 
