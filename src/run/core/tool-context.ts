@@ -60,7 +60,7 @@ function textOf(content: ToolEntry['content']): string {
 /** The context of the handler of a call. */
 export function toolContext(
   context: RunContext,
-  { runId, depth, metadata, deps, root, sandbox, results, transcript }: ToolSurroundings,
+  surroundings: ToolSurroundings,
   {
     call: { callId, name: toolName },
     life: { signal, hasEnded, answers, spawn },
@@ -68,19 +68,11 @@ export function toolContext(
 ): ToolContext {
   let ask: Ask | undefined
   return {
-    // Named one by one: a spread copy with further members is slow to create.
-    runId,
-    depth,
-    metadata,
-    deps,
-    root,
-    sandbox,
-    results,
-    transcript,
+    ...surroundings,
     callId,
     toolName,
     // The same for every attempt at the call.
-    idempotencyKey: `${runId}:${callId}`,
+    idempotencyKey: `${surroundings.runId}:${callId}`,
     signal,
     progress: (update) => {
       if (!signal.aborted && !hasEnded())

@@ -12,9 +12,6 @@ import { toHarnessError } from '../core/failure.js'
 import { Recording, recordedFailure } from '../core/recording.js'
 import type { AllowedDifferences } from '../core/recording.js'
 import { currentFormat } from '../resume/format-1.js'
-import { itemsOf } from '../../util/items.js'
-import type { Reading } from '../../util/items.js'
-import { isObject } from '../../util/json.js'
 import type { ResolveHistory } from '../resume/read-log.js'
 import { readState } from '../resume/stored-state.js'
 
@@ -82,23 +79,19 @@ function takeCancellation(recording: Recording, context: RunContext): HarnessErr
   return toHarnessError(recordedFailure(next), context.report(next.stopReason))
 }
 
-const RECORDED: Reading<RunEvent> = {
-  isItem: (value): value is RunEvent => isObject(value) && typeof value['kind'] === 'string',
-  expected: 'an iterable of the events of a run',
-  failed: (cause) =>
-    cause instanceof HarnessError
-      ? cause
-      : new HarnessError('invalid_log', `The recorded events cannot be read: ${messageOf(cause)}`, { cause }),
-}
-
 /** The durable events of the first run; those of its child runs are not needed. */
 export async function recordedEvents(
   log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
 ): Promise<readonly DurableEvent[]> {
   const events: DurableEvent[] = []
   const current = currentFormat()
-  for await (const event of itemsOf(() => log, RECORDED)) {
-    if (event.durable && event.runId === (events[0]?.runId ?? event.runId)) events.push(current(event))
+  try {
+    for await (const event of log) {
+      if (event.durable && event.runId === (events[0]?.runId ?? event.runId)) events.push(current(event))
+    }
+  } catch (cause) {
+    if (cause instanceof HarnessError) throw cause
+    throw new HarnessError('invalid_log', `The recorded events cannot be read: ${messageOf(cause)}`, { cause })
   }
   if (events[0] === undefined) throw new HarnessError('invalid_log', 'The log has no events.')
   return events

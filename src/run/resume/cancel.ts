@@ -2,14 +2,11 @@ import { HarnessError } from '../../contracts/errors.js'
 import type { Forgotten } from '../core/child-run.js'
 import type { RunContext } from '../core/context.js'
 import { loadRun, rememberContinued } from '../core/load.js'
-import type { RunSummary } from '../log/digest.js'
 import { storeFailure } from '../log/log.js'
 import type { LogStore, RunLog } from '../log/log.js'
 import type { RunParent, RunState } from '../machine/state.js'
 import { belowAnother } from './stored-state.js'
 import { otherRunIds } from '../machine/other-runs.js'
-import { itemsOf } from '../../util/items.js'
-import { isObject } from '../../util/json.js'
 
 /** The log of the runs, and a factory of contexts. */
 export interface CancelMeans {
@@ -96,18 +93,16 @@ async function childrenOf(log: RunLog, state: RunState): Promise<ReadonlySet<str
   return found
 }
 
-function isSummary(value: unknown): value is RunSummary {
-  return isObject(value) && typeof value['runId'] === 'string'
-}
-
 /** The child runs that have not completed, as far as the log can list them. */
 async function* listedBelow(log: RunLog, parentRunId: string): AsyncIterable<string> {
   const { list } = log as Partial<LogStore>
   if (list === undefined) return
-  const failed = (thrown: unknown): Error => storeFailure(`list the runs below run \`${parentRunId}\``, thrown)
-  const reading = { isItem: isSummary, expected: '`list` to return an async iterable of summaries', failed }
-  const summaries = itemsOf(() => list.call(log, { parentRunId, status: NOT_COMPLETED }), reading)
-  for await (const { runId } of summaries) yield runId
+  try {
+    for await (const summary of list.call(log, { parentRunId, status: NOT_COMPLETED }))
+      if ('runId' in summary) yield summary.runId
+  } catch (thrown) {
+    throw storeFailure(`list the runs below run \`${parentRunId}\``, thrown)
+  }
 }
 
 const NOT_COMPLETED = ['paused', 'interrupted', 'running', 'failed', 'cancelled'] as const
