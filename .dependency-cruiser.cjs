@@ -29,7 +29,7 @@ const below = {
   'run/provenance': [...machine, 'run/extension'],
   'run/stall': [...machine, 'run/extension'],
   'run/resume': [...machine, 'run/log', 'run/core', 'run/resume'],
-  'run/core': [...machine, 'run/log', 'run/extension', 'run/stream', 'run/provenance', 'run/resume'],
+  'run/core': [...machine, 'run/log', 'run/extension', 'run/stream'],
   'run/children': run,
   'run/calls': [...run, 'run/children'],
   'run/replay': [...run, 'run/children'],

@@ -27,6 +27,7 @@ import type { FreshOpening, GoOnOpening, Offer, Opening, RunHost, RunSetup } fro
 import { RunContext } from '../run/core/context.js'
 import { forkOpening } from '../run/replay/fork.js'
 import type { ForkEffects } from '../run/replay/fork.js'
+import { ChildDocuments } from '../run/resume/child-documents.js'
 import { cancelChildren, cancelStored, endForgotten, endRun } from '../run/resume/cancel.js'
 import type { CancelMeans } from '../run/resume/cancel.js'
 import { RunExtensions } from '../run/extension/run-extensions.js'
@@ -40,8 +41,8 @@ import type { RunState } from '../run/machine/state.js'
 import type { InputMessage } from '../run/stream/input.js'
 import { stallDetection } from '../run/stall/stall.js'
 import { purseOf } from '../money/budget.js'
-import { loadChild, loadPaused, loadRetried, loadRun, loadStored } from '../run/core/load.js'
-import type { LoadedRun } from '../run/core/load.js'
+import { loadChild, loadPaused, loadRetried, loadRun, loadStored } from '../run/resume/load-run.js'
+import type { LoadedRun } from '../run/core/plan.js'
 import { EventQueue } from '../run/stream/queue.js'
 import type { RunLog } from '../run/log/log.js'
 import { recordedEvents, replayRun } from '../run/replay/replay.js'
@@ -96,6 +97,7 @@ export class RunLauncher<Output> implements RunHost {
       metadata,
       outerPurse: budget === null ? null : purseOf(budget),
       log,
+      children: new ChildDocuments(log),
       clock: this.#clock,
       extensions: this.#detectingStall(this.#config.extensions.with(options.use), options),
       queue,
@@ -155,6 +157,7 @@ export class RunLauncher<Output> implements RunHost {
       parent,
       metadata,
       log,
+      children: new ChildDocuments(log),
       clock: this.#clock,
       extensions: this.#config.extensions.with(options.use).offered,
       queue: unread(),
@@ -208,6 +211,7 @@ export class RunLauncher<Output> implements RunHost {
         parent,
         metadata: {},
         log,
+        children: new ChildDocuments(log),
         clock: this.#clock,
         extensions: readers?.extensions ?? NO_EXTENSIONS,
         queue: readers?.queue ?? this.#runs.unreadQueue(),
@@ -250,6 +254,7 @@ export class RunLauncher<Output> implements RunHost {
       metadata: options.metadata ?? {},
       outerPurse: setup.spending?.purse ?? null,
       log,
+      children: new ChildDocuments(log),
       clock: this.#clock,
       extensions: this.#detectingStall(parent.childExtensions, options),
       queue: childQueue,

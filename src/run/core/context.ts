@@ -26,13 +26,12 @@ import type { RunLog } from '../log/log.js'
 import type { EventQueue } from '../stream/queue.js'
 import type { Recording } from './recording.js'
 import { reportOf } from './result.js'
-import type { DocumentMeans } from './result.js'
+import type { ChildStates, DocumentMeans } from './result.js'
 import type { SigningKey } from './signature.js'
 import { apply } from '../machine/apply.js'
 import type { Conversation } from '../machine/history.js'
 import { openState } from '../machine/state.js'
 import type { RunParent, RunState } from '../machine/state.js'
-import { ChildDocuments } from '../resume/child-documents.js'
 import { frozenEvent, streamed } from './streamed.js'
 import { RunTracer } from '../extension/tracing.js'
 
@@ -49,6 +48,7 @@ export interface RunSurroundings {
   /** The purse of the parent run, if its costs are counted. */
   readonly outerPurse?: Purse | null
   readonly log: RunLog
+  readonly children: ChildStates
   readonly clock: Clock
   readonly extensions: RunExtensions
   readonly queue: EventQueue
@@ -82,7 +82,7 @@ export class RunContext {
   /** Null if the run is not traced. */
   readonly tracer: RunTracer | null
   readonly configPolicy: ConfigPolicy
-  readonly children: ChildDocuments
+  readonly children: ChildStates
   /** The provider's raw replies. They are not in the state, since no event contains them. */
   readonly responses: unknown[] = []
   readonly #writer: RunWriter
@@ -130,7 +130,7 @@ export class RunContext {
     const { tracings } = surroundings.extensions
     this.tracer = tracings.length === 0 ? null : new RunTracer(tracings)
     this.configPolicy = surroundings.configPolicy
-    this.children = new ChildDocuments(surroundings.log)
+    this.children = surroundings.children
   }
 
   /** Claims the run for this process, if its log has owners. Rejects if another process owns it. */

@@ -9,14 +9,14 @@ import type { JsonObject } from '../../util/json.js'
 import type { Answer } from '../machine/answers.js'
 import { configDigest } from '../machine/config-digest.js'
 import type { ConfigDigest, ConfigPolicy } from '../machine/config-digest.js'
-import type { DurablePayloads } from '../machine/events.js'
+import type { DurableEvent, DurablePayloads } from '../machine/events.js'
 import type { Conversation } from '../machine/history.js'
 import type { RunRules } from '../machine/rules.js'
+import type { RunState } from '../machine/state.js'
 import type { InputMessage, InputPort } from '../stream/input.js'
 import type { AnswerForm } from './answer-form.js'
 import type { ChildStart, Forgotten, StartedChild } from './child-run.js'
 import type { RunContext } from './context.js'
-import type { LoadedRun } from './load.js'
 
 /** The plan of a run, as data. Parts that are expensive to load are loaded when the run needs them. */
 export interface RunPlan {
@@ -163,6 +163,19 @@ export class RunSetup {
 
 function toolsByName({ tools }: Offer): ReadonlyMap<string, ToolSpec> {
   return new Map(tools.map((spec) => [spec.name, spec]))
+}
+
+/** A loaded run: its state, its raw replies, and the last event if it came from a log. */
+export interface LoadedRun {
+  readonly state: RunState
+  readonly responses: readonly unknown[]
+  readonly last: DurableEvent | null
+  /** The log that the run continues in contains it from its beginning. */
+  readonly isLogged: boolean
+  /** Call ids of the answers that it has had since it was stored: they are not given to it again. */
+  readonly answered?: readonly string[]
+  /** A child run that was cancelled together with its call: it continues from its last position. */
+  readonly isReopened?: boolean
 }
 
 /** How a run begins: with a prompt, or where an earlier process left it. */

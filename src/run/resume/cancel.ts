@@ -1,7 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { Forgotten } from '../core/child-run.js'
 import type { RunContext } from '../core/context.js'
-import { loadRun, rememberContinued } from '../core/load.js'
+import { loadRun, rememberContinued } from './load-run.js'
 import { storeFailure } from '../log/log.js'
 import type { LogStore, RunLog } from '../log/log.js'
 import type { RunParent, RunState } from '../machine/state.js'

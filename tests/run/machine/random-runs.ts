@@ -5,6 +5,7 @@ import type { DurableEvent, Hook, Model, ModelTurn, RunEvent, RunLog, ToolContex
 import { plannedRules } from '#harness/budgets.js'
 import { resolveConfig } from '#harness/config.js'
 import { RunAbort } from '#util/abort.js'
+import { ChildDocuments } from '#run/resume/child-documents.js'
 import { inline } from '#run/resume/history.js'
 import { conduct } from '#run/loop/conduct.js'
 import { AnswerForm } from '#run/core/answer-form.js'
@@ -200,6 +201,7 @@ export async function play(run: RandomRun, failingAppend = Infinity): Promise<Pl
     parent: null,
     metadata: { tenant: 7 },
     log,
+    children: new ChildDocuments(log),
     clock,
     extensions: config.extensions,
     queue,
