@@ -1,7 +1,7 @@
 import type { PendingItem } from '../../contracts/result.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
-import type { LeftChild } from '../children/left-child.js'
+import type { LeftChild } from '../core/child-run.js'
 import type { RunContext } from '../core/context.js'
 import type { RunSetup } from '../core/plan.js'
 import type { BatchCall } from '../machine/batch-call.js'

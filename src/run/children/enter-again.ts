@@ -6,7 +6,7 @@ import type { BackgroundRun } from '../machine/other-runs.js'
 import { CallChildren } from './children.js'
 import type { RunContext } from '../core/context.js'
 import type { RunSetup } from '../core/plan.js'
-import type { LeftChild } from './left-child.js'
+import type { LeftChild } from '../core/child-run.js'
 import { toolContext, toolSurroundings } from '../core/tool-context.js'
 
 /**

@@ -16,7 +16,7 @@ import type { RunContext } from '../core/context.js'
 import { enterAgain } from './enter-again.js'
 import type { RunSetup } from '../core/plan.js'
 import type { InputPort } from '../stream/input.js'
-import type { LeftChild } from './left-child.js'
+import type { LeftChild } from '../core/child-run.js'
 
 /** The outcome of a background run, or its pause. */
 type Settlement = (

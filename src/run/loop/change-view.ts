@@ -1,14 +1,15 @@
 import { messageOf } from '../../contracts/errors.js'
+import type { Compaction } from '../../contracts/model.js'
 import { budgetOf } from '../../money/budget.js'
+import { costOf, inDollars } from '../../money/price.js'
 import { knownWindow } from '../../money/prices.js'
 import { isObject } from '../../util/json.js'
 import type { RunContext } from '../core/context.js'
 import { extensionContext } from '../core/extension-context.js'
 import type { RunSetup } from '../core/plan.js'
-import type { ViewContext, ViewPolicy, ViewProposal } from '../extension/view.js'
+import type { PaidCompaction, ViewContext, ViewPolicy, ViewProposal } from '../extension/view.js'
 import type { DurablePayloads } from '../machine/events.js'
 import { requireRange, viewOf, wholeChanges } from '../machine/view.js'
-import { compactionOf } from './compaction.js'
 import { untilAborted } from './until-aborted.js'
 
 /**
@@ -113,4 +114,34 @@ function isNative(native: unknown): boolean {
 
 function isShown(shown: unknown): boolean {
   return typeof shown === 'string' || Array.isArray(shown)
+}
+
+/** Compaction by the provider of the model, reserved and charged like a request; null if its API has none. */
+function compactionOf({ model, constants, spending, price }: RunSetup): ViewContext['compact'] {
+  if (model.compact === undefined) return null
+  return async (entries, signal) => {
+    const ask = async (maxOutputTokens: number | null): Promise<Asked> => {
+      const limit = maxOutputTokens === null ? {} : { maxOutputTokens }
+      const compaction = await model.compact?.(entries, constants, { signal, ...limit })
+      if (compaction === undefined) throw new TypeError(`The model \`${model.id}\` returned no compaction.`)
+      return { compaction, entry: { usage: compaction.usage } }
+    }
+    if (spending !== null) {
+      const { turn, cost } = await spending.pay({ transcript: entries, constants, signal, ask, isAside: true })
+      return paid(turn, cost)
+    }
+    const asked = await ask(null)
+    const known = await price
+    return paid(asked, known === null ? null : costOf(known, asked.compaction.usage))
+  }
+}
+
+interface Asked {
+  readonly compaction: Compaction
+  readonly entry: Pick<Compaction, 'usage'>
+}
+
+/** `cost` is in micro-dollars. */
+function paid({ compaction }: Asked, cost: number | null): PaidCompaction {
+  return { ...compaction, costUsd: cost === null ? null : inDollars(cost) }
 }

@@ -2,13 +2,12 @@ import { HarnessError } from '../../contracts/errors.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import type { Answer } from '../machine/answers.js'
 import type { RunContext } from '../core/context.js'
-import type { LoadedRun } from '../core/plan.js'
-import type { Opening, RunPlan } from '../core/plan.js'
-import { begin } from './begin.js'
+import { RunSetup } from '../core/plan.js'
+import type { FreshOpening, LoadedRun, Opening, RunPlan } from '../core/plan.js'
 import { continueRun, storedEnding } from './continue.js'
 import type { Ending } from './driver.js'
 import { RunEnd } from './end.js'
-import { stopAfter } from './start.js'
+import { addedByHooks, askStart, drive, prepare, startedBy, stopAfter, tracedRun } from './start.js'
 import type { Conducted } from './start.js'
 
 /** One run from its first event to its last: exactly one of `run_completed` and `run_failed`. */
@@ -63,4 +62,20 @@ async function perform(run: Conducted, found: LoadedRun | null, answers: readonl
   const fresh = opening.kind === 'fresh' ? opening : await opening.otherwise?.()
   if (fresh !== undefined) return begin(run, fresh)
   throw new HarnessError('run_not_found', `The log knows no run \`${run.context.runId}\`.`)
+}
+
+/** Begins a run with a prompt. */
+async function begin(run: Conducted, { prompt, history }: FreshOpening): Promise<Ending> {
+  const { context, plan } = run
+  const { conversation, start } = await context.fromLog(history())
+  context.prepareDeps(context.metadata)
+  context.tracer?.open(() => tracedRun(context, plan, null))
+  context.openExtensions(null)
+  const prepared = await prepare(run, null)
+  context.inherit(conversation)
+  await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), ...start })
+  context.signal.throwIfAborted()
+  await askStart(run, prompt, prepared.rules)
+  const addition = await addedByHooks(context, prompt)
+  return drive(run, await RunSetup.open(context, plan, prepared), addition)
 }
