@@ -41,7 +41,7 @@ export interface StartedChild {
   readonly outcome: Promise<HarnessResult<unknown>>
 }
 
-/** A background run: it begins once its call has succeeded. */
+/** A run that a call leaves: it begins once the call has succeeded. */
 export interface LeftChild {
   readonly key: string
   readonly childRunId: string
