@@ -1,6 +1,14 @@
 import { HarnessError } from './errors.js'
-import { OTHER_PROVIDERS } from './other-names.js'
 import { didYouMean } from '../util/suggest.js'
+
+/** Providers that no reference can name. */
+const OTHER_PROVIDERS = new Set(
+  'google gemini vertex google-vertex azure bedrock amazon-bedrock mistral groq xai deepseek cohere perplexity together togetherai fireworks cerebras'.split(
+    ' ',
+  ),
+)
+const OF_OTHER_PROVIDERS =
+  ' Use `openrouter:…`, `fromAiSdk(model)` with its AI SDK package, or `openaiCompatible(id, { baseUrl })`, both of `thinharness/providers`.'
 
 /** `provider:model`, such as `anthropic:claude-sonnet-5`; for a local server `local:NAME@http://127.0.0.1:8080/v1`. */
 export type ModelRef = string
@@ -28,7 +36,7 @@ export function parseModelRef(ref: ModelRef): ParsedModelRef {
     )
   }
   if (!isProviderName(provider)) {
-    const other = Object.hasOwn(OTHER_PROVIDERS, provider) ? ` ${OTHER_PROVIDERS[provider] ?? ''}` : undefined
+    const other = OTHER_PROVIDERS.has(provider) ? OF_OTHER_PROVIDERS : undefined
     const known = PROVIDER_NAMES.map((name) => `\`${name}\``).join(', ')
     throw new HarnessError(
       'invalid_options',

@@ -1,8 +1,6 @@
 import type { BudgetOptions, Limits, RunLimits, StallOptions, StallRules } from '../contracts/limits.js'
 import type { Given } from '../util/shape.js'
-import type { OutputFormat } from '../output/format.js'
-import type { RunRules } from '../run/machine/rules.js'
-import type { ToolSpec } from '../tools/spec.js'
+import type { PlannedRules } from '../run/core/plan.js'
 
 /** The limits of a run, and the effect of reaching one. */
 export interface Budgets {
@@ -48,22 +46,21 @@ function stallRules(stall: boolean | StallOptions): StallRules | null {
   return stall === true ? steps : { ...steps, ...(stall as Given<StallOptions>) }
 }
 
-/** The rules of a run that has these tools. */
-export function rulesOf(
-  { outputRetries, toolRetries }: Pick<RunRules, 'outputRetries' | 'toolRetries'>,
-  { limits, onLimit, stall }: Budgets,
-  { tools, output }: { readonly tools: readonly ToolSpec[]; readonly output: OutputFormat | null },
-): RunRules {
-  const retryBudgets = tools.flatMap(({ name, maxRetries }) =>
-    maxRetries === undefined ? [] : [[name, maxRetries] as const],
-  )
+interface RetryOptions {
+  readonly outputRetries?: number | undefined
+  readonly toolRetries?: number | undefined
+}
+
+/** The rules of a run, by its options and those of the harness. */
+export function plannedRules(
+  options: BudgetOptions & RetryOptions,
+  defaults: Budgets & { readonly outputRetries: number; readonly toolRetries: number },
+): PlannedRules {
+  const { limits, onLimit, stall } = budgetsOf(options, defaults)
   return {
     limits,
-    outputRetries,
-    toolRetries,
-    toolRetryBudgets: Object.fromEntries(retryBudgets),
-    answersByTool: output?.mode === 'tool',
-    ...((output?.mode === 'native' || output?.mode === 'prompted') && { answersByJson: true as const }),
+    outputRetries: options.outputRetries ?? defaults.outputRetries,
+    toolRetries: options.toolRetries ?? defaults.toolRetries,
     ...(onLimit === 'answer' && { onLimit }),
     ...(stall !== null && { stall }),
   }

@@ -1,5 +1,4 @@
-import { HarnessError, messageOf } from '../contracts/errors.js'
-import type { Model, ModelCapabilities, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
+import type { Model, ModelSettings, StructuredOutputMode } from '../contracts/model.js'
 import type { ModelRef } from '../contracts/model-reference.js'
 import { parseHarnessOptions } from './option-shapes.js'
 import { BUILTIN_TOOL_NAMES, DEFAULT_TOOL_NAMES } from './options.js'
@@ -11,9 +10,10 @@ import type { Prices } from '../money/prices.js'
 import { budgetsOf } from './budgets.js'
 import type { Budgets } from './budgets.js'
 import { invalidOptions } from '../contracts/parse.js'
-import { SeamSet, checkedExtensions } from '../run/extension/seam-set.js'
+import { RunExtensions, checkedExtensions, optionsAsExtensions } from '../run/extension/run-extensions.js'
 import type { RunLog } from '../run/log/log.js'
 import { flowRulesOf } from '../run/provenance/options.js'
+import { provenance } from '../run/provenance/policy.js'
 import { memoryLog } from '../store/memory-log.js'
 import type { SigningKey } from '../run/core/signature.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
@@ -21,9 +21,6 @@ import type { OutputType, OutputValidator } from '../tools/output-type.js'
 import { parseSubagents } from '../tools/subagent-options.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
 import type { SandboxMode, ToolSource, ToolSpec } from '../tools/spec.js'
-import { ignoreRejection } from '../util/items.js'
-import { isObject } from '../util/json.js'
-import { shown } from '../util/mismatch.js'
 import { didYouMean } from '../util/suggest.js'
 import { absolutePath, environment } from '../util/platform/node.js'
 
@@ -32,8 +29,6 @@ export interface Config<Output> extends Budgets {
   readonly model: ModelRef | Model | null
   readonly root: string
   readonly sandbox: SandboxMode
-  /** Rules for untrusted content. */
-  readonly flowRules: ReturnType<typeof flowRulesOf>
   /** The workspace is named to the model. */
   readonly namesRoot: boolean
   readonly instructions: string
@@ -53,8 +48,8 @@ export interface Config<Output> extends Budgets {
   readonly budget: Budget | null
   readonly toolRetries: number
   readonly sequential: boolean
-  /** The options that are seams, and the extensions of `use`. */
-  readonly seams: SeamSet
+  /** The options that are members of extensions, and the extensions of `use`. */
+  readonly extensions: RunExtensions
   readonly log: RunLog
   readonly deps: DepsFactory<unknown> | null
   /** A run without dependencies is refused. */
@@ -81,16 +76,19 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
   const outputType = options.outputType ?? null
   const { outputMode = 'auto' } = options
   const subagents = options.subagents === undefined ? null : parseSubagents(options.subagents)
-  const { hooks = [], wrapModelCall = [], wrapToolCall = [], tracing = [], use = [] } = options
-  const seams = new SeamSet([{ hooks, wrapModelCall, wrapToolCall, tracing }, ...checkedExtensions(use)])
+  const flowRules = flowRulesOf(options)
+  const extensions = new RunExtensions([
+    ...(flowRules === null ? [] : [provenance(flowRules)]),
+    ...optionsAsExtensions(options),
+    ...checkedExtensions(options.use ?? []),
+  ])
   const packaged = [...builtinTools, ...(subagents === null ? [] : ['subagent'])]
-  checkToolNames([...packaged, ...[...tools, ...seams.seams.tools].map((tool) => tool.name)], outputType)
+  checkToolNames([...packaged, ...[...tools, ...extensions.tools].map((tool) => tool.name)], outputType)
   checkOutput(outputType, outputMode, options.model)
   return {
     model: options.model ?? environment('THINHARNESS_MODEL') ?? null,
     root: absolutePath(options.root ?? '.'),
     sandbox: options.sandbox ?? 'auto',
-    flowRules: flowRulesOf(options),
     namesRoot: options.root !== undefined || builtinTools.length > 0,
     instructions: options.instructions ?? (builtinTools.length > 0 ? FILE_INSTRUCTIONS : ''),
     builtinTools,
@@ -109,7 +107,7 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
     budget: options.budget ?? null,
     toolRetries: options.toolRetries ?? 3,
     sequential: options.toolExecution === 'sequential',
-    seams,
+    extensions,
     log: options.log ?? memoryLog({ keepEnded: REMEMBERED_RUNS }),
     deps: options.deps ?? null,
     needsDeps: false,
@@ -136,23 +134,8 @@ export function checkOutput(
   model: ModelRef | Model | undefined,
 ): void {
   if (outputType === null) return
-  if (typeof model === 'object') outputForm({ type: outputType, mode }, capabilitiesOf(model))
+  if (typeof model === 'object') outputForm({ type: outputType, mode }, model.capabilities)
   else outputSchemaOf(outputType)
-}
-
-/** The capabilities of a model. Throws `invalid_options` if it does not say so, or fails to. */
-export function capabilitiesOf(model: Model): ModelCapabilities {
-  let found: unknown
-  try {
-    found = model.capabilities
-  } catch (cause) {
-    throw new HarnessError('invalid_options', `The \`capabilities\` of the model cannot be read: ${messageOf(cause)}`, {
-      cause,
-    })
-  }
-  if (isObject(found) && !(found instanceof Promise)) return found
-  ignoreRejection(found)
-  throw invalidOptions(`Expected \`capabilities\` of the model to be an object, got ${shown(found)}.`)
 }
 
 function checkBuiltinTools(names: readonly string[]): void {

@@ -1,6 +1,6 @@
 import { withoutCredentials } from '../util/address.js'
 import type { Config } from './config.js'
-import type { Offer } from '../run/core/frozen.js'
+import type { Offer } from '../run/core/plan.js'
 import type { RunLimits } from '../contracts/limits.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
 import { sandboxWarning } from '../tools/sandbox-mode.js'
@@ -83,7 +83,7 @@ export function describeHarness(
   { offer, sources, warnings, sandbox }: Found,
 ): HarnessDescription {
   const missing = sandboxWarning(offer.tools, config.sandbox, sandbox)
-  const { model, root, seams, limits, toolRetries, outputRetries } = config
+  const { model, root, extensions, limits, toolRetries, outputRetries } = config
   const servers = sources.map(({ id, required }, index) => ({ id, required, tools: offer.servers[index] ?? [] }))
   const serverOf = new Map(servers.flatMap(({ id, tools }) => tools.map((tool) => [tool, id])))
   const described = {
@@ -94,7 +94,7 @@ export function describeHarness(
     ),
     servers: servers.map((server) => ({ ...server, tools: server.tools.length })),
     agents: (config.subagents ?? []).map((agent) => agentDescription(agent, config.sandbox)),
-    hooks: seams.hookEvents,
+    hooks: extensions.hooks.events,
     sandbox: sandbox && { form: sandbox.form, problem: sandbox.problem ?? null },
     budgets: { ...limits, toolRetries, outputRetries },
     warnings: missing === null ? warnings : [...warnings, missing],

@@ -1,6 +1,7 @@
 import { HarnessError } from '../contracts/errors.js'
-import type { Named, Redact } from '../run/extension/compose.js'
+import type { Named } from '../run/extension/context.js'
 import { redactedEvents } from '../run/extension/redact.js'
+import type { Redact } from '../run/extension/redact.js'
 import { eventsIn } from '../run/log/log.js'
 import type { FollowOptions, LogStore, RunLog } from '../run/log/log.js'
 import { runRef } from '../run/log/ref.js'

@@ -2,7 +2,6 @@ import { HarnessError } from '../contracts/errors.js'
 import type { HarnessResult } from '../contracts/result.js'
 import { asLogStore } from '../run/log/log.js'
 import type { RunLog } from '../run/log/log.js'
-import type { RunEvent } from '../run/machine/events.js'
 import { inputPort } from '../run/stream/input.js'
 import type { InputPort } from '../run/stream/input.js'
 import { EventQueue } from '../run/stream/queue.js'
@@ -88,11 +87,6 @@ export class OpenRuns {
   readonly warn = (message: string): boolean => {
     for (const warn of this.#warnings.values()) warn(message)
     return this.#warnings.size > 0
-  }
-
-  /** Calls `listener` with each event of a run in this process; returns how to stop. */
-  listen(runId: string, listener: (event: RunEvent) => void): () => void {
-    return this.live.listen(runId, listener)
   }
 
   /** The log of a run in progress here; undefined for any other. */

@@ -5,11 +5,10 @@ import { invalidOptions, parse, runId } from '../contracts/parse.js'
 import type { ForkPoint } from '../run/replay/fork.js'
 import type { InputMessage } from '../run/stream/input.js'
 import { contentOf } from '../contracts/entry.js'
-import { HARNESS_NAMES, RUN_NAMES } from '../contracts/other-names.js'
 import type { Extension } from '../run/extension/extension.js'
 import type { SigningKey } from '../run/core/signature.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
-import { CHILD_HISTORY, withFork } from '../tools/subagent-options.js'
+import { CHILD_HISTORY } from '../tools/subagent-options.js'
 import type { BackgroundLine, SpawnOptions, ToolSource, ToolSpec } from '../tools/spec.js'
 import { isObject } from '../util/json.js'
 import type { JsonObject } from '../util/json.js'
@@ -129,47 +128,44 @@ const price = object<Price>({
 
 const prices = either(oneOf(false), partial<Prices>({ models: record(price), unknown: price }))
 
-const HARNESS = partial<HarnessOptions<unknown>>(
-  {
-    ...BUDGETS,
-    use,
-    deps: functionOf(),
-    model,
-    settings,
-    signingKey,
-    prices,
-    budget,
-    tools,
-    log,
-    outputMode,
-    // The schema is read together with the mode.
-    outputType: anything(),
-    outputValidator: functionOf(),
-    outputRetries: integer(0),
-    toolRetries: integer(0),
-    toolExecution: oneOf('auto', 'sequential'),
-    root: string,
-    sandbox: oneOf('auto', 'required', 'off'),
-    instructions: string,
-    builtinTools: list(
-      leaf<BuiltinToolName>('a name', (name) => typeof name === 'string'),
-      'a list of names',
-    ),
-    mcpServers: servers,
-    // The rest is checked when they are loaded.
-    skills: leaf<SkillsOptions>(
-      'an object with `dirs`, a list of folders',
-      (given) => isObject(given) && Array.isArray(given['dirs']),
-    ),
-    ...FLOW_FIELDS,
-    subagents: anything(),
-    hooks: list(anything(), 'a list of hooks'),
-    wrapModelCall: list(functionOf(), 'a list of functions'),
-    wrapToolCall: list(functionOf(), 'a list of functions'),
-    tracing: list(having('a tracing'), 'a list of tracings'),
-  },
-  HARNESS_NAMES,
-)
+const HARNESS = partial<HarnessOptions<unknown>>({
+  ...BUDGETS,
+  use,
+  deps: functionOf(),
+  model,
+  settings,
+  signingKey,
+  prices,
+  budget,
+  tools,
+  log,
+  outputMode,
+  // The schema is read together with the mode.
+  outputType: anything(),
+  outputValidator: functionOf(),
+  outputRetries: integer(0),
+  toolRetries: integer(0),
+  toolExecution: oneOf('auto', 'sequential'),
+  root: string,
+  sandbox: oneOf('auto', 'required', 'off'),
+  instructions: string,
+  builtinTools: list(
+    leaf<BuiltinToolName>('a name', (name) => typeof name === 'string'),
+    'a list of names',
+  ),
+  mcpServers: servers,
+  // The rest is checked when they are loaded.
+  skills: leaf<SkillsOptions>(
+    'an object with `dirs`, a list of folders',
+    (given) => isObject(given) && Array.isArray(given['dirs']),
+  ),
+  ...FLOW_FIELDS,
+  subagents: anything(),
+  hooks: list(anything(), 'a list of hooks'),
+  wrapModelCall: list(functionOf(), 'a list of functions'),
+  wrapToolCall: list(functionOf(), 'a list of functions'),
+  tracing: list(having('a tracing'), 'a list of tracings'),
+})
 
 /** A copy of the options. Throws `invalid_options`. */
 export function parseHarnessOptions<Output>(given: HarnessOptions<Output>): HarnessOptions<Output> {
@@ -200,18 +196,15 @@ const SHARED: PartialFields<SharedOptions> = {
 }
 
 const ifExists = oneOf('fail', 'continue', 'retry')
-const RUN = partial<RunOptions>({ ...SHARED, history: anything(), runId, ifExists }, RUN_NAMES)
-const RESUME = partial<ResumeOptions>({ ...SHARED, configPolicy: oneOf('same', 'compatible', 'any') }, RUN_NAMES)
+const RUN = partial<RunOptions>({ ...SHARED, history: anything(), runId, ifExists })
+const RESUME = partial<ResumeOptions>({ ...SHARED, configPolicy: oneOf('same', 'compatible', 'any') })
 
-const FORK = partial<ForkOptions>(
-  {
-    ...SHARED,
-    runId,
-    effects: oneOf('live', 'dry'),
-    mocks: record(functionOf()),
-  },
-  RUN_NAMES,
-)
+const FORK = partial<ForkOptions>({
+  ...SHARED,
+  runId,
+  effects: oneOf('live', 'dry'),
+  mocks: record(functionOf()),
+})
 
 const FORK_POINT = object<ForkPoint>({ afterTurn: integer(0), prompt: optional(anything()) })
 const REPLAY = partial<ReplayOptions>({
@@ -304,7 +297,6 @@ const SPAWN = object<SpawnOptions<unknown>>({
   prompt: anything(),
   key: optional(string),
   agentName: optional(string),
-  fork: optional(boolean),
   history: optional(CHILD_HISTORY),
   background: optional(either(boolean, having<BackgroundLine>('an object with `within()`', 'within'))),
   outputRetries: optional(integer(0)),
@@ -316,10 +308,9 @@ const SPAWN = object<SpawnOptions<unknown>>({
 
 /** A copy of the options with which a tool starts a run. Throws `invalid_options`. */
 export function parseSpawnOptions(given: SpawnOptions<unknown>): Parsed<SpawnOptions<unknown>> {
-  const parsed = checkReference(parse(SPAWN, given, '`spawn`')) as Parsed<SpawnOptions<unknown>>
-  const options = withFork(parsed, 'a child')
+  const options = checkReference(parse(SPAWN, given, '`spawn`')) as Parsed<SpawnOptions<unknown>>
   const names = Object.keys(OF_THE_PARENT) as (keyof typeof OF_THE_PARENT)[]
-  const changed = options.fork === true ? names.find((name) => options[name] !== undefined) : undefined
+  const changed = options.history === 'fork' ? names.find((name) => options[name] !== undefined) : undefined
   if (changed === undefined) return options
   throw invalidOptions(`With \`fork\` a child has its parent's \`${changed}\`: leave it out.`)
 }

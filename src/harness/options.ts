@@ -8,14 +8,14 @@ import type { ConfigPolicy } from '../run/machine/config-digest.js'
 import type { AllowedPart } from '../run/core/recording.js'
 import type { ForkEffects } from '../run/replay/fork.js'
 import type { Extension } from '../run/extension/extension.js'
-import type { Hook } from '../run/hooks/hooks.js'
+import type { Hook } from '../run/extension/hooks.js'
 import type { History } from '../run/resume/given-history.js'
 import type { InputPort } from '../run/stream/input.js'
 import type { RunLog } from '../run/log/log.js'
 import type { FlowOptions } from '../run/provenance/options.js'
 import type { SigningKey } from '../run/core/signature.js'
 import type { Tracing } from '../run/extension/tracing.js'
-import type { WrapModelCall, WrapToolCall } from '../run/hooks/wraps.js'
+import type { WrapModelCall, WrapToolCall } from '../run/extension/wraps.js'
 import type { SkillsOptions } from '../toolbox/skills/options.js'
 import type { OutputType, OutputValidator } from '../tools/output-type.js'
 import type { SubagentSpec } from '../tools/subagent-options.js'
@@ -207,7 +207,7 @@ export interface ReplayOptions<Deps = unknown> extends Pick<
   'tools' | 'mcpServers' | 'instructions' | 'root' | 'use'
 > {
   /**
-   * Parts of the requests that may differ from the recording: the instructions, or the definitions of the tools. Default: none.
+   * HarnessResources of the requests that may differ from the recording: the instructions, or the definitions of the tools. Default: none.
    * The replies are the recorded ones, whatever the model would answer now.
    */
   readonly allow?: readonly AllowedPart[] | undefined

@@ -43,8 +43,8 @@ export function checkRun(options: RunOptions, config: Config<unknown>, own: read
   depsOf(options, config)
   const { tools = [], model } = options
   const { packaged, outputType, outputMode } = config
-  const { seams } = config.seams.with(options.use)
-  checkToolNames([...packaged, ...[...own, ...tools, ...seams.tools].map(({ name }) => name)], outputType)
+  const extensions = config.extensions.with(options.use)
+  checkToolNames([...packaged, ...[...own, ...tools, ...extensions.tools].map(({ name }) => name)], outputType)
   if (model !== undefined) checkOutput(outputType, outputMode, model)
 }
 

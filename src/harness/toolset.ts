@@ -1,18 +1,18 @@
 import { checkToolNames } from './config.js'
 import type { Config } from './config.js'
 import { HarnessError } from '../contracts/errors.js'
-import type { Parts } from './loader.js'
+import type { HarnessResources } from './resources.js'
 import { withEffects } from '../run/replay/fork.js'
 import type { ForkEffects } from '../run/replay/fork.js'
-import type { Offer } from '../run/core/frozen.js'
+import type { Offer, ToolOffers } from '../run/core/plan.js'
 import { FINAL_RESULT } from '../output/format.js'
 import { withUniqueIds } from '../tools/source-ids.js'
 import type { ToolSourceHost } from '../tools/source.js'
 import type { ToolSource, ToolSpec } from '../tools/spec.js'
 
-export interface OffersSetup {
+export interface ToolsetOptions {
   readonly config: Config<unknown>
-  readonly parts: Parts
+  readonly resources: HarnessResources
   /** The tools of the harness, of the run and of extensions. */
   readonly own: () => readonly ToolSpec[]
   /** The workspace of the run. Default: that of the harness. */
@@ -28,20 +28,38 @@ export interface OffersSetup {
 }
 
 /** The offer of one run: the tools of its harness and its own, skills, and the tools of servers at its turn boundaries. */
-export class RunOffers {
-  readonly #setup: OffersSetup
+export class Toolset implements ToolOffers {
+  readonly canChange: boolean
+  readonly #options: ToolsetOptions
   /** The servers of the harness, then those of the run. */
   readonly #sources: readonly ToolSource[]
   /** Warnings that were emitted: each is emitted once per run. */
   readonly #warned = new Set<string>()
 
-  constructor(setup: OffersSetup) {
-    this.#setup = setup
-    const { parts, servers = [] } = setup
-    this.#sources = servers.length === 0 ? parts.sources : withUniqueIds([...parts.sources, ...servers])
+  constructor(options: ToolsetOptions) {
+    this.#options = options
+    const { config, resources, servers = [] } = options
+    this.canChange = config.mcpServers.length + servers.length > 0
+    this.#sources = servers.length === 0 ? resources.sources : withUniqueIds([...resources.sources, ...servers])
   }
 
+  get own(): readonly ToolSpec[] {
+    return this.#options.own()
+  }
+
+  /** The first offer of a run, which also gets the warnings that no run has had. */
   async load(signal: AbortSignal): Promise<Offer> {
+    const { resources, asksServers, warn } = this.#options
+    // A recorded run starts no programs.
+    if (!asksServers) return this.describe(signal)
+    resources.takeWarnings().forEach(warn)
+    const offer = await this.describe(signal)
+    await resources.warnOfSandbox(offer.tools, warn)
+    return offer
+  }
+
+  /** What the first offer of a run would be. */
+  async describe(signal: AbortSignal): Promise<Offer> {
     return this.#offerOf(await this.#serverTools(signal, null))
   }
 
@@ -62,18 +80,18 @@ export class RunOffers {
   }
 
   #serverTools(signal: AbortSignal, before: Offer['servers'] | null): Promise<Offer['servers']> {
-    const { parts, config, root = config.root, servers = [], asksServers } = this.#setup
+    const { resources, config, root = config.root, servers = [], asksServers } = this.#options
     if (!asksServers) return Promise.resolve([])
     const hostOf = (index: number): ToolSourceHost => {
-      const own = servers[index - parts.sources.length]
-      return own === undefined ? parts.host : parts.hostOf(own, root)
+      const server = servers[index - resources.sources.length]
+      return server === undefined ? resources.host : resources.hostOf(server, root)
     }
-    return parts.serverTools(this.#sources, { signal, before, hostOf, warn: this.#warn })
+    return resources.serverTools(this.#sources, { signal, before, hostOf, warn: this.#warn })
   }
 
   async #offerOf(servers: Offer['servers']): Promise<Offer> {
-    const { config, parts, own, effects } = this.#setup
-    const [builtin, skills] = await Promise.all([parts.builtinTools(), parts.skills()])
+    const { config, resources, own, effects } = this.#options
+    const [builtin, skills] = await Promise.all([resources.builtinTools(), resources.skills()])
     const ours = [...builtin, ...own(), ...(skills?.tools ?? [])]
     this.#checkServerNames(ours, servers)
     const all = [...ours, ...servers.flat()]
@@ -88,7 +106,7 @@ export class RunOffers {
 
   /** Servers may use the same tool names: the caller who combines them can rename them. */
   #checkServerNames(ours: readonly ToolSpec[], servers: Offer['servers']): void {
-    const { config } = this.#setup
+    const { config } = this.#options
     if (servers.length === 0) return
     const owners = new Map(ours.map(({ name }) => [name, 'a tool of the harness']))
     if (config.outputType !== null) owners.set(FINAL_RESULT, 'the call by which a model gives its answer')
@@ -105,7 +123,7 @@ export class RunOffers {
   readonly #warn = (message: string): void => {
     if (this.#warned.has(message)) return
     this.#warned.add(message)
-    this.#setup.warn(message)
+    this.#options.warn(message)
   }
 }
 

@@ -6,8 +6,7 @@ import type { ToolOptions } from '../tools/tool-options.js'
 import type { InferOutput } from '../tools/output-type.js'
 import type { ToolSpec } from '../tools/spec.js'
 import type { JsonSchema } from '../util/json.js'
-import type { Harness } from './harness.js'
-import { OpenHarness } from './open-harness.js'
+import { Harness } from './harness.js'
 import type { HarnessOptions } from './options.js'
 
 /** The entry points of an app whose tools share dependencies. */
@@ -36,7 +35,7 @@ export interface AppHarnessConstructor<App> {
  * export const { defineTool, defineExtension, Harness } = withDeps<App>()
  */
 export function withDeps<App>(): AppEntryPoints<App> {
-  class AppHarness<Output = string> extends OpenHarness<Output, App> {
+  class AppHarness<Output = string> extends Harness<Output, App> {
     constructor(options: HarnessOptions<Output, App> = {}) {
       super(options, { needsDeps: true })
     }

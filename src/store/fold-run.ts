@@ -11,7 +11,7 @@ import type { DurableEvent } from '../run/machine/events.js'
  */
 export async function foldRun(log: LogStore, runId: string): Promise<RunDigest | null> {
   // Writers pass digests: only a file log, and logs of other programs, need this.
-  const { loadRun } = await import('../run/core/load.js')
+  const { loadRun } = await import('../run/resume/load-run.js')
   try {
     const run = await loadRun(log, runId)
     return run === null ? null : digestOf(run.state)

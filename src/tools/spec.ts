@@ -247,15 +247,10 @@ export interface SpawnOptions<Output = string, in Deps = unknown> extends Budget
    */
   readonly mcpServers?: readonly ToolSource[] | undefined
   /**
-   * Begins with the parent's conversation, up to the reply that made this call: its calls are answered with a note, followed
-   * by `prompt`. The instructions, tools, settings, model and output type are the parent's, so that its first request begins
-   * as the parent's last one did, byte for byte, and is read from the provider's cache; other values are refused. Default
-   * false.
-   */
-  readonly fork?: boolean | undefined
-  /**
-   * The part of the parent's conversation that it begins with, up to the reply that made this call. `inherit`: all of it, as the
-   * model sees it, with the options of this child. `fork`: the same as `fork: true`. `{ tokens }`: the entries that share most
+   * The part of the parent's conversation that it begins with, up to the reply that made this call, whose calls are answered with
+   * a note. `inherit`: all of it, as the model sees it, with the options of this child. `fork`: all of it, and the instructions,
+   * tools, settings, model and output type are the parent's too, so that the first request begins as the parent's last one did,
+   * byte for byte, and is read from the provider's cache; other values are refused. `{ tokens }`: the entries that share most
    * words with `prompt` and the latest, within so many tokens by an estimate, quoted before `prompt`. Default `none`.
    */
   readonly history?: ChildHistory | undefined

@@ -27,7 +27,6 @@ type AgentRun<Output> = Pick<
   | 'instructions'
   | 'tools'
   | 'mcpServers'
-  | 'fork'
   | 'model'
   | 'settings'
   | keyof BudgetOptions
@@ -46,12 +45,12 @@ export interface SubagentSpec<Output = unknown> extends AgentRun<Output> {
   readonly description: string
   /**
    * `inherit`: the tools of the run that calls it, without `subagent` if no further run may be started. Required, also for an
-   * agent without tools (`[]`), unless it is a `fork` or has `mcpServers`.
+   * agent without tools (`[]`), unless its `history` is `fork` or it has `mcpServers`.
    */
   readonly tools?: NonNullable<SpawnOptions['tools']> | undefined
   /**
    * The part of the caller's conversation that its runs begin with. `inherit`: all of it, with the agent's own tools, instructions
-   * and model. `fork`: the same as `fork: true`. `{ tokens }`: the latest and most relevant entries within so many tokens, by an
+   * and model. `fork`: all of it, with the caller's tools, instructions and model. `{ tokens }`: the latest and most relevant entries within so many tokens, by an
    * estimate, quoted before the task. Default `none`.
    */
   readonly history?: ChildHistory | undefined
@@ -87,7 +86,6 @@ const RUN_FIELDS: Fields<DefaultSubagent> = {
   mcpServers: optional(
     list(having<ToolSource>('a server, made by `mcpStdio` and the like', 'tools'), 'a list of servers'),
   ),
-  fork: optional(boolean),
   model: optional(anything()),
   settings: optional(anything()),
   ...OPTIONAL_BUDGETS,
@@ -125,18 +123,7 @@ export function parseSubagentOptions(options: SubagentOptions): SubagentOptions 
   if (parsed.defaultAgent === false && agents.length === 0) {
     throw invalidOptions('Without a default agent `agents` must name some.')
   }
-  const { defaultAgent } = parsed
-  return { ...parsed, ...(defaultAgent && { defaultAgent: withFork(defaultAgent, 'the default agent') }), agents }
-}
-
-/** `history: 'fork'` as `fork: true`. Throws `invalid_options` for a fork with another history. */
-export function withFork<Options extends Pick<SpawnOptions, 'fork' | 'history'>>(
-  options: Options,
-  label: string,
-): Options {
-  if (options.history === 'fork') return { ...options, fork: true, history: undefined }
-  if (options.fork !== true || options.history === undefined) return options
-  throw invalidOptions(`With \`fork\` ${label} has the whole conversation: omit \`history\`.`)
+  return { ...parsed, agents }
 }
 
 /** A copy of the agents. Throws `invalid_options`, naming the agent and its problem. */
@@ -153,12 +140,13 @@ export function parseSubagents(given: unknown): readonly SubagentSpec[] {
 function parseSubagent(given: unknown): SubagentSpec {
   const known = agentName.read(isObject(given) ? given['name'] : undefined)
   const label = known instanceof Mismatch ? 'a subagent' : `subagent \`${known}\``
-  const agent = withFork(parse(AGENT, given, label), label)
-  const { name, tools, mcpServers, fork = false } = agent
+  const agent = parse(AGENT, given, label)
+  const { name, tools, mcpServers, history } = agent
+  const isFork = history === 'fork'
   if (name === 'default') throw invalidOptions('`default` is the name of the agent that a call gets if it names none.')
-  if (fork && mcpServers !== undefined) throw invalidOptions(`With \`fork\` ${label} has its caller's servers.`)
-  if (fork && tools !== undefined) throw invalidOptions(`With \`fork\` ${label} has its caller's tools.`)
-  if (!fork && tools === undefined && mcpServers === undefined) {
+  if (isFork && mcpServers !== undefined) throw invalidOptions(`With \`fork\` ${label} has its caller's servers.`)
+  if (isFork && tools !== undefined) throw invalidOptions(`With \`fork\` ${label} has its caller's tools.`)
+  if (!isFork && tools === undefined && mcpServers === undefined) {
     throw invalidOptions(`Expected \`tools\` of ${label} to be a list of tools or \`inherit\`, got nothing.`)
   }
   return agent

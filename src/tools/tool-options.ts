@@ -1,4 +1,3 @@
-import { TOOL_NAMES } from '../contracts/other-names.js'
 import { invalidOptions, parse } from '../contracts/parse.js'
 import type { InferSchema, Schema } from '../schema/schema.js'
 import { isObject } from '../util/json.js'
@@ -78,34 +77,29 @@ type ParsedTool<Deps> = ToolOptions<JsonSchema, Deps> & { readonly parameters: S
 const toolName = matching(/^[A-Za-z0-9_-]{1,64}$/, '1 to 64 letters, digits, `_` or `-`')
 const names = list(string, 'a list of names')
 
-const OPTIONS = object<ToolOptions<Schema>>(
-  {
-    name: toolName,
-    description: string,
-    // Its kind is checked together with the schema.
-    parameters: leaf<Schema>('a schema', () => true),
-    handler: functionOf(),
-    annotations: optional(
-      partial<ToolAnnotations>({ readOnly: boolean, destructive: boolean, idempotent: boolean, openWorld: boolean }),
-    ),
-    sequential: optional(oneOf(true, false, 'alone')),
-    requiresApproval: optional(
-      either(boolean, oneOf('always'), functionOf<Exclude<ApprovalRule, boolean | 'always'>>()),
-    ),
-    onUnknownOutcome: optional(oneOf('retry', 'report', 'pause')),
-    reconcile: optional(functionOf()),
-    preview: optional(functionOf()),
-    maxRetries: optional(integer(0)),
-    timeoutMs: optional(milliseconds),
-    maxOutputChars: optional(integer(1)),
-    instructions: optional(string),
-    aliases: optional(record(string)),
-    pathFields: optional(names),
-    reach: optional(partial<ToolReach>({ reads: names, writes: names, hosts: names, programs: names, secrets: names })),
-    metadata: optional(jsonObject),
-  },
-  TOOL_NAMES,
-)
+const OPTIONS = object<ToolOptions<Schema>>({
+  name: toolName,
+  description: string,
+  // Its kind is checked together with the schema.
+  parameters: leaf<Schema>('a schema', () => true),
+  handler: functionOf(),
+  annotations: optional(
+    partial<ToolAnnotations>({ readOnly: boolean, destructive: boolean, idempotent: boolean, openWorld: boolean }),
+  ),
+  sequential: optional(oneOf(true, false, 'alone')),
+  requiresApproval: optional(either(boolean, oneOf('always'), functionOf<Exclude<ApprovalRule, boolean | 'always'>>())),
+  onUnknownOutcome: optional(oneOf('retry', 'report', 'pause')),
+  reconcile: optional(functionOf()),
+  preview: optional(functionOf()),
+  maxRetries: optional(integer(0)),
+  timeoutMs: optional(milliseconds),
+  maxOutputChars: optional(integer(1)),
+  instructions: optional(string),
+  aliases: optional(record(string)),
+  pathFields: optional(names),
+  reach: optional(partial<ToolReach>({ reads: names, writes: names, hosts: names, programs: names, secrets: names })),
+  metadata: optional(jsonObject),
+})
 
 type ApprovalRule = NonNullable<ToolOptions<Schema>['requiresApproval']>
 

@@ -104,7 +104,7 @@ describe('servers of a subagent', () => {
   })
 
   test('a fork has its caller’s servers', () => {
-    const scout: Agent = { name: 'scout', description: 'Looks.', fork: true, mcpServers: [serverOf('mine')] }
+    const scout: Agent = { name: 'scout', description: 'Looks.', history: 'fork', mcpServers: [serverOf('mine')] }
     expect(() => new Harness({ model: new ScriptedModel(), subagents: [scout] })).toThrow(
       "With `fork` subagent `scout` has its caller's servers.",
     )

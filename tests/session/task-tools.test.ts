@@ -96,7 +96,7 @@ describe('the task tools', () => {
       .calls('task_write', { tasks: [task('Of the child')] } as never)
       .says('Done with my part.')
       .says('Done.')
-    const use = [tasks(), subagent({ defaultAgent: { fork: true } })]
+    const use = [tasks(), subagent({ defaultAgent: { history: 'fork' } })]
     const sessions = sessionsOf({ harness: harnessOf({ model, use }) })
     const chat = await sessions.open('t1')
     await (

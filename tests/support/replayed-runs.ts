@@ -1,23 +1,28 @@
 import { afterEach } from 'vitest'
 import { HarnessError } from 'thinharness'
 import type { DurableEvent } from 'thinharness'
-import { observeLaunches } from '#harness/launch-observer.js'
-import type { ObservedLaunch } from '#harness/launch-observer.js'
+import { OpenRuns } from '#harness/open-runs.js'
+import type { OpenRun } from '#harness/open-runs.js'
+import type { RunContext } from '#run/core/context.js'
+import type { RunLauncher } from '#harness/runs.js'
 import { replayRun } from '#run/replay/replay.js'
 import { isReference } from '#run/machine/history.js'
 import type { Conversation } from '#run/machine/history.js'
 import type { StartHistory } from '#run/resume/read-log.js'
+import type { ReplayedStretch, Stretch } from '#run/replay/replay.js'
 
 /**
  * After each test, every run of it is replayed by its events, with no request and no tool call: it must emit the same
  * events and reach the same end.
  */
 interface RecordedRun {
-  readonly launch: ObservedLaunch
-  readonly events: readonly DurableEvent[]
+  readonly run: OpenRun
+  readonly events: DurableEvent[]
   /** The conversation that the run continued. */
-  readonly history: Conversation
-  readonly end: PromiseSettledResult<{ readonly text: string; readonly stopReason: string }>
+  history: Conversation
+  end: PromiseSettledResult<{ readonly text: string; readonly stopReason: string }> | null
+  /** Executes a stretch again, with the tools that the harness had at the launch. */
+  readonly again: (stretch: Stretch, options: Parameters<RunLauncher<unknown>['replay']>[1]) => ReplayedStretch<unknown>
 }
 
 /** More runs of one test are alike. */
@@ -25,29 +30,78 @@ const MOST = 500
 
 let recorded: RecordedRun[] = []
 
-observeLaunches((launch) => {
-  const events: DurableEvent[] = []
-  let history: Conversation = { entries: [] }
-  const stop = launch.listen((event) => {
-    // Two runs may be launched under one id: the second never begins.
-    if (!event.durable || !launch.context.hasBegun) return
-    if (event.kind === 'run_started') history = conversationBefore(launch)
-    events.push(event)
-  })
-  const record = (end: RecordedRun['end']): void => {
-    stop()
-    recorded.push({ launch, events, history, end })
-  }
-  launch.outcome.then(
-    (value) => record({ status: 'fulfilled', value }),
-    (reason: unknown) => record({ status: 'rejected', reason }),
-  )
-})
+/** The runs that have been launched, by the queue of their events. */
+const byQueue = new WeakMap<object, RecordedRun>()
 
-function conversationBefore({ context }: ObservedLaunch): Conversation {
-  const { transcript, firstEntry, view } = context.state
-  return structuredClone({ entries: transcript.slice(0, firstEntry), ...(view && { view }) })
+/** Records the events of a run at the top as its readers get them. */
+function record(run: OpenRun, again: RecordedRun['again']): RecordedRun {
+  const entry: RecordedRun = { run, events: [], history: { entries: [] }, end: null, again }
+  const { queue, runId } = run
+  byQueue.set(queue, entry)
+  const push = queue.push.bind(queue)
+  queue.push = (event) => {
+    if (event.durable && event.runId === runId && entry.end === null) entry.events.push(event)
+    return push(event)
+  }
+  return entry
 }
+
+let isWatched = false
+
+/** The runs of the harness are loaded by its first run: in the test, with the mocks that it has. */
+async function watchLaunches(): Promise<void> {
+  isWatched = true
+  const [launching, contexts] = await Promise.all([import('#harness/runs.js'), import('#run/core/context.js')])
+  surround(
+    launching.RunLauncher.prototype,
+    'launch',
+    (launch) =>
+      function (this: RunLauncher<unknown>, run, opening, tools) {
+        const entry = record(run, (stretch, options) => this.replay(stretch, options, tools))
+        const outcome = launch.call(this, run, opening, tools)
+        const end = (settled: RecordedRun['end']): void => {
+          entry.end = settled
+          recorded.push(entry)
+        }
+        outcome.then(
+          (value) => end({ status: 'fulfilled', value }),
+          (reason: unknown) => end({ status: 'rejected', reason }),
+        )
+        return outcome
+      },
+  )
+  surround(
+    contexts.RunContext.prototype,
+    'inherit',
+    (inherit) =>
+      function (this: RunContext, history) {
+        const entry = this.parent === null ? byQueue.get(this.queue) : undefined
+        if (entry !== undefined) entry.history = structuredClone(history)
+        inherit.call(this, history)
+      },
+  )
+}
+
+/** Replaces a method of a class. */
+function surround<Class, Name extends keyof Class>(
+  prototype: Class,
+  name: Name,
+  replaced: (original: Class[Name]) => Class[Name],
+): void {
+  prototype[name] = replaced(prototype[name])
+}
+
+surround(
+  OpenRuns.prototype,
+  'open',
+  (open) =>
+    function (this: OpenRuns, options, opened, begin) {
+      return open.call(this, options, opened, async (run) => {
+        if (!isWatched) await watchLaunches()
+        return begin(run) as never
+      }) as never
+    },
+)
 
 afterEach(async () => {
   const runs = recorded
@@ -55,8 +109,8 @@ afterEach(async () => {
   for (const run of runs.slice(0, MOST)) await replay(run)
 }, 60_000)
 
-async function replay({ launch, events, history: before, end }: RecordedRun): Promise<void> {
-  const { runId, options } = launch.run
+async function replay({ run, events, history: before, end, again }: RecordedRun): Promise<void> {
+  const { runId, options } = run
   const [first] = events
   const last = events.at(-1)
   const isWhole = first?.kind === 'run_started' && (first.seq === 1 || first.state !== undefined)
@@ -75,15 +129,16 @@ async function replay({ launch, events, history: before, end }: RecordedRun): Pr
   }
   const resolve = ({ history, view }: StartHistory): Promise<Conversation> =>
     Promise.resolve(isReference(history) ? before : { entries: history, ...(view && { view }) })
-  const [again] = await Promise.allSettled([
-    replayRun(json, (stretch) => launch.replay(stretch, replayOptions), { resolve }),
+  const [replayed] = await Promise.allSettled([
+    replayRun(json, (stretch) => again(stretch, replayOptions), { resolve }),
   ])
-  const [now, then] = [outcomeIn(again), outcomeIn(end)]
+  const [now, then] = [outcomeIn(replayed), outcomeIn(end)]
   if (now === then) return
   throw new Error(`The replay of run \`${runId}\` ended in ${now} instead of ${then}.`)
 }
 
-function outcomeIn(end: RecordedRun['end']): string {
+function outcomeIn(end: PromiseSettledResult<{ readonly text: string; readonly stopReason: string }> | null): string {
+  if (end === null) return 'nothing'
   if (end.status === 'fulfilled') return JSON.stringify([end.value.stopReason, end.value.text])
   const error: unknown = end.reason
   return error instanceof HarnessError ? JSON.stringify([error.code, error.message]) : String(error)

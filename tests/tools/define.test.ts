@@ -195,7 +195,7 @@ describe('options that defineTool rejects', () => {
       'Expected `description` of tool `x` to be a string, got nothing.',
     ],
     ['a missing handler', { handler: undefined }, 'Expected `handler` of tool `x` to be a function, got nothing.'],
-    ['an unknown option', { timeout: 5 }, 'Unknown option of tool `x`: `timeout`. Use `timeoutMs`.'],
+    ['an unknown option', { timeout: 5 }, 'Unknown option of tool `x`: `timeout`. Did you mean `timeoutMs`?'],
     [
       'a time limit of 0',
       { timeoutMs: 0 },

@@ -14,8 +14,8 @@ export class MessageList {
   #head: JsonObject = {}
   #messages: JsonObject[] = []
   #headBytes = Buffer.alloc(0)
-  #bytes: SharedBytes = { buffer: Buffer.alloc(0), length: 0 }
-  /** Bytes of these messages: another list may have continued them in the same buffer. */
+  #buffer = Buffer.alloc(0)
+  /** Bytes of the messages in the buffer. */
   #length = 0
 
   constructor(form: Transport['bodies'], conversationField: string) {
@@ -33,7 +33,7 @@ export class MessageList {
     }
     this.#headBytes = this.#opening(head)
     // An earlier request may still be on its way: its bytes are not overwritten.
-    this.#bytes = { buffer: Buffer.alloc(0), length: 0 }
+    this.#buffer = Buffer.alloc(0)
     this.#length = 0
     this.append(messages)
   }
@@ -46,29 +46,10 @@ export class MessageList {
       }
       const text = wellFormedText(message)
       const needed = this.#length + 1 + Buffer.byteLength(text)
-      const isContinued = this.#bytes.length !== this.#length
-      if (isContinued || needed > this.#bytes.buffer.length) this.#grow(needed)
-      const { buffer } = this.#bytes
-      if (this.#length > 0) buffer[this.#length++] = COMMA
-      this.#length += buffer.write(text, this.#length)
-      this.#bytes.length = this.#length
+      if (needed > this.#buffer.length) this.#grow(needed)
+      if (this.#length > 0) this.#buffer[this.#length++] = COMMA
+      this.#length += this.#buffer.write(text, this.#length)
     }
-  }
-
-  /** A list that begins with these messages. Their bytes are shared: the first of the two that appends writes after them. */
-  continued(): MessageList {
-    const list = new MessageList(this.#form, this.#field)
-    list.#head = this.#head
-    list.#headBytes = this.#headBytes
-    list.#messages = [...this.#messages]
-    list.#bytes = this.#bytes
-    list.#length = this.#length
-    return list
-  }
-
-  /** Bytes of the messages; 0 if they are kept as JSON. */
-  get bytes(): number {
-    return this.#length
   }
 
   /** The whole body, with `tail` after the messages. Bytes come in pieces that are sent one after the other. */
@@ -80,7 +61,7 @@ export class MessageList {
     if (repeated.length > 0) headBytes = this.#opening(without(this.#head, ...repeated))
     const fields = wellFormedText(tail).slice(1)
     const closing = Buffer.from(fields.length > 1 ? `],${fields}` : ']}')
-    return [headBytes, this.#bytes.buffer.subarray(0, this.#length), closing]
+    return [headBytes, this.#buffer.subarray(0, this.#length), closing]
   }
 
   #opening(head: JsonObject): Buffer<ArrayBuffer> {
@@ -91,15 +72,9 @@ export class MessageList {
 
   #grow(needed: number): void {
     const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#length * 2, SMALLEST))
-    this.#bytes.buffer.copy(grown, 0, 0, this.#length)
-    this.#bytes = { buffer: grown, length: this.#length }
+    this.#buffer.copy(grown, 0, 0, this.#length)
+    this.#buffer = grown
   }
-}
-
-/** Bytes that several lists may begin with. `length`: of the longest. */
-interface SharedBytes {
-  readonly buffer: Buffer<ArrayBuffer>
-  length: number
 }
 
 const COMMA = 0x2c

@@ -32,7 +32,6 @@ export class SessionModel implements Model {
   readonly countTokens: Model['countTokens']
   readonly compact: Model['compact']
   readonly #options: WireSessionOptions
-  readonly #recent: RecentSessions = new Map()
   #isClosed = false
 
   constructor(options: WireSessionOptions) {
@@ -54,12 +53,11 @@ export class SessionModel implements Model {
 
   openSession(): ModelSession {
     if (this.#isClosed) throw new HarnessError('closed', `The model \`${this.id}\` is closed.`)
-    return new WireSession(this.#options, this.#recent)
+    return new WireSession(this.#options)
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#recent.clear()
     await this.#options.transport.close()
   }
 }
@@ -85,32 +83,21 @@ interface ChainEnd {
   readonly entries: number
 }
 
-/** The sessions that were opened last, by the first entry of their conversations. */
-type RecentSessions = Map<TranscriptEntry, WireSession>
-
-/** How many of them a model remembers, and how long the conversation of the oldest may be, in bytes. */
-const MOST_RECENT = 16
-const MOST_BYTES = 4 << 20
-
 /** One run's session with a provider: connects a wire format to a transport. Its only state is what it has encoded. */
 export class WireSession implements ModelSession {
   readonly #options: WireSessionOptions
-  readonly #recent: RecentSessions
-  #messages: MessageList
+  readonly #messages: MessageList
   readonly #callIds = new CallIds()
   #opening: Opening | null = null
   /** The encoded entries, in order; compared by identity. */
   #encoded: TranscriptEntry[] = []
   #generation = 0
   #chainEnd: ChainEnd | null = null
-  /** The history had to be repaired when it was encoded. */
-  #isRepaired = false
   /** The server has refused a streamed request. */
   #refusesStreams = false
 
-  constructor(options: WireSessionOptions, recent: RecentSessions = new Map()) {
+  constructor(options: WireSessionOptions) {
     this.#options = options
-    this.#recent = recent
     this.#messages = new MessageList(options.transport.bodies, options.format.conversationField)
   }
 
@@ -157,8 +144,6 @@ export class WireSession implements ModelSession {
    */
   #encode(transcript: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): void {
     const opening = this.#opening?.constants === constants ? this.#opening : this.#openingFor(constants)
-    const isFirst = this.#opening === null
-    if (isFirst) this.#continueRecent(opening, transcript, options)
     const isFresh = this.#isFresh(opening, transcript, options)
     const added = isFresh ? transcript : transcript.slice(this.#encoded.length)
     if (isFresh || this.#options.chain) this.#open(opening, transcript, options)
@@ -171,36 +156,6 @@ export class WireSession implements ModelSession {
     this.#generation = options.generation
     this.#callIds.note(added)
     for (const entry of added) this.#encoded.push(entry)
-    if (isFirst) this.#remember()
-  }
-
-  /** Begins with what an earlier session has encoded, if that began this conversation in the same way. */
-  #continueRecent(opening: Opening, transcript: readonly TranscriptEntry[], { generation }: TurnOptions): void {
-    const [first] = transcript
-    const earlier = first === undefined ? undefined : this.#recent.get(first)
-    if (earlier === undefined || earlier.#opening === null || earlier.#isRepaired || this.#options.chain) return
-    const { head, messages } = earlier.#opening
-    const encoded = earlier.#encoded
-    const isBegun = encoded.length < transcript.length && isEqualPrefix(encoded, transcript)
-    if (!isBegun || mendHistory(transcript.slice(encoded.length)).repairs.length > 0) return
-    if (firstDifference([head, ...messages], [opening.head, ...opening.messages]) !== undefined) return
-    this.#opening = opening
-    this.#generation = generation
-    this.#encoded = transcript.slice(0, encoded.length)
-    this.#messages = earlier.#messages.continued()
-    this.#callIds.note(encoded)
-  }
-
-  /** The next session of the conversation begins with what this one has encoded. */
-  #remember(): void {
-    const [first] = this.#encoded
-    if (first === undefined || this.#options.chain) return
-    this.#recent.delete(first)
-    this.#recent.set(first, this)
-    for (const [oldest, session] of this.#recent) {
-      if (this.#recent.size <= MOST_RECENT && session.#messages.bytes <= MOST_BYTES) break
-      this.#recent.delete(oldest)
-    }
   }
 
   #openingFor(constants: RequestConstants): Opening {
@@ -261,7 +216,6 @@ export class WireSession implements ModelSession {
     }
     this.#chainEnd = null
     const { entries, repairs } = mendHistory(transcript)
-    this.#isRepaired = repairs.length > 0
     for (const repair of repairs) onRepair?.(repair)
     this.#messages.open(opening.head, [...opening.messages, ...format.encode(entries, opening.constants)])
   }
@@ -342,11 +296,6 @@ function isAgainstStreams({ status = 0, message }: HarnessError): boolean {
 function isPrefix(encoded: readonly TranscriptEntry[], transcript: readonly TranscriptEntry[]): boolean {
   for (let index = 0; index < encoded.length; index++) if (encoded[index] !== transcript[index]) return false
   return true
-}
-
-/** As `isPrefix`; entries that were read from a log since are other objects. */
-function isEqualPrefix(encoded: readonly TranscriptEntry[], transcript: readonly TranscriptEntry[]): boolean {
-  return encoded.every((entry, index) => firstDifference(entry, transcript[index]) === undefined)
 }
 
 interface StreamOptions extends FoldOptions {

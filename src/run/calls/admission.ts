@@ -9,7 +9,7 @@ import type { JsonObject, JsonValue } from '../../util/json.js'
 import { plainJson } from '../../util/plain-json.js'
 import type { RunContext } from '../core/context.js'
 import { extensionContext } from '../core/extension-context.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import { decisionOf } from '../extension/policy.js'
 import type { PolicyDecision } from '../extension/policy.js'
 import type { ApprovalAnswer } from '../machine/answers.js'
@@ -43,7 +43,7 @@ type Stage = (run: Admitting, admission: Admission) => Admission | Promise<Admis
 
 interface Admitting {
   readonly context: RunContext
-  readonly frozen: Frozen
+  readonly setup: RunSetup
 }
 
 /** Takes a call through the stages before its execution. */
@@ -53,12 +53,12 @@ export type Admit = (
 ) => Promise<Admission>
 
 /** The stages of every call of a run before it runs, composed once. */
-export function admissionOf(context: RunContext, frozen: Frozen): Admit {
-  const run: Admitting = { context, frozen }
-  const guarded: readonly Stage[] = context.hooks.has('before_tool_call') ? [guards] : []
+export function admissionOf(context: RunContext, setup: RunSetup): Admit {
+  const run: Admitting = { context, setup }
+  const guarded: readonly Stage[] = context.hasHook('before_tool_call') ? [guards] : []
   const stages: readonly Stage[] = [...guarded, usable, policies, approval]
   return async function admit(call, { toolIndex, checked }) {
-    const spec = frozen.tools.get(call.name)
+    const spec = setup.tools.get(call.name)
     const begun = { decision: null, asks: false, edited: null, outcome: null, item: null }
     let admission: Admission = { call, toolIndex, spec, checked, ...begun }
     for (const stage of stages) {
@@ -73,7 +73,7 @@ export function admissionOf(context: RunContext, frozen: Frozen): Admit {
 /** The hooks before a call are asked once: after a pause or a crash, their answers are known. */
 async function guards({ context }: Admitting, admission: Admission): Promise<Admission> {
   const { call, toolIndex, spec } = admission
-  const isKnown = call.prepared !== undefined || !context.hooks.hasFor('before_tool_call', call.name)
+  const isKnown = call.prepared !== undefined || !context.hasHook('before_tool_call', call.name)
   const prepared = isKnown ? (call.prepared ?? {}) : await askBeforeCall(context, call, { toolIndex, spec })
   if (prepared.cancelled !== undefined) return { ...admission, outcome: cancelledByHook(prepared.cancelled) }
   if (spec === undefined || prepared.arguments === undefined) return admission
@@ -83,7 +83,7 @@ async function guards({ context }: Admitting, admission: Admission): Promise<Adm
 /** A call that will be refused as it is needs nobody's agreement. */
 function usable(run: Admitting, admission: Admission): Admission | Promise<Admission> {
   const { call, spec, checked } = admission
-  if (spec === undefined) return { ...admission, outcome: unknownTool(call.name, run.frozen.tools.keys()) }
+  if (spec === undefined) return { ...admission, outcome: unknownTool(call.name, run.setup.tools.keys()) }
   if (spec.sequential === 'alone' && batchOf(run.context).length > 1) return { ...admission, outcome: notAlone(spec) }
   if (checked === undefined) return checkedAgain(run, admission, spec)
   return checked.ok ? admission : { ...admission, outcome: checked.outcome }
@@ -126,7 +126,8 @@ function policies(run: Admitting, admission: Admission): Admission | Promise<Adm
   const { call, spec, checked } = admission
   if (spec === undefined || checked?.ok !== true || call.entries > 0) return admission
   const rule = spec.requiresApproval ?? false
-  if (run.frozen.policies.length === 0 && typeof rule !== 'function') return { ...admission, asks: rule !== false }
+  if (run.context.extensions.policies.length === 0 && typeof rule !== 'function')
+    return { ...admission, asks: rule !== false }
   return decided(run, admission)
 }
 
@@ -137,12 +138,13 @@ async function decided(run: Admitting, admission: Admission): Promise<Admission>
   return { ...admission, decision, asks: decision.decision === 'ask' || admission.spec?.requiresApproval === 'always' }
 }
 
-async function askPolicies({ context, frozen }: Admitting, admission: Admission): Promise<PolicyDecision | null> {
+async function askPolicies({ context, setup }: Admitting, admission: Admission): Promise<PolicyDecision | null> {
   const { call, spec, checked } = admission
-  if (frozen.policies.length === 0 || spec === undefined || checked?.ok !== true) return null
+  const { policies } = context.extensions
+  if (policies.length === 0 || spec === undefined || checked?.ok !== true) return null
   const asked = { callId: call.callId, name: call.name, arguments: checked.text, args: checked.value }
   const ask = (): Promise<PolicyDecision | null> =>
-    decisionOf(frozen.policies, { call: asked, spec }, { ...extensionContext(context), root: frozen.root })
+    decisionOf(policies, { call: asked, spec }, { ...extensionContext(context), root: setup.root })
   const { value } = await settle(ask, { abort: context.abort, timeoutMs: undefined })
   context.signal.throwIfAborted()
   return value ?? null

@@ -1,9 +1,9 @@
 import type { PendingItem } from '../../contracts/result.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
-import type { LeftChild } from '../children/left-child.js'
+import type { LeftChild } from '../core/child-run.js'
 import type { RunContext } from '../core/context.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { admissionOf, withOtherCalls } from './admission.js'
 import type { Admission, Admit } from './admission.js'
@@ -23,13 +23,13 @@ export class ToolBatchExecutor {
   #workers: readonly Promise<void>[] = []
 
   /** `begin` begins the other runs that a call has left. */
-  constructor(context: RunContext, frozen: Frozen, begin: (callId: string, left: readonly LeftChild[]) => void) {
-    this.#admit = admissionOf(context, frozen)
-    const enter = enteringOf(context, frozen)
-    const asksAfter = context.hooks.has('after_tool_call')
+  constructor(context: RunContext, setup: RunSetup, begin: (callId: string, left: readonly LeftChild[]) => void) {
+    this.#admit = admissionOf(context, setup)
+    const enter = enteringOf(context, setup)
+    const asksAfter = context.hasHook('after_tool_call')
     // A run that is left waits for its calls in progress, so that their outcomes are stored.
     context.abort.onLeave(() => (this.#workers.length === 0 ? undefined : Promise.all(this.#workers)))
-    this.#calls = { context, frozen, enter, asksAfter, begin, holds: (call) => this.#heldBy(call) }
+    this.#calls = { context, setup, enter, asksAfter, begin, holds: (call) => this.#heldBy(call) }
   }
 
   /**
@@ -79,8 +79,8 @@ export class ToolBatchExecutor {
   }
 
   #isAlone({ name }: BatchCall): boolean {
-    const { frozen } = this.#calls
-    return frozen.sequential || (frozen.tools.get(name)?.sequential ?? false) !== false
+    const { setup } = this.#calls
+    return setup.plan.sequential || (setup.tools.get(name)?.sequential ?? false) !== false
   }
 
   #isOpenBefore([first]: readonly Admission[]): boolean {

@@ -3,7 +3,7 @@ import { parseEnvelope, renderEnvelope } from '../../tools/boundary/envelope.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/spec.js'
 import type { RunContext } from '../core/context.js'
-import type { HookContext } from '../hooks/hooks.js'
+import type { HookContexts } from '../extension/hooks.js'
 import type { BatchCall, PreparedCall } from '../machine/batch-call.js'
 import type { CallEnd, ShownResult } from './complete.js'
 
@@ -15,7 +15,6 @@ export async function askBeforeCall(
 ): Promise<PreparedCall> {
   const { callId, name: toolName } = call
   const prepared = await preparedByHooks(context, {
-    ...context.hookBase('before_tool_call'),
     callId,
     toolName,
     arguments: call.arguments,
@@ -29,10 +28,10 @@ export async function askBeforeCall(
   return prepared
 }
 
-async function preparedByHooks(context: RunContext, asked: HookContext<'before_tool_call'>): Promise<PreparedCall> {
+async function preparedByHooks(context: RunContext, asked: HookContexts['before_tool_call']): Promise<PreparedCall> {
   let prepared: PreparedCall = {}
   try {
-    await context.hooks.ask(asked, context, (current, { cancel, args }) => {
+    await context.askHooks('before_tool_call', asked, (current, { cancel, args }) => {
       if (args !== undefined) prepared = { arguments: JSON.stringify(args) }
       if (cancel === undefined) return { ...current, ...prepared }
       prepared = { ...prepared, cancelled: cancel === true ? '' : cancel }
@@ -58,8 +57,7 @@ export async function askAfterCall(
 ): Promise<ShownResult> {
   if (!firesAfter(context, outcome)) return shown
   let current = shown
-  const asked: HookContext<'after_tool_call'> = {
-    ...context.hookBase('after_tool_call'),
+  const asked: HookContexts['after_tool_call'] = {
     ...current,
     callId: call.callId,
     toolName: call.name,
@@ -69,7 +67,7 @@ export async function askAfterCall(
     durationMs,
   }
   try {
-    await context.hooks.ask(asked, context, (before, answer) => {
+    await context.askHooks('after_tool_call', asked, (before, answer) => {
       if (answer.output !== undefined) current = { output: answer.output, envelope: parseEnvelope(answer.output) }
       else if (answer.envelope !== undefined)
         current = { output: renderEnvelope(answer.envelope), envelope: answer.envelope }

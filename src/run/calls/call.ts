@@ -9,11 +9,11 @@ import { settle } from '../../util/abort.js'
 import { wrapped } from '../../util/wrapped.js'
 import type { Work, Wrap } from '../../util/wrapped.js'
 import { CallChildren } from '../children/children.js'
-import type { LeftChild } from '../children/left-child.js'
+import type { LeftChild } from '../core/child-run.js'
 import type { RunContext } from '../core/context.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import { answersOf, toolContext, toolSurroundings } from '../core/tool-context.js'
-import { wrappedCall } from '../hooks/wraps.js'
+import { wrappedCall } from '../extension/wraps.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { batchOf, recordedDecision, withOtherCalls } from './admission.js'
 import type { Admission } from './admission.js'
@@ -52,12 +52,12 @@ export interface Calls extends CallRun {
 }
 
 /** Everything that surrounds each call of a run, composed once. */
-export function enteringOf(context: RunContext, frozen: Frozen): Work<Entry, Handled> {
-  const surroundings = toolSurroundings(context, frozen)
+export function enteringOf(context: RunContext, setup: RunSetup): Work<Entry, Handled> {
+  const surroundings = toolSurroundings(context, setup)
   return wrapped<Entry, Handled>([...traced(context), ...middleware(context)], (entry) => {
     const { call, spec, checked, spawned, signal, hasEnded } = entry
     const spawn: CallChildren['spawn'] = (options, own) =>
-      (spawned.runs ??= new CallChildren(context, frozen, { call })).spawn(options, own)
+      (spawned.runs ??= new CallChildren(context, setup, { call })).spawn(options, own)
     const life = { signal, hasEnded, answers: () => answersOf(call), spawn }
     return invoke(spec, checked.value, toolContext(context, surroundings, { call, life }))
   })
@@ -68,16 +68,15 @@ function traced({ tracer }: RunContext): readonly Wrap<Entry, Handled>[] {
   return [(entry, next) => tracer.within({ kind: 'tool', callId: entry.call.callId }, () => next(entry))]
 }
 
-function middleware({ runId, parent, metadata, hooks, hookFailed }: RunContext): readonly Wrap<Entry, Handled>[] {
-  if (hooks.wraps.tool.length === 0) return []
+function middleware(context: RunContext): readonly Wrap<Entry, Handled>[] {
+  const { runId, agentName, metadata, hookFailed } = context
+  const { toolWraps } = context.extensions
+  if (toolWraps.length === 0) return []
   return [
     (entry, next) => {
       const { call, spec, checked, signal } = entry
-      const about = { runId, agentName: parent?.agentName ?? null, metadata, callId: call.callId, tool: spec }
-      return wrappedCall(hooks.wraps, hookFailed, {
-        call: { ...about, args: checked.value, signal },
-        work: () => next(entry),
-      })
+      const asked = { runId, agentName, metadata, callId: call.callId, tool: spec, args: checked.value, signal }
+      return wrappedCall(toolWraps, hookFailed, { call: asked, work: () => next(entry) })
     },
   ]
 }
@@ -112,7 +111,7 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
     }
     const source = (): ContentSource['kind'] | null =>
       savedAs(contentSourceOf(spec, call, { outcome, runs: spawned.runs }))
-    const bounded = bound(calls.frozen, { spec, outcome, source })
+    const bounded = bound(calls.setup, { spec, outcome, source })
     const end = ended(bounded instanceof Promise ? await bounded : bounded)
     const shown = calls.asksAfter ? await askAfterCall(context, call, end) : end.shown
     await complete(calls, call, { ...end, shown })

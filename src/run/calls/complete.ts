@@ -9,14 +9,15 @@ import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type { CallChildren, UsedRuns } from '../children/children.js'
 import type { RunContext } from '../core/context.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
+import type { CallAnnotation } from '../extension/own-extension.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { DurablePayloads } from '../machine/events.js'
 
 /** The run that performs calls. */
 export interface CallRun {
   readonly context: RunContext
-  readonly frozen: Frozen
+  readonly setup: RunSetup
 }
 
 type Completed = DurablePayloads['tool_call_completed']
@@ -124,8 +125,8 @@ export async function completeUnrun(
   call: BatchCall,
   { toolIndex, outcome }: Pick<EndedCall, 'toolIndex' | 'outcome'>,
 ): Promise<void> {
-  const spec = run.frozen.tools.get(call.name)
-  const bounded = await bound(run.frozen, { spec, outcome, source: () => null })
+  const spec = run.setup.tools.get(call.name)
+  const bounded = await bound(run.setup, { spec, outcome, source: () => null })
   const envelope = envelopeOf(bounded)
   const shown = { output: renderEnvelope(envelope), envelope }
   await complete(run, call, { toolIndex, outcome: bounded, durationMs: 0, shown, readOnly: false, about: {} })
@@ -133,7 +134,7 @@ export async function completeUnrun(
 
 /** Stores the end of a call. */
 export async function complete(
-  { context, frozen }: CallRun,
+  { context }: CallRun,
   call: BatchCall,
   { toolIndex, durationMs, outcome, shown, readOnly, about }: CallEnd,
 ): Promise<void> {
@@ -142,9 +143,9 @@ export async function complete(
   const errorType = envelope.metadata['error_type']
   const isWhole = outcome.kind === 'succeeded' && envelope.ok && envelope.content === outcome.content
   const value = isWhole ? outcome.value : undefined
-  const marks: Partial<Completed> = {}
-  for (const mark of frozen.marks) {
-    Object.assign(marks, mark(context.state, call, { output, parts, ok: envelope.ok, readOnly }))
+  const annotations: CallAnnotation = {}
+  for (const annotate of context.extensions.annotations) {
+    Object.assign(annotations, annotate(context.state, call, { output, parts, ok: envelope.ok, readOnly }))
   }
   await context.emit('tool_call_completed', {
     callId: call.callId,
@@ -162,6 +163,6 @@ export async function complete(
     // The handler's own parts stay its own.
     ...(parts !== undefined && { parts: parts.map((part) => ({ ...part })) }),
     ...about,
-    ...marks,
+    ...annotations,
   })
 }

@@ -15,9 +15,9 @@ import { whenUnknown } from '../core/tool-context.js'
  * `onUnknownOutcome` decides: run it again, report to the model that the outcome is unknown, or ask a person.
  */
 export async function settleUnknown(run: CallRun, call: BatchCall, toolIndex: number): Promise<void> {
-  const { context, frozen } = run
+  const { context, setup } = run
   const { callId, name: toolName } = call
-  const spec = frozen.tools.get(toolName)
+  const spec = setup.tools.get(toolName)
   const found = spec === undefined ? UNKNOWN : await reconciled(context, spec, call)
   const settledBy = settledHow(spec, call, found)
   await context.emit('tool_call_interrupted', { callId, toolName, toolIndex, settledBy })

@@ -2,17 +2,16 @@ import { HarnessError } from '../../contracts/errors.js'
 import { NO_USAGE } from '../../contracts/result.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import type { RunContext } from '../core/context.js'
-import type { HookContexts } from '../hooks/hook-events.js'
+import type { HookContexts } from '../extension/hooks.js'
 
 /** The fields about a child run that its hooks receive. */
 export type AboutChild = HookContexts['before_subagent_run']
 
 /** Asks the `before_subagent_run` hooks of the parent. Rejects with `cancelled_by_hook` if one of them blocks the child. */
 export async function askBeforeChild(parent: RunContext, about: AboutChild): Promise<void> {
-  if (!parent.hooks.has('before_subagent_run')) return
+  if (!parent.hasHook('before_subagent_run')) return
   let cancel: string | true | undefined
-  const asked = { ...parent.hookBase('before_subagent_run'), ...about }
-  await parent.hooks.ask(asked, parent, (same, answer) => {
+  await parent.askHooks('before_subagent_run', about, (same, answer) => {
     cancel = answer.cancel
     return cancel === undefined ? same : null
   })
@@ -32,7 +31,7 @@ export async function afterChild<Output>(
 ): Promise<HarnessResult<Output>> {
   const [settled] = await Promise.allSettled([outcome])
   const isOver = settled.status === 'rejected' ? !child.abort.isLeft : settled.value.pending.length === 0
-  if (isOver && child.hasBegun && parent.hooks.has('after_subagent_run')) await askAfterChild(parent, about, settled)
+  if (isOver && child.hasBegun && parent.hasHook('after_subagent_run')) await askAfterChild(parent, about, settled)
   if (settled.status === 'rejected') throw settled.reason
   return settled.value
 }
@@ -45,19 +44,11 @@ async function askAfterChild(
   const result = settled.status === 'fulfilled' ? settled.value : null
   const error = settled.status === 'rejected' && settled.reason instanceof HarnessError ? settled.reason : null
   const usage = result?.usage ?? error?.run?.usage ?? NO_USAGE
-  const asked = { ...parent.hookBase('after_subagent_run'), ...about, result, error, usage }
-  await failingParent(
-    parent,
-    parent.hooks.ask(asked, parent, (same) => same),
-  )
-}
-
-/** A hook that fails closed ends the run that asks it, not the child alone. */
-async function failingParent(parent: RunContext, asked: Promise<void>): Promise<void> {
   try {
-    await asked
-  } catch (error) {
-    parent.abort.abort(error)
-    throw error
+    await parent.askHooks('after_subagent_run', { ...about, result, error, usage })
+  } catch (thrown) {
+    // A hook that fails closed ends the run that asks it, not the child alone.
+    parent.abort.abort(thrown)
+    throw thrown
   }
 }

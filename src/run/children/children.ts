@@ -6,15 +6,13 @@ import type { ChildRun, SpawnOptions } from '../../tools/spec.js'
 import { wholeStart } from '../../tools/boundary/summaries.js'
 import { ChildPaused } from '../../tools/ask.js'
 import type { BatchCall } from '../machine/batch-call.js'
-import type { ChildStart, Within } from '../core/child-run.js'
+import type { ChildStart, LeftChild, StartedChild, Within } from '../core/child-run.js'
 import type { RunContext } from '../core/context.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import { answersOf, whenUnknown } from '../core/tool-context.js'
-import type { StartedChild } from '../core/started-child.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { StoredChild } from '../machine/child-state.js'
 import type { DurablePayloads } from '../machine/events.js'
-import type { LeftChild } from './left-child.js'
 import { sha256 } from '../../util/platform/sha256.js'
 
 interface Child {
@@ -42,7 +40,7 @@ export type ParentCall = Pick<BatchCall, 'callId' | 'name' | 'children' | 'answe
 /** The runs that one call starts. Their usage and their questions belong to the call, except those of background runs. */
 export class CallChildren {
   readonly #context: RunContext
-  readonly #frozen: Frozen
+  readonly #setup: RunSetup
   readonly #call: ParentCall
   readonly #children = new Map<string, Child>()
   readonly #left = new Map<string, LeftChild>()
@@ -51,11 +49,11 @@ export class CallChildren {
   /** `isAgain`: the call has ended before; its runs exist. */
   constructor(
     context: RunContext,
-    frozen: Frozen,
+    setup: RunSetup,
     { call, isAgain = false }: { readonly call: ParentCall; readonly isAgain?: boolean },
   ) {
     this.#context = context
-    this.#frozen = frozen
+    this.#setup = setup
     this.#call = call
     this.#isAgain = isAgain
   }
@@ -97,13 +95,14 @@ export class CallChildren {
     const answers = this.#call.answers
       .filter(({ callId }) => callId.startsWith(prefix))
       .map(({ key: _, ...answer }) => ({ ...answer, callId: answer.callId.slice(prefix.length) }))
-    return this.#frozen.startChild(this.#context, this.#call.callId, { runId, stored, answers, ...start })
+    const { callId } = this.#call
+    return this.#setup.plan.host.startChild(this.#context, this.#setup, { runId, callId, stored, answers, ...start })
   }
 
   /** Checks its options now; it begins when the call has succeeded. */
   #leave<Output>(runId: string, key: string, options: SpawnOptions<Output>): ChildRun<Output> {
     const line = typeof options.background === 'object' ? options.background : null
-    const spec = this.#frozen.tools.get(this.#call.name)
+    const spec = this.#setup.tools.get(this.#call.name)
     if (spec !== undefined && whenUnknown(spec) !== 'retry') throw notEnteredAgain(spec.name)
     const { opened, open, shut } = gate()
     const within: Within = async (signal, work) => {
@@ -172,7 +171,7 @@ export class CallChildren {
   async endOpen(): Promise<void> {
     if (this.isLeft || this.#context.abort.isLeft) return
     for (const { runId, end } of this.#children.values())
-      if (end?.isCompleted !== true) await this.#frozen.endChild(this.#context, runId)
+      if (end?.isCompleted !== true) await this.#setup.plan.host.endChild(this.#context, runId)
   }
 
   /** Some child was left: its outcome is not known here. */

@@ -5,8 +5,8 @@ import { settle } from '../../util/abort.js'
 import type { BackgroundRun } from '../machine/other-runs.js'
 import { CallChildren } from './children.js'
 import type { RunContext } from '../core/context.js'
-import type { Frozen } from '../core/frozen.js'
-import type { LeftChild } from './left-child.js'
+import type { RunSetup } from '../core/plan.js'
+import type { LeftChild } from '../core/child-run.js'
 import { toolContext, toolSurroundings } from '../core/tool-context.js'
 
 /**
@@ -15,13 +15,13 @@ import { toolContext, toolSurroundings } from '../core/tool-context.js'
  */
 export async function enterAgain(
   context: RunContext,
-  frozen: Frozen,
+  setup: RunSetup,
   runs: readonly BackgroundRun[],
 ): Promise<readonly LeftChild[]> {
   const [first] = runs
   if (first === undefined) return []
   const { callId, toolName: name, arguments: text, askedBefore = {} } = first
-  const spec = frozen.tools.get(name)
+  const spec = setup.tools.get(name)
   const checked = spec === undefined ? null : await checkArguments(spec, text)
   if (spec === undefined || checked?.ok !== true) return []
   const known = {
@@ -30,10 +30,10 @@ export async function enterAgain(
     children: runs.flatMap(({ state }) => state ?? []),
     answers: runs.flatMap((run) => run.answers),
   }
-  const children = new CallChildren(context, frozen, { call: known, isAgain: true })
+  const children = new CallChildren(context, setup, { call: known, isAgain: true })
   const found = (): readonly LeftChild[] => children.left.filter(({ key }) => runs.some((run) => run.key === key))
   const over = new AbortController()
-  const surroundings = toolSurroundings(context, frozen)
+  const surroundings = toolSurroundings(context, setup)
   const work = (aborted: AbortSignal): Promise<void> =>
     new Promise((resolve) => {
       const spawn = <Output>(options: SpawnOptions<Output>, own: AbortSignal): ChildRun<Output> => {

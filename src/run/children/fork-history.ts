@@ -18,11 +18,11 @@ export function promptOfChild(
 
 /** The conversation that a child under call `callId` begins with. */
 export function historyOfChild(
-  { fork = false, history = 'none' }: Pick<SpawnOptions, 'fork' | 'history'>,
+  history: SpawnOptions['history'],
   state: RunState,
   { callId, at }: { readonly callId: string; readonly at: string },
 ): Conversation {
-  if (!fork && history !== 'inherit') return { entries: [] }
+  if (history !== 'fork' && history !== 'inherit') return { entries: [] }
   return { entries: forkHistory(state, callId, at), ...(state.view && { view: state.view }) }
 }
 

@@ -14,9 +14,9 @@ import type { Until } from '../core/effects.js'
 import { childRunId, itemsWithin } from './children.js'
 import type { RunContext } from '../core/context.js'
 import { enterAgain } from './enter-again.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import type { InputPort } from '../stream/input.js'
-import type { LeftChild } from './left-child.js'
+import type { LeftChild } from '../core/child-run.js'
 
 /** The outcome of a background run, or its pause. */
 type Settlement = (
@@ -36,14 +36,14 @@ interface KnownRun {
 /** The background runs of one run, in this process. */
 export class OtherRuns {
   readonly #context: RunContext
-  readonly #frozen: Frozen
+  readonly #setup: RunSetup
   /** By the id of the background run. */
   readonly #known = new Map<string, KnownRun>()
   #wake: () => void = ignore
 
-  constructor(context: RunContext, frozen: Frozen) {
+  constructor(context: RunContext, setup: RunSetup) {
     this.#context = context
-    this.#frozen = frozen
+    this.#setup = setup
     // A run that is left waits for its background runs, which are left too.
     context.abort.onLeave(() => {
       const open = [...this.#known.values()].filter(({ settlement }) => settlement === null)
@@ -114,7 +114,7 @@ export class OtherRuns {
     await Promise.all(
       [...new Set(missing.map(({ callId }) => callId))].map(async (callId) => {
         const runs = missing.filter((run) => run.callId === callId)
-        const found = await enterAgain(this.#context, this.#frozen, runs)
+        const found = await enterAgain(this.#context, this.#setup, runs)
         for (const { id, key } of runs) {
           const child = found.find((each) => each.key === key)
           if (child === undefined) this.#known.set(id, { child: null, settlement: LOST, isReported: false })
@@ -156,10 +156,10 @@ export class OtherRuns {
   ): Promise<void> {
     const { callId, toolName, childRunId, agent, task } = run
     // Once it is reported, nobody will continue it, nor the runs below it.
-    if (outcome.kind !== 'succeeded') await this.#frozen.endChild(this.#context, childRunId)
-    const spec = this.#frozen.tools.get(toolName)
+    if (outcome.kind !== 'succeeded') await this.#setup.plan.host.endChild(this.#context, childRunId)
+    const spec = this.#setup.tools.get(toolName)
     const source = agentSource(agent, [transcript])
-    const { ok, content } = envelopeOf(await bound(this.#frozen, { spec, outcome, source: () => savedAs(source) }))
+    const { ok, content } = envelopeOf(await bound(this.#setup, { spec, outcome, source: () => savedAs(source) }))
     const errorType = outcome.kind === 'failed' ? outcome.errorType : null
     const ending = errorType === null ? 'has ended' : `has failed (\`${errorType}\`)`
     const text = `\`${agent}\` ${ending}. Task: ${JSON.stringify(task)}. Run: ${childRunId}.\n\n${content}`

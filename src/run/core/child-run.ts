@@ -1,12 +1,14 @@
+import type { HarnessResult } from '../../contracts/result.js'
 import type { SpawnOptions } from '../../tools/spec.js'
+import type { RunAbort } from '../../util/abort.js'
 import type { Answer } from '../machine/answers.js'
 import type { StoredChild } from '../machine/child-state.js'
-import type { RunContext } from './context.js'
-import type { StartedChild } from './started-child.js'
 
 /** A run to be started under a call. */
 export interface ChildStart {
   readonly runId: string
+  /** The call that starts it. */
+  readonly callId: string
   readonly options: SpawnOptions<unknown>
   /** Its state when the call last waited; the log may know more. */
   readonly stored: StoredChild | null
@@ -23,9 +25,6 @@ export interface ChildStart {
 /** Does work when its time has come. Rejects, without having done it, when `signal` is aborted before. */
 export type Within = <T>(signal: AbortSignal, work: () => Promise<T>) => Promise<T>
 
-/** Ends a run under a call of `parent`, and the runs below it, in their logs, unless they have ended. */
-export type EndChild = (parent: RunContext, runId: string) => Promise<void>
-
 /** Child runs that a crash, or a pause, left behind. */
 export interface Forgotten {
   /** Those that the state named when the run went on. */
@@ -36,8 +35,21 @@ export interface Forgotten {
   readonly isPaused: boolean
 }
 
-/** Ends the child runs whose call has ended without starting them again, and the runs below them. */
-export type EndForgotten = (parent: RunContext, forgotten: Forgotten) => Promise<void>
+/** A child run under way. */
+export interface StartedChild {
+  readonly abort: RunAbort
+  readonly outcome: Promise<HarnessResult<unknown>>
+}
 
-/** Starts a run under a call of `parent`. */
-export type StartChild = (parent: RunContext, callId: string, start: ChildStart) => StartedChild
+/** A run that a call leaves: it begins once the call has succeeded. */
+export interface LeftChild {
+  readonly key: string
+  readonly childRunId: string
+  readonly agent: string
+  readonly task: string
+  readonly started: StartedChild
+  /** Lets it begin. */
+  readonly begin: () => void
+  /** It will not begin. */
+  readonly drop: () => void
+}

@@ -2,7 +2,6 @@ import { HarnessError } from '../../contracts/errors.js'
 import { NO_USAGE } from '../../contracts/result.js'
 import type { HarnessResult, RunReport, StopReason } from '../../contracts/result.js'
 import type { Purse } from '../../money/purse.js'
-import { ignoreRejection } from '../../util/items.js'
 import type { Clock } from '../../util/clock.js'
 import type { JsonInput, JsonObject } from '../../util/json.js'
 import { plainJson } from '../../util/plain-json.js'
@@ -16,11 +15,10 @@ import type {
   StreamEvent,
 } from '../machine/events.js'
 import type { RunAbort } from '../../util/abort.js'
-import type { HookSet } from '../hooks/hooks.js'
-import type { Seams } from '../extension/compose.js'
 import type { ExtensionRun } from '../extension/extension.js'
+import type { FoldAnswer, HookContexts, HookEvent } from '../extension/hooks.js'
 import { redactedEvent } from '../extension/redact.js'
-import type { SeamSet } from '../extension/seam-set.js'
+import type { RunExtensions } from '../extension/run-extensions.js'
 import { DigestFold } from '../log/digest-fold.js'
 import { RunWriter } from '../log/run-writer.js'
 import { storeFailure } from '../log/log.js'
@@ -28,15 +26,17 @@ import type { RunLog } from '../log/log.js'
 import type { EventQueue } from '../stream/queue.js'
 import type { Recording } from './recording.js'
 import { reportOf } from './result.js'
-import type { DocumentMeans } from './result.js'
+import type { ChildStates, DocumentMeans } from './result.js'
 import type { SigningKey } from './signature.js'
 import { apply } from '../machine/apply.js'
 import type { Conversation } from '../machine/history.js'
 import { openState } from '../machine/state.js'
 import type { RunParent, RunState } from '../machine/state.js'
-import { ChildDocuments } from '../resume/child-documents.js'
 import { frozenEvent, streamed } from './streamed.js'
 import { RunTracer } from '../extension/tracing.js'
+
+/** Creates the dependencies of a run. */
+type CreateDeps = (run: { readonly runId: string; readonly metadata: JsonObject }) => unknown
 
 /** Everything that a run gets at its start, live or replayed. */
 export interface RunSurroundings {
@@ -48,14 +48,15 @@ export interface RunSurroundings {
   /** The purse of the parent run, if its costs are counted. */
   readonly outerPurse?: Purse | null
   readonly log: RunLog
+  readonly children: ChildStates
   readonly clock: Clock
-  readonly seams: SeamSet
+  readonly extensions: RunExtensions
   readonly queue: EventQueue
   /** The queue for events of child runs. Default: `queue`. */
   readonly childQueue?: EventQueue
   readonly abort: RunAbort
   /** Creates the dependencies of tools, hooks and policies. Default: none. */
-  readonly depsFor?: (run: { readonly runId: string; readonly metadata: JsonObject }) => unknown
+  readonly depsFor?: CreateDeps | null
   /** The key that signs stored states. */
   readonly signingKey: SigningKey | null
   /** The configurations that the run and its child runs may continue with. */
@@ -81,18 +82,17 @@ export class RunContext {
   /** Null if the run is not traced. */
   readonly tracer: RunTracer | null
   readonly configPolicy: ConfigPolicy
-  readonly children: ChildDocuments
+  readonly children: ChildStates
   /** The provider's raw replies. They are not in the state, since no event contains them. */
   readonly responses: unknown[] = []
   readonly #writer: RunWriter
-  readonly #depsFor: NonNullable<RunSurroundings['depsFor']>
+  readonly #depsFor: CreateDeps | null
   readonly #origin: Pick<EventBase, 'parentRunId' | 'parentToolCallId' | 'agentName'>
   #deps: { readonly value: unknown } | null = null
   #metadata: JsonObject
   #history: Conversation = { entries: [] }
-  readonly #allSeams: SeamSet
-  #seams: SeamSet
-  #hooks: HookSet
+  readonly #givenExtensions: RunExtensions
+  #extensions: RunExtensions
   #state: RunState | null = null
   #lastSeq = 0
   readonly #digests = new DigestFold()
@@ -119,19 +119,18 @@ export class RunContext {
     this.queue = surroundings.queue
     this.childQueue = surroundings.childQueue ?? surroundings.queue
     this.clock = surroundings.clock
-    this.#allSeams = surroundings.seams
-    this.#seams = surroundings.seams
-    this.#hooks = surroundings.seams.hooksOf(surroundings.parent?.agentName ?? null)
+    this.#givenExtensions = surroundings.extensions
+    this.#extensions = surroundings.extensions
     this.abort = surroundings.abort
     this.signal = surroundings.abort.signal
     this.#writer = new RunWriter(surroundings.log, surroundings.runId, surroundings.abort)
-    this.#depsFor = surroundings.depsFor ?? (() => undefined)
+    this.#depsFor = surroundings.depsFor ?? null
     this.signingKey = surroundings.signingKey
     this.recording = surroundings.recording ?? null
-    const { tracing } = surroundings.seams.seams
-    this.tracer = tracing.length === 0 ? null : new RunTracer(tracing)
+    const { tracings } = surroundings.extensions
+    this.tracer = tracings.length === 0 ? null : new RunTracer(tracings)
     this.configPolicy = surroundings.configPolicy
-    this.children = new ChildDocuments(surroundings.log)
+    this.children = surroundings.children
   }
 
   /** Claims the run for this process, if its log has owners. Rejects if another process owns it. */
@@ -166,8 +165,7 @@ export class RunContext {
 
   /** Creates the dependencies before the run's first event: a run whose dependencies fail has no event. */
   prepareDeps(metadata: JsonObject): void {
-    this.#deps ??= { value: this.#depsFor({ runId: this.runId, metadata }) }
-    ignoreRejection(this.#deps.value)
+    this.#deps ??= { value: this.#depsFor?.({ runId: this.runId, metadata }) }
   }
 
   /** The dependencies of tools, hooks and policies. They are never logged. */
@@ -176,9 +174,8 @@ export class RunContext {
   }
 
   /** Gives the extensions their state of this run. `state` is the state that the run continues from; null for a new run. */
-  openSeams(state: RunState | null): void {
-    this.#seams = this.#seams.open((extension) => this.#runFor(extension, state))
-    this.#hooks = this.#seams.hooksOf(this.parent?.agentName ?? null)
+  openExtensions(state: RunState | null): void {
+    this.#extensions = this.#givenExtensions.open((extension) => this.#runFor(extension, state))
   }
 
   #runFor(extension: string, state: RunState | null): ExtensionRun {
@@ -194,17 +191,18 @@ export class RunContext {
     return { runId: this.runId, deps: this.deps, recorded, record }
   }
 
-  get seams(): Seams {
-    return this.#seams.seams
+  get extensions(): RunExtensions {
+    return this.#extensions
   }
 
-  /** The seams of the runs that calls of this one start. */
-  get childSeams(): SeamSet {
-    return this.#allSeams.inherited
+  /** The extensions of the runs that calls of this one start. */
+  get childExtensions(): RunExtensions {
+    return this.#givenExtensions.ofChildren(this.#state?.transcript ?? [])
   }
 
-  get hooks(): HookSet {
-    return this.#hooks
+  /** Name of the subagent; null for the run at the top. */
+  get agentName(): string | null {
+    return this.#origin.agentName
   }
 
   get metadata(): JsonObject {
@@ -325,10 +323,10 @@ export class RunContext {
 
   /** Gives an event to its readers, as the extensions redact it. An event that cannot be redacted ends the run. */
   #publish(event: StreamEvent, isTraced: boolean): Promise<void> | undefined {
-    const { redact } = this.#seams.seams
+    const { redactions } = this.#extensions
     let shown = event
     try {
-      if (redact.length > 0) shown = redactedEvent(redact, event)
+      if (redactions.length > 0) shown = redactedEvent(redactions, event)
     } catch (error) {
       this.abort.abort(error)
       if (event.kind !== 'run_failed') return undefined
@@ -342,9 +340,19 @@ export class RunContext {
   readonly hookFailed = (hookEvent: string, message: string, extension?: string): Promise<void> =>
     this.emit('hook_failed', { hookEvent, message, ...(extension !== undefined && { extension }) })
 
-  /** The fields that every hook gets. */
-  hookBase<Event extends string>(event: Event): { event: Event; runId: string; metadata: JsonObject; deps: unknown } {
-    return { event, runId: this.runId, metadata: this.metadata, deps: this.deps }
+  /** True if some hook of the event is asked by this run; of an event of tools, about calls of that tool. */
+  hasHook(event: HookEvent, toolName?: string): boolean {
+    return this.#extensions.hooks.has(event, this.agentName, toolName)
+  }
+
+  /** Asks the hooks of an event, in order. Default of `fold`: their answers do not count. */
+  askHooks<Event extends HookEvent>(
+    event: Event,
+    about: HookContexts[Event],
+    fold: FoldAnswer<Event> = (same) => same,
+  ): Promise<void> {
+    const { runId, metadata, deps } = this
+    return this.#extensions.hooks.ask({ event, runId, metadata, deps, ...about }, this, fold)
   }
 
   /** The parts of a stored state that are not in the state. `responses` are those of the run so far. */

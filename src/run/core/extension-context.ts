@@ -2,7 +2,7 @@ import type { ExtensionContext } from '../extension/context.js'
 import type { RunContext } from './context.js'
 
 /** The run as extensions see it. */
-export function extensionContext({ runId, parent, metadata, deps, state, signal }: RunContext): ExtensionContext {
+export function extensionContext({ runId, agentName, metadata, deps, state, signal }: RunContext): ExtensionContext {
   const { transcript, usage } = state
-  return { runId, agentName: parent?.agentName ?? null, metadata, deps, transcript, usage, signal }
+  return { runId, agentName, metadata, deps, transcript, usage, signal }
 }

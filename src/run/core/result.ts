@@ -19,6 +19,16 @@ import { withChildren } from '../machine/nested-states.js'
 import type { RunState } from '../machine/state.js'
 import { otherRunIds } from '../machine/other-runs.js'
 
+/** The documents of the child runs that a run refers to. */
+export interface ChildStates {
+  /** The reference to a child run that the log holds, given its document. */
+  refer(document: ResumeState): StoredChild
+  /** Reads the documents of the child runs that a state contains. A child run that the log does not hold is left out. */
+  load(state: RunState): Promise<void>
+  /** The document of a child run; the reference itself if it is not known. */
+  readonly of: (child: StoredChild) => StoredChild
+}
+
 /** The parts of a stored state that are not in the state. */
 export interface DocumentMeans {
   readonly responses: readonly unknown[]

@@ -9,7 +9,7 @@ import { plainJson } from '../../util/plain-json.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { RunState } from '../machine/state.js'
 import type { RunContext } from './context.js'
-import type { Frozen } from './frozen.js'
+import type { RunSetup } from './plan.js'
 
 /** One entry of a handler. */
 export interface HandlerLife {
@@ -26,11 +26,11 @@ export type ToolSurroundings = Pick<
   'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox' | 'results' | 'transcript'
 >
 
-export function toolSurroundings(context: RunContext, frozen: Frozen): ToolSurroundings {
+export function toolSurroundings(context: RunContext, setup: RunSetup): ToolSurroundings {
   const { runId, depth, metadata, deps } = context
-  const { root, sandbox } = frozen
+  const { root, sandbox } = setup.plan
   const results = (toolNames: readonly string[]): Iterable<EarlierResult> | null =>
-    toolNames.some((name) => frozen.tools.has(name)) ? earlierResults(context.state, toolNames) : null
+    toolNames.some((name) => setup.tools.has(name)) ? earlierResults(context.state, toolNames) : null
   const { transcript } = context.state
   return { runId, depth, metadata, deps, root, sandbox, results, transcript }
 }
@@ -60,7 +60,7 @@ function textOf(content: ToolEntry['content']): string {
 /** The context of the handler of a call. */
 export function toolContext(
   context: RunContext,
-  { runId, depth, metadata, deps, root, sandbox, results, transcript }: ToolSurroundings,
+  surroundings: ToolSurroundings,
   {
     call: { callId, name: toolName },
     life: { signal, hasEnded, answers, spawn },
@@ -68,19 +68,11 @@ export function toolContext(
 ): ToolContext {
   let ask: Ask | undefined
   return {
-    // Named one by one: a spread copy with further members is slow to create.
-    runId,
-    depth,
-    metadata,
-    deps,
-    root,
-    sandbox,
-    results,
-    transcript,
+    ...surroundings,
     callId,
     toolName,
     // The same for every attempt at the call.
-    idempotencyKey: `${runId}:${callId}`,
+    idempotencyKey: `${surroundings.runId}:${callId}`,
     signal,
     progress: (update) => {
       if (!signal.aborted && !hasEnded())

@@ -1,5 +1,3 @@
-import { HarnessError, messageOf } from '../../contracts/errors.js'
-import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { ModelToolCall } from '../../contracts/model.js'
 import { flowsIn, flowsShape } from '../../contracts/flows.js'
 import type { Flows } from '../../contracts/flows.js'
@@ -8,7 +6,8 @@ import type { ToolSpec } from '../../tools/spec.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { anything, boolean, object, oneOf, optional, parseAs, string } from '../../util/shape.js'
-import type { ExtensionContext } from './context.js'
+import { failedMember } from './context.js'
+import type { ExtensionContext, Named } from './context.js'
 
 export type DecisionKind = 'allow' | 'ask' | 'deny'
 
@@ -46,14 +45,6 @@ export type Policy<in Deps = unknown> = (
   context: PolicyContext<Deps>,
 ) => Decision | null | Promise<Decision | null>
 
-/** A policy, and the extension that it comes from. */
-export interface NamedPolicy {
-  readonly extension: string
-  readonly policy: Policy
-  /** The policy of a child run; default: the same. `transcript` is that of the run that starts it. */
-  readonly forChild?: (transcript: readonly TranscriptEntry[]) => NamedPolicy
-}
-
 /** The decision of several policies together. */
 export type PolicyDecision = CallDecision & Flows
 
@@ -65,14 +56,14 @@ const STRICTNESS: Readonly<Record<DecisionKind, number>> = { allow: 0, ask: 1, d
  * @throws HarnessError `hook_failed` if a policy throws or returns something that is not a decision.
  */
 export async function decisionOf(
-  policies: readonly NamedPolicy[],
+  policies: readonly Named<Policy>[],
   { call, spec }: { readonly call: PolicyCall; readonly spec: ToolSpec },
   context: PolicyContext,
 ): Promise<PolicyDecision | null> {
   let strictest: PolicyDecision | null = null
   let byDefault: PolicyDecision | null = null
-  for (const { extension, policy } of policies) {
-    const answer = checkedDecision(extension, await answerOf(extension, () => policy(call, spec, context)))
+  for (const policy of policies) {
+    const answer = await answerOf(policy, () => policy.member(call, spec, context))
     if (answer === null) continue
     if (answer.isDefault) byDefault = stricter(byDefault, answer.decided)
     else strictest = stricter(strictest, answer.decided)
@@ -84,15 +75,7 @@ export async function decisionOf(
 function stricter(first: PolicyDecision | null, second: PolicyDecision): PolicyDecision {
   if (first === null || STRICTNESS[second.decision] > STRICTNESS[first.decision]) return second
   if (first.decision !== 'ask' || second.decision !== 'ask') return first
-  return { ...first, alsoAsked: [...(first.alsoAsked ?? []), second.extension] }
-}
-
-async function answerOf(extension: string, ask: () => ReturnType<Policy>): Promise<unknown> {
-  try {
-    return await ask()
-  } catch (cause) {
-    throw failed(extension, messageOf(cause), cause)
-  }
+  return { ...flowsIn(second), ...first, alsoAsked: [...(first.alsoAsked ?? []), second.extension] }
 }
 
 const kind = oneOf('allow', 'ask', 'deny')
@@ -105,17 +88,21 @@ const DECISION = object<Exclude<Decision, DecisionKind>>({
   ...flowsShape(anything()),
 })
 
-function checkedDecision(
-  extension: string,
-  answer: unknown,
-): { readonly decided: PolicyDecision; readonly isDefault: boolean } | null {
-  if (answer === null || answer === undefined) return null
-  const parsed = parseAs(DECISION, isObject(answer) ? answer : { decision: answer }, 'its answer')
-  if (!parsed.ok) throw failed(extension, parsed.problem)
-  const { decision, reason = null, rule = null, isDefault = false } = parsed.value
-  return { decided: { decision, reason, rule, extension, ...flowsIn(parsed.value) }, isDefault }
+interface PolicyAnswer {
+  readonly decided: PolicyDecision
+  readonly isDefault: boolean
 }
 
-function failed(extension: string, problem: string, cause?: unknown): HarnessError {
-  return new HarnessError('hook_failed', `The policy of extension \`${extension}\` failed: ${problem}`, { cause })
+/** The checked answer of a policy; null if it has no opinion. */
+async function answerOf({ extension }: Named<Policy>, ask: () => ReturnType<Policy>): Promise<PolicyAnswer | null> {
+  try {
+    const answer = (await ask()) as unknown
+    if (answer === null || answer === undefined) return null
+    const parsed = parseAs(DECISION, isObject(answer) ? answer : { decision: answer }, 'its answer')
+    if (!parsed.ok) throw new TypeError(parsed.problem)
+    const { decision, reason = null, rule = null, isDefault = false } = parsed.value
+    return { decided: { decision, reason, rule, extension, ...flowsIn(parsed.value) }, isDefault }
+  } catch (cause) {
+    throw failedMember(`The policy of extension \`${extension}\``, cause)
+  }
 }

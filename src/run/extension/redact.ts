@@ -1,8 +1,9 @@
-import { HarnessError, messageOf } from '../../contracts/errors.js'
 import type { RunEvent, StreamEvent } from '../machine/events.js'
-import { ignoreRejection } from '../../util/items.js'
 import { isObject } from '../../util/json.js'
-import type { Named, Redact } from './compose.js'
+import { failedMember } from './context.js'
+import type { Named } from './context.js'
+
+export type Redact = (event: StreamEvent) => StreamEvent
 
 /**
  * An event as readers and traces get it. Extensions see all of its members, also those that are not in its JSON.
@@ -12,7 +13,7 @@ export function redactedEvent(redactions: readonly Named<Redact>[], event: Strea
   const names = Object.getOwnPropertyNames(event)
   const hidden = names.filter((name) => !Object.prototype.propertyIsEnumerable.call(event, name))
   let shown = { ...event, ...Object.fromEntries(hidden.map((name) => [name, event[name as keyof StreamEvent]])) }
-  for (const { extension, member } of redactions) shown = { ...redactedBy(extension, member, shown) }
+  for (const redaction of redactions) shown = { ...redactedBy(redaction, shown) }
   for (const name of hidden) if (name in shown) Object.defineProperty(shown, name, { enumerable: false })
   return shown
 }
@@ -25,18 +26,12 @@ export async function* redactedEvents(
   for await (const event of events) yield redactedEvent(redactions, event as StreamEvent)
 }
 
-function redactedBy(extension: string, redact: Redact, event: StreamEvent): StreamEvent {
-  let shown: unknown
+function redactedBy({ extension, member }: Named<Redact>, event: StreamEvent): StreamEvent {
   try {
-    shown = redact(event)
+    const shown: unknown = member(event)
+    if (isObject(shown) && shown['kind'] === event.kind) return shown as unknown as StreamEvent
+    throw new TypeError(`Expected an event of kind \`${event.kind}\`.`)
   } catch (cause) {
-    throw failed(extension, messageOf(cause), cause)
+    throw failedMember(`The redaction of extension \`${extension}\``, cause)
   }
-  if (isObject(shown) && shown['kind'] === event.kind) return shown as unknown as StreamEvent
-  ignoreRejection(shown)
-  throw failed(extension, `Expected an event of kind \`${event.kind}\`.`)
-}
-
-function failed(extension: string, problem: string, cause?: unknown): HarnessError {
-  return new HarnessError('hook_failed', `The redaction of extension \`${extension}\` failed: ${problem}`, { cause })
 }

@@ -1,6 +1,5 @@
 import { messageOf } from '../../contracts/errors.js'
 import type { RequestConstants } from '../../contracts/model.js'
-import { ignoreRejection } from '../../util/items.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import type { RequestKind, RunEvent } from '../machine/events.js'
@@ -80,7 +79,6 @@ export class RunTracer {
     this.#traces = this.#tracings.flatMap((tracing): SafeTrace[] => {
       try {
         const trace: unknown = tracing.startRun(traced)
-        ignoreRejection(trace)
         // Nothing: this run is not traced.
         return isObject(trace) ? [new SafeTrace(tracing, trace as unknown as RunTrace)] : []
       } catch (thrown) {
@@ -170,6 +168,11 @@ class SafeTrace {
       report(thrown)
     }
   }
+}
+
+/** The run awaits the work itself: what a trace makes of its promise is nobody's. */
+function ignoreRejection(value: unknown): void {
+  if (value instanceof Promise) value.catch(() => undefined)
 }
 
 type Outcome<T> = { readonly value: T } | { readonly thrown: unknown }

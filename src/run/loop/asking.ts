@@ -4,8 +4,8 @@ import type { PaidReply } from '../../money/spending.js'
 import { wrapped } from '../../util/wrapped.js'
 import type { Work, Wrap } from '../../util/wrapped.js'
 import type { RunContext } from '../core/context.js'
-import type { Frozen } from '../core/frozen.js'
-import { wrappedTurn } from '../hooks/wraps.js'
+import type { RunSetup } from '../core/plan.js'
+import { wrappedTurn } from '../extension/wraps.js'
 import type { RequestKind } from '../machine/events.js'
 import { checkTurn } from './read-turn.js'
 import { ReplyDeltas } from './reply-deltas.js'
@@ -31,15 +31,15 @@ type Reply = PaidReply<ModelTurn>
  */
 export function askingOf(
   context: RunContext,
-  frozen: Frozen,
+  setup: RunSetup,
   onReader: (reader: ReplyDeltas) => void,
 ): Work<Request, Reply> {
-  const { session, deltas, output } = frozen
-  return wrapped([...priced(frozen), ...traced(context), ...middleware(context)], async (request) => {
+  const { session, output, plan } = setup
+  return wrapped([...priced(setup), ...traced(context), ...middleware(context)], async (request) => {
     const { transcript, constants } = request
-    const reader = deltas ? new ReplyDeltas(context, output) : null
+    const reader = plan.deltas ? new ReplyDeltas(context, output) : null
     if (reader !== null) onReader(reader)
-    const options = turnOptions(context, request, { reader, hasTools: frozen.constants.tools.length > 0 })
+    const options = turnOptions(context, request, { reader, hasTools: setup.constants.tools.length > 0 })
     return { turn: await session.turn(transcript, constants, options), cost: null }
   })
 }
@@ -74,7 +74,7 @@ function ignore(): void {
   return undefined
 }
 
-function priced({ spending, model }: Frozen): readonly Wrap<Request, Reply>[] {
+function priced({ spending, model }: RunSetup): readonly Wrap<Request, Reply>[] {
   if (spending === null) return []
   return [
     (request, next) => {
@@ -94,13 +94,13 @@ function traced({ tracer }: RunContext): readonly Wrap<Request, Reply>[] {
   return [(request, next) => tracer.within({ kind: 'turn', requestKind: request.requestKind }, () => next(request))]
 }
 
-function middleware({ hooks, runId, parent, metadata }: RunContext): readonly Wrap<Request, Reply>[] {
-  if (hooks.wraps.model.length === 0) return []
+function middleware({ extensions, runId, agentName, metadata }: RunContext): readonly Wrap<Request, Reply>[] {
+  if (extensions.modelWraps.length === 0) return []
   return [
     async (request, next) => {
       const { requestKind, transcript, constants, signal } = request
-      const call = { runId, agentName: parent?.agentName ?? null, metadata, requestKind, transcript, constants, signal }
-      const turn = await wrappedTurn(hooks.wraps, call, (changed) =>
+      const call = { runId, agentName, metadata, requestKind, transcript, constants, signal }
+      const turn = await wrappedTurn(extensions.modelWraps, call, (changed) =>
         next({ ...request, ...partsOf(changed) }).then((reply) => reply.turn),
       )
       return { turn, cost: null }

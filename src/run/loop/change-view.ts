@@ -1,25 +1,26 @@
 import { messageOf } from '../../contracts/errors.js'
+import type { Compaction } from '../../contracts/model.js'
 import { budgetOf } from '../../money/budget.js'
+import { costOf, inDollars } from '../../money/price.js'
 import { knownWindow } from '../../money/prices.js'
 import { isObject } from '../../util/json.js'
 import type { RunContext } from '../core/context.js'
 import { extensionContext } from '../core/extension-context.js'
-import type { Frozen } from '../core/frozen.js'
-import type { ViewContext, ViewPolicy, ViewProposal } from '../extension/view.js'
+import type { RunSetup } from '../core/plan.js'
+import type { PaidCompaction, ViewContext, ViewPolicy, ViewProposal } from '../extension/view.js'
 import type { DurablePayloads } from '../machine/events.js'
 import { requireRange, viewOf, wholeChanges } from '../machine/view.js'
-import { compactionOf } from './compaction.js'
 import { untilAborted } from './until-aborted.js'
 
 /**
  * Asks the view policies in order, each about the view that the ones before it left. `refusals`: how often the provider has
  * refused the request since it is too long. Resolves with true if the view has changed.
  */
-export async function changeView(context: RunContext, frozen: Frozen, refusals: number): Promise<boolean> {
+export async function changeView(context: RunContext, setup: RunSetup, refusals: number): Promise<boolean> {
   let hasChanged = false
-  for (const { extension, member } of context.seams.views) {
+  for (const { extension, member } of context.extensions.views) {
     const change = await changeBy(context, extension, () =>
-      member(viewContext(context, frozen, { refusals, policy: extension })),
+      member(viewContext(context, setup, { refusals, policy: extension })),
     )
     if (change === null) continue
     await context.emit('view_changed', change)
@@ -65,11 +66,11 @@ function inMicro(costUsd: number | undefined): number | null {
 
 function viewContext(
   context: RunContext,
-  frozen: Frozen,
+  setup: RunSetup,
   { refusals, policy }: { readonly refusals: number; readonly policy: string },
 ): ViewContext {
   const { state } = context
-  const { model, spending, tools } = frozen
+  const { model, spending, tools } = setup
   const { entries: view, generation } = viewOf(state)
   // The reply to the view as it is now, if there is one.
   const index = state.transcript.findLastIndex(({ role }) => role === 'assistant')
@@ -84,7 +85,7 @@ function viewContext(
     promptId: state.transcript[state.firstEntry]?.id ?? '',
     refusals,
     budget: spending === null ? null : budgetOf(spending.purse),
-    compact: compactionOf(frozen),
+    compact: compactionOf(setup),
     get prepared() {
       return (state.view?.prepared ?? []).filter((text) => text.policy === policy)
     },
@@ -113,4 +114,34 @@ function isNative(native: unknown): boolean {
 
 function isShown(shown: unknown): boolean {
   return typeof shown === 'string' || Array.isArray(shown)
+}
+
+/** Compaction by the provider of the model, reserved and charged like a request; null if its API has none. */
+function compactionOf({ model, constants, spending, price }: RunSetup): ViewContext['compact'] {
+  if (model.compact === undefined) return null
+  return async (entries, signal) => {
+    const ask = async (maxOutputTokens: number | null): Promise<Asked> => {
+      const limit = maxOutputTokens === null ? {} : { maxOutputTokens }
+      const compaction = await model.compact?.(entries, constants, { signal, ...limit })
+      if (compaction === undefined) throw new TypeError(`The model \`${model.id}\` returned no compaction.`)
+      return { compaction, entry: { usage: compaction.usage } }
+    }
+    if (spending !== null) {
+      const { turn, cost } = await spending.pay({ transcript: entries, constants, signal, ask, isAside: true })
+      return paid(turn, cost)
+    }
+    const asked = await ask(null)
+    const known = await price
+    return paid(asked, known === null ? null : costOf(known, asked.compaction.usage))
+  }
+}
+
+interface Asked {
+  readonly compaction: Compaction
+  readonly entry: Pick<Compaction, 'usage'>
+}
+
+/** `cost` is in micro-dollars. */
+function paid({ compaction }: Asked, cost: number | null): PaidCompaction {
+  return { ...compaction, costUsd: cost === null ? null : inDollars(cost) }
 }

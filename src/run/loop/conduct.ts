@@ -2,19 +2,19 @@ import { HarnessError } from '../../contracts/errors.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import type { Answer } from '../machine/answers.js'
 import type { RunContext } from '../core/context.js'
-import type { LoadedRun } from '../core/load.js'
-import type { Opening, RunPlan } from '../core/plan.js'
-import { begin } from './begin.js'
+import { RunSetup } from '../core/plan.js'
+import type { FreshOpening, LoadedRun, Opening, RunPlan } from '../core/plan.js'
 import { continueRun, storedEnding } from './continue.js'
 import type { Ending } from './driver.js'
 import { RunEnd } from './end.js'
-import { stopAfter } from './start.js'
+import { addedByHooks, askStart, drive, prepare, startedBy, stopAfter, tracedRun } from './start.js'
+import type { Conducted } from './start.js'
 
 /** One run from its first event to its last: exactly one of `run_completed` and `run_failed`. */
 export async function conduct<Output>(context: RunContext, plan: RunPlan): Promise<HarnessResult<Output>> {
   const end = new RunEnd(context)
   const { opening } = plan
-  const timer = stopAfter(context, plan.timeMs)
+  const timer = stopAfter(context, plan.rules.limits.timeMs)
   try {
     await context.tracer?.load()
     const read = await readEnding<Output>(context, plan)
@@ -51,11 +51,7 @@ function newAnswers(opening: Opening, found: LoadedRun | null): readonly Answer[
   return opening.answers.filter(({ callId }) => found.answered?.includes(callId) !== true)
 }
 
-async function perform(
-  run: Parameters<typeof begin>[0],
-  found: LoadedRun | null,
-  answers: readonly Answer[],
-): Promise<Ending> {
+async function perform(run: Conducted, found: LoadedRun | null, answers: readonly Answer[]): Promise<Ending> {
   const { opening } = run.plan
   if (found !== null && opening.kind === 'go_on') {
     // A child run that has had its answers before is continued after a crash.
@@ -66,4 +62,20 @@ async function perform(
   const fresh = opening.kind === 'fresh' ? opening : await opening.otherwise?.()
   if (fresh !== undefined) return begin(run, fresh)
   throw new HarnessError('run_not_found', `The log knows no run \`${run.context.runId}\`.`)
+}
+
+/** Begins a run with a prompt. */
+async function begin(run: Conducted, { prompt, history }: FreshOpening): Promise<Ending> {
+  const { context, plan } = run
+  const { conversation, start } = await context.fromLog(history())
+  context.prepareDeps(context.metadata)
+  context.tracer?.open(() => tracedRun(context, plan, null))
+  context.openExtensions(null)
+  const prepared = await prepare(run, null)
+  context.inherit(conversation)
+  await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), ...start })
+  context.signal.throwIfAborted()
+  await askStart(run, prompt, prepared.rules)
+  const addition = await addedByHooks(context, prompt)
+  return drive(run, await RunSetup.open(context, plan, prepared), addition)
 }

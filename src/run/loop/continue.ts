@@ -3,8 +3,9 @@ import { HarnessError } from '../../contracts/errors.js'
 import type { HarnessResult } from '../../contracts/result.js'
 import type { RunContext } from '../core/context.js'
 import { RunStopped, failureError } from '../core/failure.js'
-import { rememberContinued } from '../core/load.js'
-import type { LoadedRun } from '../core/load.js'
+import { rememberContinued } from '../resume/load-run.js'
+import type { LoadedRun } from '../core/plan.js'
+import { RunSetup } from '../core/plan.js'
 import type { GoOnOpening, Opening, RunPlan } from '../core/plan.js'
 import { reportOf, resultOf, stateDocument } from '../core/result.js'
 import type { Answer } from '../machine/answers.js'
@@ -16,7 +17,6 @@ import { checkConfig } from '../resume/config-check.js'
 import { belowAnother, pendingOf } from '../resume/stored-state.js'
 import type { InputMessage } from '../stream/input.js'
 import type { Ending } from './driver.js'
-import { freeze } from './freeze.js'
 import { addedByHooks, askStart, drive, prepare, startedBy, tracedRun } from './start.js'
 import type { Conducted } from './start.js'
 
@@ -27,11 +27,11 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   const { answers } = opening
   if (context.parent === null && state.parent !== null) throw belowAnother(state.runId, state.parent)
   context.prepareDeps(opening.metadata ?? state.metadata)
-  context.openSeams(state)
+  context.openExtensions(state)
   const prepared = await prepare(run, state)
-  const frozen = await freeze(context, plan, prepared)
-  checkConfig(state, frozen, opening.configPolicy)
-  if (context.parent === null) await checkAnswers(state, answers, frozen.tools)
+  const setup = await RunSetup.open(context, plan, prepared)
+  checkConfig(state, setup, opening.configPolicy)
+  if (context.parent === null) await checkAnswers(state, answers, setup.tools)
   const breach = isAnswered(state, answers) ? requestBreach(prepared.rules, state.usage) : undefined
   if (breach !== undefined && context.parent === null) throw staysPaused(context, found, breach)
   // Made before the run takes the state over and changes it.
@@ -50,7 +50,7 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   // Nobody can give a child run a larger budget: it ends, or its question would be asked again with each of its siblings'.
   if (breach !== undefined) throw new RunStopped({ kind: 'limit', breach })
   const addition = state.phase.at === 'opening' ? await addedByHooks(context, promptOf(state)) : ''
-  return drive(run, frozen, addition)
+  return drive(run, setup, addition)
 }
 
 /** Child runs of earlier stretches end with their calls, also if these do not start them again. */
@@ -61,7 +61,7 @@ function forgetNothing({ context, plan, end }: Conducted, { begun }: GoOnOpening
   const asked = calls.flatMap(({ waiting }) => waiting)
   const isAfterCrash = begun !== 'resumed' || asked.some(({ kind }) => kind === 'unknown_outcome')
   if (isAfterCrash || named.length > 0)
-    end.onContinued((isPaused) => plan.endForgotten(context, { named, isAfterCrash, isPaused }))
+    end.onContinued((isPaused) => plan.host.endForgotten(context, { named, isAfterCrash, isPaused }))
 }
 
 /** The prompt of a run whose first request has not begun. */
@@ -109,7 +109,7 @@ function isRetry(opening: Opening): boolean {
 }
 
 async function answerOf(plan: RunPlan, { output }: Ended, text: string): Promise<unknown> {
-  return output === undefined ? text : plan.readAnswer(output)
+  return output === undefined ? text : plan.answer.read(output)
 }
 
 function lastTextOf({ transcript }: RunState): string {

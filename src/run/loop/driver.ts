@@ -14,7 +14,7 @@ import type { Command, Correction } from '../machine/decide.js'
 import type { Effects } from '../core/effects.js'
 import type { RequestKind } from '../machine/events.js'
 import { RunStopped } from '../core/failure.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import { retryBudget } from '../machine/rules.js'
 import { lengthWhenClosed } from '../machine/closing.js'
 import type { BatchCall } from '../machine/batch-call.js'
@@ -34,7 +34,7 @@ type Said = Unstamped<UserEntry | ToolEntry>
 /** The loop of one run: decide, perform, apply, until a decision is terminal. */
 export class TurnDriver {
   readonly #context: RunContext
-  readonly #frozen: Frozen
+  readonly #setup: RunSetup
   readonly #promptAddition: string
   readonly #effects: Effects
   readonly #hasHostNotices: boolean
@@ -44,15 +44,15 @@ export class TurnDriver {
   /** `promptAddition` is the text that hooks add to the prompt; empty if they add none. */
   constructor(
     context: RunContext,
-    frozen: Frozen,
+    setup: RunSetup,
     { effects, promptAddition }: { readonly effects: Effects; readonly promptAddition: string },
   ) {
     this.#context = context
-    this.#frozen = frozen
+    this.#setup = setup
     this.#promptAddition = promptAddition
     this.#effects = effects
-    this.#hasHostNotices = context.seams.notices.length > 0
-    context.tracer?.constants(frozen.constants)
+    this.#hasHostNotices = context.extensions.notices.length > 0
+    context.tracer?.constants(setup.constants)
   }
 
   /** Rejects with whatever ended the run before its time. */
@@ -109,7 +109,7 @@ export class TurnDriver {
     const { said, promptAddition } = this.#additions(requestKind, correction, notices)
     if (host !== null) said.push(host.entry)
     const { state, clock } = context
-    const { provider, id: model } = this.#frozen.model
+    const { provider, id: model } = this.#setup.model
     const at = clock.iso()
     const entries: (UserEntry | ToolEntry)[] = []
     let length = lengthWhenClosed(state)
@@ -141,7 +141,7 @@ export class TurnDriver {
     const said: Said[] = []
     if (correction !== null) said.push(correctionEntry(correction))
     if (hasOtherRuns(state)) said.push(...reportEntries(state))
-    for (const message of this.#frozen.input?.take() ?? []) said.push(steeringEntry(message))
+    for (const message of this.#setup.plan.input?.take() ?? []) said.push(steeringEntry(message))
     const isFirst = requestKind === 'start' || requestKind === 'resume'
     const inPrompt = isFirst && said.length === 0 ? notices : []
     if (inPrompt.length < notices.length) placeLast(said, notices)
@@ -169,7 +169,7 @@ export class TurnDriver {
 
   /** Steering messages come before the answer, if the budget allows one more request. */
   async #steer(): Promise<boolean> {
-    const { input } = this.#frozen
+    const { input } = this.#setup.plan
     if (input === null || input.waiting === 0) return false
     const command = decideSteering(this.#context.state)
     if (command.kind !== 'ask') return false
@@ -182,7 +182,7 @@ export class TurnDriver {
     if (this.#value !== NOT_PARSED) return this.#value
     const { phase } = this.#context.state
     const output = phase.at === 'answered' && phase.resolution.kind === 'final' ? phase.resolution.output : undefined
-    return output === undefined ? this.#lastText() : this.#frozen.readAnswer(output)
+    return output === undefined ? this.#lastText() : this.#setup.plan.answer.read(output)
   }
 
   #lastText(): string {

@@ -4,7 +4,7 @@ import type { HarnessResult, StopReason } from '../../contracts/result.js'
 import type { RunContext } from '../core/context.js'
 import { RunStopped, failureError, stopReasonOf, toHarnessError } from '../core/failure.js'
 import { resultOf } from '../core/result.js'
-import type { HookContext } from '../hooks/hooks.js'
+import type { HookContexts } from '../extension/hooks.js'
 import type { Breach } from '../machine/limits.js'
 import type { Ending } from './driver.js'
 
@@ -91,13 +91,11 @@ export class RunEnd {
   }
 
   /** The `run_end` hooks are asked once, however the run ends. */
-  async #askEnd(end: Pick<HookContext<'run_end'>, 'result' | 'error' | 'stopReason'>): Promise<void> {
+  async #askEnd(end: Omit<HookContexts['run_end'], 'usage'>): Promise<void> {
     const context = this.#context
     if (this.#isAsked || !context.hasBegun) return
     this.#isAsked = true
-    if (!context.hooks.has('run_end')) return
-    const asked = { ...context.hookBase('run_end'), ...end, usage: context.state.usage }
-    await context.hooks.ask(asked, context, (same) => same)
+    if (context.hasHook('run_end')) await context.askHooks('run_end', { ...end, usage: context.state.usage })
   }
 }
 
@@ -114,9 +112,8 @@ function errorOf({ abort, signal, recording }: RunContext, thrown: unknown): Ret
 }
 
 async function askLimit(context: RunContext, { kind, limit, count }: Breach): Promise<void> {
-  if (!context.hooks.has('limit_reached')) return
-  const about = { limitKind: kind, limitValue: limit, currentCount: count }
-  await context.hooks.ask({ ...context.hookBase('limit_reached'), ...about }, context, (same) => same)
+  if (!context.hasHook('limit_reached')) return
+  await context.askHooks('limit_reached', { limitKind: kind, limitValue: limit, currentCount: count })
 }
 
 function ignore(): void {

@@ -3,7 +3,7 @@ import { isObject } from '../../util/json.js'
 import type { RunContext } from '../core/context.js'
 import type { HostNotices } from '../core/effects.js'
 import { extensionContext } from '../core/extension-context.js'
-import type { Notice } from '../extension/notice.js'
+import type { Notice, NoticeSource } from '../extension/context.js'
 import { untilAborted } from './until-aborted.js'
 import { sha256 } from '../../util/platform/sha256.js'
 
@@ -11,7 +11,7 @@ import { sha256 } from '../../util/platform/sha256.js'
 export async function hostNotices(context: RunContext): Promise<HostNotices | null> {
   const { hostNotices: known = {} } = context.state
   const changed: { readonly name: string; readonly digest: string; readonly text: string }[] = []
-  for (const { extension, member } of context.seams.notices) {
+  for (const { extension, member } of context.extensions.notices) {
     for (const { name, text } of await noticesOf(context, extension, member)) {
       const digest = sha256(text).slice(0, 16)
       const key = `${extension}/${name}`
@@ -31,11 +31,7 @@ function rendered(name: string, text: string): string {
 }
 
 /** A source that fails is reported, and has no notices. */
-async function noticesOf(
-  context: RunContext,
-  extension: string,
-  source: RunContext['seams']['notices'][number]['member'],
-): Promise<readonly Notice[]> {
+async function noticesOf(context: RunContext, extension: string, source: NoticeSource): Promise<readonly Notice[]> {
   try {
     const given: unknown = await untilAborted(context, async () => source(extensionContext(context)))
     if (Array.isArray(given) && given.every(isNotice)) return given

@@ -10,7 +10,7 @@ import { refusedContent } from '../machine/limit-notices.js'
 import type { RunContext } from '../core/context.js'
 import type { Effects, HostNotices, Reply, Until } from '../core/effects.js'
 import type { RequestKind } from '../machine/events.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import { changeView } from './change-view.js'
 import { isOverflow, overflowError } from './overflow.js'
 import { hostNotices } from './host-notices.js'
@@ -38,7 +38,7 @@ interface Answered extends ReadTurn, Resolved {
 /** Asks the model and runs the tools. */
 export class LiveEffects implements Effects {
   readonly #context: RunContext
-  readonly #frozen: Frozen
+  readonly #setup: RunSetup
   readonly #batches: ToolBatchExecutor
   readonly #ids: CallIds
   readonly #ask: Work<Request, PaidReply<ModelTurn>>
@@ -50,21 +50,22 @@ export class LiveEffects implements Effects {
   /** The checked arguments of the calls in the last reply, by call id. */
   #checked: ReadonlyMap<string, CheckedArguments> = new Map()
 
-  constructor(context: RunContext, frozen: Frozen) {
+  constructor(context: RunContext, setup: RunSetup) {
     this.#context = context
-    this.#frozen = frozen
-    this.#ask = askingOf(context, frozen, (reader) => (this.#reader = reader))
-    this.#others = new OtherRuns(context, frozen)
-    this.#batches = new ToolBatchExecutor(context, frozen, (callId, left) => this.#others.begin(callId, left))
+    this.#setup = setup
+    this.#ask = askingOf(context, setup, (reader) => (this.#reader = reader))
+    this.#others = new OtherRuns(context, setup)
+    this.#batches = new ToolBatchExecutor(context, setup, (callId, left) => this.#others.begin(callId, left))
     this.#ids = new CallIds(context.state.transcript)
-    this.#hasViews = context.seams.views.length > 0
+    this.#hasViews = context.extensions.views.length > 0
     const { runId, metadata, signal } = context
-    this.#outputContext = { runId, metadata, signal, root: frozen.root }
+    this.#outputContext = { runId, metadata, signal, root: setup.root }
   }
 
   async configure(): Promise<ConfigDigest> {
-    await this.#frozen.refresh?.(this.#context.signal)
-    return this.#frozen.config
+    const setup = this.#setup
+    if (setup.plan.offers.canChange) await setup.refresh(this.#context.signal)
+    return setup.config
   }
 
   hostNotices(): Promise<HostNotices | null> {
@@ -74,7 +75,7 @@ export class LiveEffects implements Effects {
   async ask(requestKind: RequestKind): Promise<Reply> {
     const { abort, state, clock, responses } = this.#context
     this.#reader = null
-    if (this.#hasViews) await changeView(this.#context, this.#frozen, 0)
+    if (this.#hasViews) await changeView(this.#context, this.#setup, 0)
     if (abort.isAborted) throw abort.signal.reason
     // A model or a schema that ignores its signal is abandoned when the run is aborted.
     const answering = this.#hasViews ? this.#fitting(requestKind) : this.#answered(requestKind)
@@ -102,7 +103,7 @@ export class LiveEffects implements Effects {
 
   /** The run was aborted during a reply: the text that has arrived is kept, without calls. Throws if there is none. */
   async #cutOff(answered: Answered | undefined): Promise<Resolved & Pick<Answered, 'turn' | 'cost'>> {
-    const { model, spending, price } = this.#frozen
+    const { model, spending, price } = this.#setup
     const { abort } = this.#context
     const entry = abort.isLeft ? null : (this.#reader?.cutOff(model, answered?.reply.entry.usage) ?? null)
     if (entry === null) {
@@ -130,7 +131,7 @@ export class LiveEffects implements Effects {
   }
 
   takeReports(until: Until): Promise<boolean> {
-    return this.#others.report(until, this.#frozen.input)
+    return this.#others.report(until, this.#setup.plan.input)
   }
 
   endOthers(): Promise<void> {
@@ -148,7 +149,7 @@ export class LiveEffects implements Effects {
         return await this.#answered(requestKind)
       } catch (error) {
         if (!isOverflow(error) || refusals > MOST_REPEATS) throw error
-        if (!(await changeView(this.#context, this.#frozen, refusals))) throw error
+        if (!(await changeView(this.#context, this.#setup, refusals))) throw error
         const { message: reason, status = null } = error
         this.#context.emitLive('transport_retry', { attempt: refusals, delayMs: 0, reason, status, withdrawn: false })
       }
@@ -158,7 +159,7 @@ export class LiveEffects implements Effects {
   /** The next reply, and its meaning. */
   async #answered(requestKind: RequestKind): Promise<Answered> {
     const { state, signal } = this.#context
-    const { tools, constants, model, output, price } = this.#frozen
+    const { tools, constants, model, output, price } = this.#setup
     const { entries: transcript, generation } = viewOf(state)
     const asked = { requestKind, transcript, generation, constants, signal, maxOutputTokens: null }
     const { turn: reply, cost: paid } = await this.#ask(asked)

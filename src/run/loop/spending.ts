@@ -1,24 +1,11 @@
 import type { Model } from '../../contracts/model.js'
 import { openSpending } from '../../money/open.js'
-import type { Price } from '../../money/price.js'
 import { priceOf } from '../../money/prices.js'
-import type { Spending } from '../../money/spending.js'
 import type { RunContext } from '../core/context.js'
 import { RunStopped } from '../core/failure.js'
-import type { RunPlan } from '../core/plan.js'
+import type { RunMoney, RunPlan } from '../core/plan.js'
 import type { RunRules } from '../machine/rules.js'
 import type { RunState } from '../machine/state.js'
-
-/** The money of a run: limited, only counted, or neither. */
-export interface RunMoney {
-  /** Null without a limit. */
-  readonly spending: Spending | null
-  /**
-   * The price of the model, looked up while the first request is in progress; null inside if it is unknown. Null if costs are
-   * not counted, or are by `spending`.
-   */
-  readonly price: Promise<Price | null> | null
-}
 
 /** The money of a new run, or of one that continues from `state`. */
 export async function openMoney(

@@ -1,13 +1,10 @@
 import { HarnessError } from '../../contracts/errors.js'
-import type { Model } from '../../contracts/model.js'
 import type { OutputFormat } from '../../output/format.js'
 import type { RunContext } from '../core/context.js'
 import type { Effects } from '../core/effects.js'
 import { RunStopped } from '../core/failure.js'
-import type { Frozen } from '../core/frozen.js'
-import type { RunPlan } from '../core/plan.js'
+import type { PreparedRun, RunPlan, RunSetup } from '../core/plan.js'
 import type { TracedRun } from '../extension/tracing.js'
-import type { HookContext } from '../hooks/hooks.js'
 import { FORMAT_VERSION } from '../machine/events.js'
 import type { DurablePayloads } from '../machine/events.js'
 import type { RunRules } from '../machine/rules.js'
@@ -19,7 +16,6 @@ import type { RunEnd } from './end.js'
 import { LiveEffects } from './live-effects.js'
 import { RecordedEffects } from '../replay/recorded-effects.js'
 import { openMoney } from './spending.js'
-import type { RunMoney } from './spending.js'
 
 /** A run, its plan, and its end. */
 export interface Conducted {
@@ -28,25 +24,29 @@ export interface Conducted {
   readonly end: RunEnd
 }
 
-/** Known before a run's first event. */
-export interface Prepared {
-  readonly model: Model
-  readonly output: OutputFormat | null
-  readonly rules: RunRules
-  readonly money: RunMoney
+/** `state` is the state that the run continues from; null for a new run. */
+export async function prepare({ context, plan }: Conducted, state: RunState | null): Promise<PreparedRun> {
+  const model = await plan.host.loadModel(plan.model)
+  const output = plan.inherited === null ? plan.answer.formatFor(model) : plan.inherited.output
+  const rules = plan.recordedRules ?? rulesOf(plan, output)
+  return { model, output, rules, money: await openMoney(context, plan, { model, rules, state }) }
 }
 
-/** `state` is the state that the run continues from; null for a new run. */
-export async function prepare({ context, plan }: Conducted, state: RunState | null): Promise<Prepared> {
-  const model = await plan.loadModel()
-  const output = plan.outputFor(model)
-  const rules = plan.rulesFor(output)
-  return { model, output, rules, money: await openMoney(context, plan, { model, rules, state }) }
+function rulesOf({ rules, offers }: RunPlan, output: OutputFormat | null): RunRules {
+  const retryBudgets = offers.own.flatMap(({ name, maxRetries }) =>
+    maxRetries === undefined ? [] : [[name, maxRetries] as const],
+  )
+  return {
+    ...rules,
+    toolRetryBudgets: Object.fromEntries(retryBudgets),
+    answersByTool: output?.mode === 'tool',
+    ...((output?.mode === 'native' || output?.mode === 'prompted') && { answersByJson: true as const }),
+  }
 }
 
 type Started = Omit<DurablePayloads['run_started'], 'begun' | 'prompt' | 'history' | 'view' | 'state'>
 
-export function startedBy({ context, plan }: Conducted, { model, rules }: Prepared): Started {
+export function startedBy({ context, plan }: Conducted, { model, rules }: PreparedRun): Started {
   const { metadata, tracer } = context
   const { modelRequests: maxModelRequests, toolCalls: maxToolCalls } = rules.limits
   const traceparent = tracer?.traceparent ?? null
@@ -82,20 +82,17 @@ export async function askStart(
   prompt: InputMessage | null,
   { limits }: RunRules,
 ): Promise<void> {
-  if (!context.hooks.has('run_start')) return
+  if (!context.hasHook('run_start')) return
   const { modelRequests: maxModelRequests, toolCalls: maxToolCalls } = limits
-  const about = { prompt: prompt ?? '', root: plan.root, maxModelRequests, maxToolCalls }
-  await context.hooks.ask({ ...context.hookBase('run_start'), ...about }, context, (same) => same)
+  await context.askHooks('run_start', { prompt: prompt ?? '', root: plan.root, maxModelRequests, maxToolCalls })
 }
 
 /** The text that the `user_prompt_submit` hooks add to the prompt; empty if they add none. */
 export async function addedByHooks(context: RunContext, prompt: InputMessage): Promise<string> {
-  const { hooks } = context
-  if (!hooks.has('user_prompt_submit')) return ''
+  if (!context.hasHook('user_prompt_submit')) return ''
   const added: string[] = []
   let cancel: string | true | undefined
-  const asked: HookContext<'user_prompt_submit'> = { ...context.hookBase('user_prompt_submit'), prompt }
-  await hooks.ask(asked, context, (same, answer) => {
+  await context.askHooks('user_prompt_submit', { prompt }, (same, answer) => {
     added.push(...(typeof answer.context === 'string' ? [answer.context] : (answer.context ?? [])))
     cancel = answer.cancel
     return cancel === undefined ? same : null
@@ -110,10 +107,10 @@ function blockedByHook(reason: string | true): HarnessError {
 }
 
 /** Drives the run to its answer or its pause. */
-export async function drive({ context, end }: Conducted, frozen: Frozen, promptAddition: string): Promise<Ending> {
+export async function drive({ context, end }: Conducted, setup: RunSetup, promptAddition: string): Promise<Ending> {
   const { recording } = context
   const effects: Effects =
-    recording === null ? new LiveEffects(context, frozen) : new RecordedEffects(context, frozen, recording)
+    recording === null ? new LiveEffects(context, setup) : new RecordedEffects(context, setup, recording)
   end.onFailure(() => effects.stop())
-  return new TurnDriver(context, frozen, { effects, promptAddition }).drive()
+  return new TurnDriver(context, setup, { effects, promptAddition }).drive()
 }

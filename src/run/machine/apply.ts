@@ -189,7 +189,6 @@ function changeByReply(state: RunState, { at, entry, resolution, cost }: Event<'
     if (part.type !== 'tool_call') continue
     const { callId, name, arguments: text } = part
     const settled = state.rules.answersByTool && name === FINAL_RESULT ? setAsideAnswer(at) : null
-    // Named one by one: a spread copy is slow to create.
     calls.push({
       callId,
       name,

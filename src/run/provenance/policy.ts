@@ -1,21 +1,21 @@
 import { isSourced } from '../../contracts/entry.js'
 import type { ContentFlow } from '../../contracts/flows.js'
-import type { NamedPolicy } from '../extension/policy.js'
+import type { OwnExtension } from '../extension/own-extension.js'
 import { flowsInto } from './flows.js'
 import type { Provenance } from './flows.js'
+import type { ProvenanceOptions } from './options.js'
 
 /** Asks a person about calls that would carry untrusted content without a rule that allows it, or denies them. */
-export function provenancePolicy(provenance: Provenance): NamedPolicy {
-  const decision = provenance.options.otherwise ?? 'ask'
+export function provenance(options: ProvenanceOptions, inherited: Provenance['inherited'] = []): OwnExtension {
+  const decision = options.otherwise ?? 'ask'
   return {
-    extension: 'provenance',
+    name: 'provenance',
     policy: ({ arguments: argumentsText }, spec, { transcript }) => {
-      const flows = flowsInto(provenance, transcript, { spec, argumentsText })
+      const flows = flowsInto({ options, inherited }, transcript, { spec, argumentsText })
       return flows.length === 0 ? null : { decision, reason: reasonOf(flows), provenance: flows }
     },
     // A child gets its prompt from its parent's model: untrusted content that the model has read may be in it.
-    forChild: (transcript) =>
-      provenancePolicy({ ...provenance, inherited: [...provenance.inherited, ...transcript.filter(isSourced)] }),
+    forChild: (transcript) => provenance(options, [...inherited, ...transcript.filter(isSourced)]),
   }
 }
 

@@ -4,7 +4,7 @@ import type { RunContext } from '../core/context.js'
 import type { Effects, Reply, Until } from '../core/effects.js'
 import { REPORTED } from '../machine/events.js'
 import type { DurableEvent } from '../machine/events.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import { RecordingCut, recordedFailure } from '../core/recording.js'
 import type { Recording } from '../core/recording.js'
@@ -31,22 +31,22 @@ const STARTS: ReadonlySet<DurableEvent['kind']> = new Set(['call_prepared', 'too
 /** Effects from a recording: no model is asked, and no tool is run. */
 export class RecordedEffects implements Effects {
   readonly #context: RunContext
-  readonly #frozen: Frozen
+  readonly #setup: RunSetup
   readonly #recording: Recording
 
-  constructor(context: RunContext, frozen: Frozen, recording: Recording) {
+  constructor(context: RunContext, setup: RunSetup, recording: Recording) {
     this.#context = context
-    this.#frozen = frozen
+    this.#setup = setup
     this.#recording = recording
   }
 
   /** The tools of servers are taken from the recording. */
   configure(): Promise<ConfigDigest> {
     this.#context.replayGiven()
-    const { config, refresh } = this.#frozen
+    const { config, plan } = this.#setup
     const { next } = this.#recording
     const recorded = (next?.kind === 'model_request_started' ? next.config : undefined) ?? this.#context.state.config
-    if (refresh === null || recorded === null) return Promise.resolve(config)
+    if (!plan.offers.canChange || recorded === null) return Promise.resolve(config)
     const { instructions, tools } = recorded
     return Promise.resolve({ ...config, instructions, tools: { ...tools, ...config.tools } })
   }
@@ -63,7 +63,7 @@ export class RecordedEffects implements Effects {
     const reply = { finalizedOutputMode, entry, resolution, nativeFinishReason, responseId, responseModel }
     const message = { ...reply, ...(cost !== undefined && { cost }) }
     const isAnswer = resolution.kind === 'final' && resolution.output !== undefined
-    return { message, value: isAnswer ? await this.#frozen.readAnswer(resolution.output) : textOf(entry.parts) }
+    return { message, value: isAnswer ? await this.#setup.plan.answer.read(resolution.output) : textOf(entry.parts) }
   }
 
   async runTools(): Promise<void> {

@@ -6,14 +6,11 @@ import type { OpenHistory, Opening } from '../core/plan.js'
 import type { RunContext } from '../core/context.js'
 import type { DurableEvent, RunEvent } from '../machine/events.js'
 import type { InputPort } from '../stream/input.js'
-import type { LoadedRun } from '../core/load.js'
+import type { LoadedRun } from '../core/plan.js'
 import type { RunLog } from '../log/log.js'
 import { toHarnessError } from '../core/failure.js'
 import { Recording, recordedFailure } from '../core/recording.js'
 import type { AllowedDifferences } from '../core/recording.js'
-import { itemsOf } from '../../util/items.js'
-import type { Reading } from '../../util/items.js'
-import { isObject } from '../../util/json.js'
 import { checkVersion } from '../resume/read-log.js'
 import type { ResolveHistory } from '../resume/read-log.js'
 import { readState } from '../resume/stored-state.js'
@@ -82,24 +79,20 @@ function takeCancellation(recording: Recording, context: RunContext): HarnessErr
   return toHarnessError(recordedFailure(next), context.report(next.stopReason))
 }
 
-const RECORDED: Reading<RunEvent> = {
-  isItem: (value): value is RunEvent => isObject(value) && typeof value['kind'] === 'string',
-  expected: 'an iterable of the events of a run',
-  failed: (cause) =>
-    cause instanceof HarnessError
-      ? cause
-      : new HarnessError('invalid_log', `The recorded events cannot be read: ${messageOf(cause)}`, { cause }),
-}
-
 /** The durable events of the first run; those of its child runs are not needed. */
 export async function recordedEvents(
   log: Iterable<RunEvent> | AsyncIterable<RunEvent>,
 ): Promise<readonly DurableEvent[]> {
   const events: DurableEvent[] = []
-  for await (const event of itemsOf(() => log, RECORDED)) {
-    if (!event.durable || event.runId !== (events[0]?.runId ?? event.runId)) continue
-    checkVersion(event)
-    events.push(event)
+  try {
+    for await (const event of log) {
+      if (!event.durable || event.runId !== (events[0]?.runId ?? event.runId)) continue
+      checkVersion(event)
+      events.push(event)
+    }
+  } catch (cause) {
+    if (cause instanceof HarnessError) throw cause
+    throw new HarnessError('invalid_log', `The recorded events cannot be read: ${messageOf(cause)}`, { cause })
   }
   if (events[0] === undefined) throw new HarnessError('invalid_log', 'The log has no events.')
   return events

@@ -1,15 +1,12 @@
 import { HarnessError } from '../../contracts/errors.js'
 import type { Forgotten } from '../core/child-run.js'
 import type { RunContext } from '../core/context.js'
-import { loadRun, rememberContinued } from '../core/load.js'
-import type { RunSummary } from '../log/digest.js'
+import { loadRun, rememberContinued } from './load-run.js'
 import { asLogStore, storeFailure } from '../log/log.js'
 import type { RunLog } from '../log/log.js'
 import type { RunParent, RunState } from '../machine/state.js'
 import { belowAnother } from './stored-state.js'
 import { otherRunIds } from '../machine/other-runs.js'
-import { itemsOf } from '../../util/items.js'
-import { isObject } from '../../util/json.js'
 
 /** The log of the runs, and a factory of contexts. */
 export interface CancelMeans {
@@ -96,18 +93,16 @@ async function childrenOf(log: RunLog, state: RunState): Promise<ReadonlySet<str
   return found
 }
 
-function isSummary(value: unknown): value is RunSummary {
-  return isObject(value) && typeof value['runId'] === 'string'
-}
-
 /** The child runs that have not completed, as far as the log can list them. */
 async function* listedBelow(log: RunLog, parentRunId: string): AsyncIterable<string> {
   const store = asLogStore(log)
   if (store.list === undefined) return
-  const failed = (thrown: unknown): Error => storeFailure(`list the runs below run \`${parentRunId}\``, thrown)
-  const reading = { isItem: isSummary, expected: '`list` to return an async iterable of summaries', failed }
-  const summaries = itemsOf(() => store.list?.({ parentRunId, status: NOT_COMPLETED }), reading)
-  for await (const { runId } of summaries) yield runId
+  try {
+    for await (const summary of store.list({ parentRunId, status: NOT_COMPLETED }))
+      if ('runId' in summary) yield summary.runId
+  } catch (thrown) {
+    throw storeFailure(`list the runs below run \`${parentRunId}\``, thrown)
+  }
 }
 
 const NOT_COMPLETED = ['paused', 'interrupted', 'running', 'failed', 'cancelled'] as const

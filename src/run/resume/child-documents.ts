@@ -1,5 +1,6 @@
 import type { ResumeState } from '../../contracts/result.js'
 import { documentOf } from '../core/result.js'
+import type { ChildStates } from '../core/result.js'
 import type { RunLog } from '../log/log.js'
 import { isChildReference } from '../machine/child-state.js'
 import type { ChildReference, StoredChild } from '../machine/child-state.js'
@@ -9,7 +10,7 @@ import { foldLog } from './read-log.js'
 import { referenceTo } from './state-digest.js'
 
 /** The documents of child runs that a parent refers to: from this process, or from the log. */
-export class ChildDocuments {
+export class ChildDocuments implements ChildStates {
   readonly #log: RunLog
   /** By digest. */
   readonly #known = new Map<string, ResumeState>()

@@ -1,7 +1,7 @@
 import { HarnessError } from '../../contracts/errors.js'
 import { compareConfig } from '../machine/config-digest.js'
 import type { ConfigPolicy } from '../machine/config-digest.js'
-import type { Frozen } from '../core/frozen.js'
+import type { RunSetup } from '../core/plan.js'
 import type { BatchCall } from '../machine/batch-call.js'
 import type { RunState } from '../machine/state.js'
 import { hasFlows } from '../../contracts/flows.js'
@@ -10,7 +10,7 @@ import { hasFlows } from '../../contracts/flows.js'
  * Refuses to continue with a configuration that the policy forbids, and with a tool that no longer needs the approval that its
  * call waits for. A call that needs an approval and has none is shown to a person again.
  */
-export function checkConfig(state: RunState, { config, tools }: Frozen, policy: ConfigPolicy): void {
+export function checkConfig(state: RunState, { config, tools }: RunSetup, policy: ConfigPolicy): void {
   const open = state.phase.at === 'batch' ? state.phase.calls.filter(({ settled }) => settled === null) : []
   if (state.config !== null && policy !== 'any') {
     const change = compareConfig(

@@ -1,8 +1,7 @@
 import { toolCallsOf } from '../../contracts/entry.js'
 import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
 import { isObject, parseJson } from '../../util/json.js'
-import type { CallMark } from '../core/call-mark.js'
-import type { RunRules } from '../machine/rules.js'
+import type { AnnotateCall, OwnExtension } from '../extension/own-extension.js'
 
 /** A call and its result, as the model read it. */
 export interface JudgedCall {
@@ -14,19 +13,21 @@ export interface JudgedCall {
   readonly ok: boolean
 }
 
-/** The marks of calls under these rules. */
-export function marksOf({ stall }: RunRules): readonly CallMark[] {
-  return stall === undefined ? [] : [staleMark]
-}
-
-/** Marks a call that brought nothing new. Calls of the same batch are not compared. */
-const staleMark: CallMark = ({ rules, transcript }, { name, arguments: text }, { output, parts, ok, readOnly }) => {
+/** Says of a call that it brought nothing new. Calls of the same batch are not compared. */
+const annotateCall: AnnotateCall = (
+  { rules, transcript },
+  { name, arguments: text },
+  { output, parts, ok, readOnly },
+) => {
   if (rules.stall?.ignore.includes(name) !== false) return {}
   const content = outputOf(parts === undefined ? output : [{ type: 'text', text: output }, ...parts])
   return isStale({ name, arguments: text, output: content, ok }, readOnly, earlierCalls(transcript))
     ? { stale: true }
     : {}
 }
+
+/** Finds the calls of a run that bring nothing new; the rules of the run say which tools do not count. */
+export const stallDetection: OwnExtension = { name: 'stall', annotateCall }
 
 /** How many earlier calls are looked at: enough for going back and forth between several tools. */
 const LOOKED_AT = 24

@@ -130,7 +130,7 @@ function spawnOptionsOf(
     },
     ...run,
   }
-  if (agent.fork === true) return shared
+  if (agent.history === 'fork') return shared
   if (tools !== 'inherit') return { ...shared, tools, ...(instructions !== undefined && { instructions }) }
   return {
     ...shared,
@@ -155,8 +155,8 @@ function aboutAgent(agent: Agent): JsonObject {
   return { agent: agent.name, tool_mode: toolModeOf(agent) }
 }
 
-function toolModeOf({ fork = false, tools }: Agent): string {
-  if (fork) return 'fork'
+function toolModeOf({ history, tools }: Agent): string {
+  if (history === 'fork') return 'fork'
   return tools === 'inherit' ? 'inherited' : 'explicit'
 }
 
@@ -190,10 +190,10 @@ function descriptionOf(agents: readonly SubagentSpec[], defaultAgent: DefaultSub
   ].join('\n')
 }
 
-function lineOf({ name, description, fork = false, history, background = false }: SubagentSpec): string {
+function lineOf({ name, description, history, background = false }: SubagentSpec): string {
   const known = typeof history === 'object' ? 'parts of this conversation' : 'this conversation'
   const knows = (history ?? 'none') === 'none' ? '' : ` (it knows ${known})`
-  const mode = `${fork ? ' (a fork: it knows this conversation)' : knows}${background ? BACKGROUND : ''}`
+  const mode = `${history === 'fork' ? ' (a fork: it knows this conversation)' : knows}${background ? BACKGROUND : ''}`
   return `- ${name}: ${description}${mode}`
 }
 

@@ -72,7 +72,7 @@ test('SU-01 an invalid agent is rejected at construction, a validator of a fork 
   using model = new ScriptedModel().calls('ask').says('Done.')
   const ask = tool('ask', async (_args, context) => {
     const error = await failureOf(
-      Promise.resolve().then(() => context.spawn({ prompt: 'x', fork: true, outputValidator: notEmpty }).result),
+      Promise.resolve().then(() => context.spawn({ prompt: 'x', history: 'fork', outputValidator: notEmpty }).result),
     )
     return error.message
   })

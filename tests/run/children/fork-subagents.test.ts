@@ -10,7 +10,7 @@ import { subagent } from 'thinharness/tools'
 import { envelopeIn } from './subagents-support.js'
 import { harnessOf, tool } from '../../harness/support.js'
 
-const FORK = subagent({ defaultAgent: { fork: true } })
+const FORK = subagent({ defaultAgent: { history: 'fork' } })
 const noop = tool('noop')
 
 /** A relay in front of a provider that keeps the bytes of every request. */
@@ -112,13 +112,13 @@ describe('a forked subagent', () => {
   test('it has the same tools and settings as its caller: others are rejected', async () => {
     const spawner = tool(
       'spawner',
-      (_, context) => context.spawn({ prompt: 'x', fork: true, instructions: 'Other.' }).result,
+      (_, context) => context.spawn({ prompt: 'x', history: 'fork', instructions: 'Other.' }).result,
     )
     const model = new ScriptedModel().calls('spawner').says('Done.')
     const { toolCallRecords } = await harnessOf({ model, tools: [spawner] }).run('Go.')
     expect(toolCallRecords[0]?.output).toContain('With `fork` a child has its parent')
     const wrong = harnessOf({
-      subagents: [{ name: 'a', description: 'A.', fork: true, model: 'openai:gpt-5.5' }],
+      subagents: [{ name: 'a', description: 'A.', history: 'fork', model: 'openai:gpt-5.5' }],
       model: new ScriptedModel().calls('subagent', { task: 'x', agent: 'a' }).says('Done.'),
     })
     const result = await wrong.run('Go.')

@@ -35,7 +35,7 @@ describe('the options of subagents', () => {
     ['SU-01 an invalid `background`', { ...READER, background: 'yes' }, 'Expected `background` of subagent `reader`'],
     [
       'SU-01 an agent with tools and `fork`',
-      { ...READER, fork: true },
+      { ...READER, history: 'fork' },
       "With `fork` subagent `reader` has its caller's tools.",
     ],
     ['what is no agent', 'reader', 'Expected the options of a subagent to be an object, got `reader`.'],
@@ -71,7 +71,7 @@ describe('the options of subagents', () => {
     }
     expect(await offered({})).toEqual([])
     const [spec] = await offered({
-      subagents: [READER, { ...READER, name: 'b', fork: true, tools: undefined }],
+      subagents: [READER, { ...READER, name: 'b', history: 'fork', tools: undefined }],
     })
     expect(Object.keys((spec?.parameters['properties'] ?? {}) as object)).toEqual(['task', 'agent'])
     expect(spec?.parameters['required']).toEqual(['task'])
@@ -205,7 +205,7 @@ describe('a subagent', () => {
     expect(ofKind(events, 'run_started').map(({ prompt }) => prompt)).toEqual(['Go.', 'a', 'b'])
     expect(deep.requests[2]?.constants.tools).toEqual([])
     const forked = new ScriptedModel().always(({ turn }) => (turn < 2 ? next('Again.') : 'Alone.'))
-    const { outputs } = await recordOf({ model: forked, tools: [subagent({ defaultAgent: { fork: true } })] })
+    const { outputs } = await recordOf({ model: forked, tools: [subagent({ defaultAgent: { history: 'fork' } })] })
     expect(outputs[0]?.content).toBe('Alone.')
     expect(JSON.stringify(forked.requests.map(({ heard }) => heard))).toContain('A subagent cannot start subagents')
   })

@@ -2,12 +2,14 @@ import fc from 'fast-check'
 import { z } from 'zod'
 import { HarnessError, inputPort, memoryLog, ModelRetry, ToolResult } from 'thinharness'
 import type { DurableEvent, Hook, Model, ModelTurn, RunEvent, RunLog, ToolContext, ToolSpec } from 'thinharness'
-import { rulesOf } from '#harness/budgets.js'
+import { plannedRules } from '#harness/budgets.js'
 import { resolveConfig } from '#harness/config.js'
-import { outputFormat } from '#output/schema.js'
 import { RunAbort } from '#util/abort.js'
+import { ChildDocuments } from '#run/resume/child-documents.js'
 import { inline } from '#run/resume/history.js'
 import { conduct } from '#run/loop/conduct.js'
+import { AnswerForm } from '#run/core/answer-form.js'
+import type { RequestedAnswer } from '#run/core/answer-form.js'
 import type { RunPlan } from '#run/core/plan.js'
 import { RunContext } from '#run/core/context.js'
 import { EventQueue } from '#run/stream/queue.js'
@@ -199,8 +201,9 @@ export async function play(run: RandomRun, failingAppend = Infinity): Promise<Pl
     parent: null,
     metadata: { tenant: 7 },
     log,
+    children: new ChildDocuments(log),
     clock,
-    seams: config.seams,
+    extensions: config.extensions,
     queue,
     abort,
     signingKey: null,
@@ -287,33 +290,38 @@ function planOf(
   config: ReturnType<typeof resolveConfig<unknown>>,
   { input, model }: { readonly input: ReturnType<typeof inputPort>; readonly model: Model },
 ): RunPlan {
-  const output =
-    run.output === 'none' ? null : outputFormat({ type: z.object({ answer: z.string() }), mode: run.output }, {})
+  const answer: RequestedAnswer =
+    run.output === 'none' ? { type: null, mode: 'auto' } : { type: z.object({ answer: z.string() }), mode: run.output }
   const { root, settings, tools } = config
   return {
     opening: { kind: 'fresh', prompt: 'Go.', history: () => Promise.resolve(inline({ entries: [] })) },
     root,
-    timeMs: config.limits.timeMs,
     sandbox: config.sandbox,
     settings,
     prices: null,
     input,
     deltas: run.deltas,
     sequential: run.sequential,
-    loadModel: () => Promise.resolve(model),
-    loadOffer: () => Promise.resolve({ tools, servers: [], skills: '' }),
-    refreshOffer: null,
-    policies: [],
-    marksFor: () => [],
-    instructionsFor: () => '',
-    outputFor: () => output,
-    rulesFor: () => rulesOf(config, config, { tools, output }),
-    readAnswer: (json) => Promise.resolve(json),
-    startChild: () => {
-      throw new Error('No run is started here.')
+    model,
+    offers: {
+      own: tools,
+      canChange: false,
+      load: () => Promise.resolve({ tools, servers: [], skills: '' }),
+      refresh: (_signal, before) => Promise.resolve(before),
     },
-    endChild: () => Promise.resolve(),
-    endForgotten: () => Promise.resolve(),
+    answer: new AnswerForm(answer, model),
+    instructions: [],
+    rules: plannedRules({}, config),
+    inherited: null,
+    recordedRules: null,
+    host: {
+      loadModel: () => Promise.resolve(model),
+      startChild: () => {
+        throw new Error('No run is started here.')
+      },
+      endChild: () => Promise.resolve(),
+      endForgotten: () => Promise.resolve(),
+    },
   }
 }
 

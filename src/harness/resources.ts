@@ -2,7 +2,7 @@ import type { Config } from './config.js'
 import { HarnessError, messageOf } from '../contracts/errors.js'
 import type { Model } from '../contracts/model.js'
 import type { ModelRef } from '../contracts/model-reference.js'
-import type { Offer } from '../run/core/frozen.js'
+import type { Offer } from '../run/core/plan.js'
 import type { EvidenceSources } from '../toolbox/evidence/index.js'
 import type { SandboxState } from '../toolbox/sandbox/sandbox.js'
 import type { LoadedSkills } from '../toolbox/skills/load-skills.js'
@@ -10,15 +10,13 @@ import type { CheckEvidence } from '../tools/evidence.js'
 import { withUniqueIds } from '../tools/source-ids.js'
 import type { ToolSourceHost } from '../tools/source.js'
 import type { ToolSource, ToolSpec } from '../tools/spec.js'
-import { isObject } from '../util/json.js'
-import { shown } from '../util/mismatch.js'
 import { modeOf, sandboxWarning } from '../tools/sandbox-mode.js'
 
 /**
  * The parts of a harness that are loaded when first needed, shared by all its runs and closed with it: adapters, built-in
  * tools, skills, and the connections of its servers.
  */
-export class Parts {
+export class HarnessResources {
   readonly #config: Config<unknown>
   /** The host of the servers of the harness and of its child runs. */
   readonly host: ToolSourceHost
@@ -113,8 +111,7 @@ export class Parts {
     return Promise.all(
       sources.map(async (source, index) => {
         try {
-          const tools = await source.tools(hostOf(index), signal)
-          return before !== null && tools === before[index] ? tools : checkedTools(source, tools)
+          return await source.tools(hostOf(index), signal)
         } catch (error) {
           signal.throwIfAborted()
           const known = before?.[index]
@@ -184,22 +181,6 @@ const NO_TOOLS: readonly ToolSpec[] = []
 function unclosed(what: string, cause: unknown): HarnessError {
   if (cause instanceof HarnessError) return cause
   return new HarnessError('error', `\`close\` of ${what} failed: ${messageOf(cause)}`, { cause })
-}
-
-/** A server that the host has written may answer with anything. */
-function checkedTools({ id }: ToolSource, tools: unknown): readonly ToolSpec[] {
-  const invalid = Array.isArray(tools) ? tools.findIndex((tool) => !isTool(tool)) : undefined
-  if (invalid === -1) return tools as readonly ToolSpec[]
-  const at = invalid === undefined ? '' : `[${invalid}]`
-  const got = shown(invalid === undefined ? tools : (tools as readonly unknown[])[invalid])
-  throw new HarnessError(
-    'error',
-    `Expected \`tools\`${at} of server \`${id}\` to be ${at === '' ? 'a list of tools' : 'a tool'}, got ${got}.`,
-  )
-}
-
-function isTool(value: unknown): boolean {
-  return isObject(value) && typeof value['name'] === 'string' && typeof value['call'] === 'function'
 }
 
 function failedSource({ id }: ToolSource, cause: unknown): HarnessError {

@@ -8,6 +8,7 @@ import type { SuspendedCall } from '../../tools/ask.js'
 import type { TranscriptEntry } from '../../contracts/entry.js'
 import type { JsonObject } from '../../util/json.js'
 import type { RequestKind } from '../machine/events.js'
+import { failedMember } from './context.js'
 
 /** A request to the model, as middleware sees it. */
 export interface ModelCall {
@@ -48,15 +49,9 @@ export interface ToolCall {
  */
 export type WrapToolCall = (call: ToolCall, next: () => Promise<ToolOutcome>) => unknown
 
-/** Middleware of a harness; the first is the outermost. */
-export interface Wraps {
-  readonly model: readonly WrapModelCall[]
-  readonly tool: readonly WrapToolCall[]
-}
-
-/** The reply to `call`, through the middleware. */
+/** The reply to `call`, through the middleware; the first wrap is the outermost. */
 export async function wrappedTurn(
-  { model }: Wraps,
+  wraps: readonly WrapModelCall[],
   call: ModelCall,
   ask: (call: ModelCall) => Promise<ModelTurn>,
 ): Promise<ModelTurn> {
@@ -67,7 +62,7 @@ export async function wrappedTurn(
       failures.add(error)
       throw error
     })
-  const chain = model.reduceRight<(call: ModelCall) => Promise<ModelTurn>>(
+  const chain = wraps.reduceRight<(call: ModelCall) => Promise<ModelTurn>>(
     (next, wrap) => async (asked) => wrap(asked, next),
     innermost,
   )
@@ -75,13 +70,13 @@ export async function wrappedTurn(
     return await chain(call)
   } catch (error) {
     if (failures.has(error) || error instanceof HarnessError || call.signal.aborted) throw error
-    throw failed('wrapModelCall', error)
+    throw failedMember('A `wrapModelCall`', error)
   }
 }
 
-/** The outcome of a call, through the middleware. */
+/** The outcome of a call, through the middleware; the first wrap is the outermost. */
 export async function wrappedCall(
-  { tool: wraps }: Wraps,
+  wraps: readonly WrapToolCall[],
   hookFailed: (name: string, message: string) => Promise<void>,
   { call, work }: { readonly call: ToolCall; readonly work: () => Promise<ToolOutcome | SuspendedCall> },
 ): Promise<ToolOutcome | SuspendedCall> {
@@ -108,8 +103,4 @@ export async function wrappedCall(
     await hookFailed('wrapToolCall', messageOf(error))
     return failureOf(error)
   }
-}
-
-function failed(name: string, cause: unknown): HarnessError {
-  return new HarnessError('hook_failed', `A \`${name}\` failed: ${messageOf(cause)}`, { cause })
 }

@@ -1,4 +1,5 @@
 import { HarnessError } from '../../contracts/errors.js'
+import type { LoadedRun } from '../core/plan.js'
 import { runRef } from '../log/ref.js'
 import { asLogStore, eventsIn } from '../log/log.js'
 import type { RunLog } from '../log/log.js'
@@ -7,23 +8,10 @@ import type { ChildReference, StoredChild } from '../machine/child-state.js'
 import { apply } from '../machine/apply.js'
 import type { DurableEvent } from '../machine/events.js'
 import type { RunState } from '../machine/state.js'
-import { foldLog } from '../resume/read-log.js'
-import { isSameState } from '../resume/state-digest.js'
-import { readState } from '../resume/stored-state.js'
-import type { StoredState } from '../resume/stored-state.js'
-
-/** A loaded run: its state, its raw replies, and the last event if it came from a log. */
-export interface LoadedRun {
-  readonly state: RunState
-  readonly responses: readonly unknown[]
-  readonly last: DurableEvent | null
-  /** The log that the run continues in contains it from its beginning. */
-  readonly isLogged: boolean
-  /** Call ids of the answers that it has had since it was stored: they are not given to it again. */
-  readonly answered?: readonly string[]
-  /** A child run that was cancelled together with its call: it continues from its last position. */
-  readonly isReopened?: boolean
-}
+import { foldLog } from './read-log.js'
+import { isSameState } from './state-digest.js'
+import { readState } from './stored-state.js'
+import type { StoredState } from './stored-state.js'
 
 /** Folds the stored events of a run; null if there are none. `storedSeq` is the last event of its stored state. */
 export async function loadRun(log: RunLog, runId: string, storedSeq = 0): Promise<LoadedRun | null> {
