@@ -6,10 +6,11 @@ import type {
   PromptResponse,
   SessionUpdate,
 } from '@agentclientprotocol/sdk'
-import { HarnessError } from '../index.js'
-import type { PendingItem, RunOptions } from '../index.js'
-import { SessionError } from '../session/index.js'
-import type { ChatAnswer } from '../session/index.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { PendingItem } from '#contracts/result.js'
+import type { RunOptions } from '#harness/options.js'
+import { SessionError } from '#session/errors.js'
+import type { ChatAnswer } from '#session/grants.js'
 import { isAborted } from '../util/abort.js'
 import { partsOf } from './blocks.js'
 import type { PromptEnd, StretchEnd } from './updates.js'

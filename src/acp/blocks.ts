@@ -1,5 +1,5 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk'
-import type { ContentPart } from '../index.js'
+import type { ContentPart } from '#contracts/entry.js'
 
 /** The parts of a message out of the blocks of a prompt. Files that the editor embeds are text between tags with their address. */
 export function partsOf(blocks: readonly ContentBlock[]): readonly ContentPart[] {

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { AgentContext, ClientCapabilities } from '@agentclientprotocol/sdk'
-import type { Extension } from '../index.js'
+import type { Extension } from '#run/extension/extension.js'
 import { isObject } from '../util/json.js'
 import { withTextFiles } from '../util/platform/text-files.js'
 import type { TextFiles } from '../util/platform/text-files.js'

@@ -1,7 +1,11 @@
 import type { Readable, Writable } from 'node:stream'
-import type { LogStore, ModelRef, PendingItem } from '../index.js'
+import type { LogStore } from '#run/log/log.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { PendingItem } from '#contracts/result.js'
 import { parse } from '../contracts/parse.js'
-import type { Chat, ChatAnswer, CreateOptions, ListThreadsOptions, Sessions, ThreadItem } from '../session/index.js'
+import type { Chat } from '#session/chat.js'
+import type { ChatAnswer } from '#session/grants.js'
+import type { CreateOptions, ListThreadsOptions, Sessions, ThreadItem } from '#session/sessions.js'
 import { boolean, filledString, functionOf, having, list, object, oneOf, optional, partial } from '../util/shape.js'
 
 /** Options of `serveAcp`. */

@@ -1,5 +1,5 @@
 import type * as sdkModule from '@agentclientprotocol/sdk'
-import { HarnessError } from '../index.js'
+import { HarnessError } from '#contracts/errors.js'
 import { isMissing } from '../util/platform/own-package.js'
 
 /** An answer that is an error of the protocol (JSON-RPC 2.0). */

@@ -5,8 +5,9 @@ import type {
   PermissionOption,
   ToolCallUpdate,
 } from '@agentclientprotocol/sdk'
-import type { JsonSchema, JsonValue, PendingItem } from '../index.js'
-import type { ChatAnswer } from '../session/index.js'
+import type { JsonSchema, JsonValue } from '#util/json.js'
+import type { PendingItem } from '#contracts/result.js'
+import type { ChatAnswer } from '#session/grants.js'
 import { isObject } from '../util/json.js'
 import type { Remember } from './options.js'
 import { diffsOf, oneLine, shownCall, textContent } from './shown-call.js'

@@ -11,10 +11,10 @@ import type {
   SessionModeState,
 } from '@agentclientprotocol/sdk'
 import { messageOf } from '../contracts/errors.js'
-import type { Extension } from '../index.js'
+import type { Extension } from '#run/extension/extension.js'
 import type * as mcpModule from '../mcp/index.js'
-import type { McpServer as Source } from '../mcp/index.js'
-import type { ThreadItem } from '../session/index.js'
+import type { McpServer as Source } from '#mcp/client/server.js'
+import type { ThreadItem } from '#session/sessions.js'
 import { isObject } from '../util/json.js'
 import { ownVersion } from '../util/platform/own-package.js'
 import { takeOutput } from '../util/platform/standard-output.js'

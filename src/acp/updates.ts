@@ -1,5 +1,5 @@
 import type { SessionUpdate, StopReason as AcpStopReason } from '@agentclientprotocol/sdk'
-import type { ChatEvent } from '../session/index.js'
+import type { ChatEvent } from '#session/thread/cursor.js'
 import type { AnyRunEvent } from '../ui/projection.js'
 import type { AcpProjection } from './projection.js'
 import type { ServedChat } from './options.js'

@@ -1,5 +1,7 @@
-import type { Model, ModelRef, RequestConstants, ToolDefinition, TranscriptEntry } from '../index.js'
-import { inferModel } from '../providers/index.js'
+import type { Model, RequestConstants, ToolDefinition } from '#contracts/model.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
+import { inferModel } from '#providers/infer.js'
 import { estimateEntry, estimateText, entryTokens } from './estimate.js'
 
 export interface CountOptions {

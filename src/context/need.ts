@@ -1,4 +1,5 @@
-import type { TranscriptEntry, ViewContext } from '../index.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
+import type { ViewContext } from '#run/extension/view.js'
 import { estimateEntry } from './estimate.js'
 import type { TriggerOptions } from './options.js'
 

@@ -1,6 +1,6 @@
 import { functionOf, milliseconds, number, where } from '../util/shape.js'
 import type { PartialFields } from '../util/shape.js'
-import type { TranscriptEntry } from '../index.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
 
 /** When a policy acts, and which entries it leaves alone. */
 export interface TriggerOptions {

@@ -1,5 +1,8 @@
-import { resultForModel, toolCallsOf, defineTool } from '../index.js'
-import type { ContentPart, ContentSource, ToolOutcome, ToolSpec, TranscriptEntry } from '../index.js'
+import { resultForModel, toolCallsOf } from '#contracts/entry.js'
+import { defineTool } from '#tools/define.js'
+import type { ContentPart, ContentSource, TranscriptEntry } from '#contracts/entry.js'
+import type { ToolOutcome } from '#tools/outcome.js'
+import type { ToolSpec } from '#tools/spec.js'
 import { placeOf } from './spans.js'
 
 /** Longest text of a page, in characters. */

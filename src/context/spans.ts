@@ -1,5 +1,6 @@
-import { toolCallsOf } from '../index.js'
-import type { TranscriptEntry, ViewContext } from '../index.js'
+import { toolCallsOf } from '#contracts/entry.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
+import type { ViewContext } from '#run/extension/view.js'
 
 /** An entry of the view, and the originals that it shows: indexes in the transcript, both included. */
 export interface Span {

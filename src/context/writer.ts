@@ -1,5 +1,11 @@
-import { Harness, HarnessError } from '../index.js'
-import type { Budget, Model, ModelRef, Prices, TokenUsage, ViewContext } from '../index.js'
+import { Harness } from '#harness/typed-harness.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { Budget } from '#money/budget.js'
+import type { Model } from '#contracts/model.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { Prices } from '#money/prices.js'
+import type { TokenUsage } from '#contracts/entry.js'
+import type { ViewContext } from '#run/extension/view.js'
 import { estimateText } from './estimate.js'
 
 /** A model that writes about a conversation. */

@@ -1,4 +1,5 @@
-import type { DurableEvent, FollowOptions, LogStore, RunLog } from '../index.js'
+import type { DurableEvent } from '#run/machine/events.js'
+import type { FollowOptions, LogStore, RunLog } from '#run/log/log.js'
 import { isAborted } from '../util/abort.js'
 import { polled } from '../util/queue/polled.js'
 import { untilOver } from '../util/queue/tail.js'

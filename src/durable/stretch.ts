@@ -1,17 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { HarnessError } from '../index.js'
-import type {
-  Answer,
-  DurableEvent,
-  Harness,
-  HarnessErrorCode,
-  HarnessResult,
-  History,
-  JsonObject,
-  Prompt,
-  LogStore,
-  RunLog,
-} from '../index.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { DurableEvent } from '#run/machine/events.js'
+import type { Harness } from '#harness/typed-harness.js'
+import type { HarnessErrorCode } from '#contracts/errors.js'
+import type { HarnessResult } from '#contracts/result.js'
+import type { History } from '#run/resume/given-history.js'
+import type { JsonObject } from '#util/json.js'
+import type { Prompt } from '#harness/options.js'
+import type { LogStore, RunLog } from '#run/log/log.js'
 
 /** The next step of a run, as plain JSON: to begin, or to continue after a pause with people's answers. */
 export type StretchWork =

@@ -1,4 +1,4 @@
-import { HarnessError } from '../index.js'
+import { HarnessError } from '#contracts/errors.js'
 import type { MemoryIndex, Scope } from './index-port.js'
 
 /** The vectors of texts, in their order: all of one length. */

@@ -1,4 +1,4 @@
-import type { ContentSource } from '../index.js'
+import type { ContentSource } from '#contracts/entry.js'
 import type { MemoryKind } from './rows.js'
 
 /** A piece of a text, as the index stores it. */

@@ -1,7 +1,9 @@
-import { HarnessError } from '../index.js'
+import { HarnessError } from '#contracts/errors.js'
 import { newOwner } from '../run/log/owner.js'
 import { MEMORY_THREADS } from '../run/log/ref.js'
-import type { ContentSource, LogRef, LogStore } from '../index.js'
+import type { ContentSource } from '#contracts/entry.js'
+import type { LogRef } from '#run/log/ref.js'
+import type { LogStore } from '#run/log/log.js'
 import type { MemoryText } from './rows.js'
 
 /** What an owner's memory holds in addition to the conversations: a log of its own for each owner. */

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path'
-import type { Extension, LogStore, ToolSpec } from '../index.js'
+import type { Extension } from '#run/extension/extension.js'
+import type { LogStore } from '#run/log/log.js'
+import type { ToolSpec } from '#tools/spec.js'
 import { parse } from '../contracts/parse.js'
 import { checkPlace, POSTGRES_PLACE } from '../contracts/postgres-place.js'
 import type { PostgresPlace } from '../contracts/postgres-place.js'

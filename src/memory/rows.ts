@@ -1,6 +1,7 @@
-import { resultForModel, textOf } from '../index.js'
+import { resultForModel, textOf } from '#contracts/entry.js'
 import { isObject } from '../util/json.js'
-import type { ContentPart, ContentSource, DurableEvent, TranscriptEntry } from '../index.js'
+import type { ContentPart, ContentSource, TranscriptEntry } from '#contracts/entry.js'
+import type { DurableEvent } from '#run/machine/events.js'
 
 /** What a row of the index is a piece of. `fact`: something that was remembered. */
 export type MemoryKind = 'fact' | 'message' | 'reply' | 'result'

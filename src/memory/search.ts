@@ -1,4 +1,4 @@
-import { HarnessError } from '../index.js'
+import { HarnessError } from '#contracts/errors.js'
 import type { Embedder } from './embedder.js'
 import type { FoundRow, MemoryIndex, Scope } from './index-port.js'
 import { searchWords } from './words.js'

@@ -1,15 +1,10 @@
 import { createHash } from 'node:crypto'
-import { defineTool } from '../index.js'
-import type {
-  ContentSource,
-  JsonObject,
-  JsonSchema,
-  LogStore,
-  ToolContext,
-  ToolOutcome,
-  ToolSpec,
-  TranscriptEntry,
-} from '../index.js'
+import { defineTool } from '#tools/define.js'
+import type { ContentSource, TranscriptEntry } from '#contracts/entry.js'
+import type { JsonObject, JsonSchema } from '#util/json.js'
+import type { LogStore } from '#run/log/log.js'
+import type { ToolContext, ToolSpec } from '#tools/spec.js'
+import type { ToolOutcome } from '#tools/outcome.js'
 import type { Embedder } from './embedder.js'
 import type { FoundRow, MemoryIndex, Scope } from './index-port.js'
 import { appendToMemory } from './memory-log.js'

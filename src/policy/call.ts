@@ -1,4 +1,5 @@
-import type { JsonObject, ToolAnnotations, ToolReach } from '../index.js'
+import type { JsonObject } from '#util/json.js'
+import type { ToolAnnotations, ToolReach } from '#tools/spec.js'
 import { categoryOf, effectOf } from './category.js'
 import { hostsIn } from './hosts.js'
 import { absolutePaths, pathsIn, placesOf } from './paths.js'

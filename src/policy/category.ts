@@ -1,4 +1,5 @@
-import type { JsonObject, ToolAnnotations, ToolReach } from '../index.js'
+import type { JsonObject } from '#util/json.js'
+import type { ToolAnnotations, ToolReach } from '#tools/spec.js'
 import type { Category } from './rule.js'
 
 /** The members of a `ToolSpec` that decide its category. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../index.js'
+import type { JsonObject } from '#util/json.js'
 import { eachString, snakeCase } from './paths.js'
 import { wildcard } from './wildcard.js'
 

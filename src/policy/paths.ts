@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { isAbsolute, normalize, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { JsonObject, JsonValue } from '../index.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 import { braceAlternatives, globOf } from '../util/glob/pattern.js'
 import { isObject } from '../util/json.js'
 

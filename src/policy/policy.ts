@@ -2,16 +2,9 @@ import { readlink, realpath } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { parse } from '../contracts/parse.js'
 import { sourcesIn } from '../run/provenance/flows.js'
-import type {
-  Decision,
-  Extension,
-  Policy,
-  PolicyCall,
-  PolicyContext,
-  ToolAnnotations,
-  ToolReach,
-  ToolSpec,
-} from '../index.js'
+import type { Decision, Policy, PolicyCall, PolicyContext } from '#run/extension/policy.js'
+import type { Extension } from '#run/extension/extension.js'
+import type { ToolAnnotations, ToolReach, ToolSpec } from '#tools/spec.js'
 import {
   anything,
   boolean,

@@ -1,6 +1,6 @@
 import { parse } from '../contracts/parse.js'
-import { HarnessError } from '../index.js'
-import type { JsonInput } from '../index.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { JsonInput } from '#util/json.js'
 import { isObject, parseJson } from '../util/json.js'
 import { either, filledString, list, matching, object, oneOf, optional, record, where } from '../util/shape.js'
 

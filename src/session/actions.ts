@@ -1,5 +1,9 @@
-import { HarnessError } from '../index.js'
-import type { Answer, ContentPart, HarnessDescription, JsonObject, Post } from '../index.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { HarnessDescription } from '#harness/describe.js'
+import type { JsonObject } from '#util/json.js'
+import type { Post } from '#run/log/log.js'
 import { isObject } from '../util/json.js'
 import {
   boolean,

@@ -1,4 +1,5 @@
-import type { LogStore, RunEvent } from '../index.js'
+import type { LogStore } from '#run/log/log.js'
+import type { RunEvent } from '#run/machine/events.js'
 import { isAborted } from '../util/abort.js'
 import { isDelta } from '../util/queue/deltas.js'
 import { LiveEvents, tail } from '../util/queue/tail.js'

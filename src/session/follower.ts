@@ -1,4 +1,6 @@
-import type { LogRef, LogStore, RunEvent } from '../index.js'
+import type { LogRef } from '#run/log/ref.js'
+import type { LogStore } from '#run/log/log.js'
+import type { RunEvent } from '#run/machine/events.js'
 import { isAborted, onAbort } from '../util/abort.js'
 import { Mailbox } from '../util/queue/mailbox.js'
 import { pump } from '../util/queue/tail.js'

@@ -1,16 +1,12 @@
-import { memoryLog } from '../index.js'
-import type {
-  ArgumentIssue,
-  Extension,
-  JsonObject,
-  JsonSchema,
-  JsonValue,
-  LogStore,
-  Model,
-  ModelRef,
-  Schema,
-} from '../index.js'
-import type { PolicyExtension } from '../policy/index.js'
+import { memoryLog } from '#store/memory-log.js'
+import type { ArgumentIssue } from '#schema/validation.js'
+import type { Extension } from '#run/extension/extension.js'
+import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
+import type { LogStore } from '#run/log/log.js'
+import type { Model } from '#contracts/model.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { Schema } from '#schema/schema.js'
+import type { PolicyExtension } from '#policy/policy.js'
 import { invalidOptions, parse } from '../contracts/parse.js'
 import { schemaProblems } from '../schema/schema-check.js'
 import { isStandardSchema, jsonSchemaOf, parseTyped } from '../schema/schema.js'

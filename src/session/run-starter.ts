@@ -1,22 +1,15 @@
 import { createHash } from 'node:crypto'
-import { HarnessError } from '../index.js'
-import type {
-  Answer,
-  ContentPart,
-  Extension,
-  HarnessDescription,
-  HarnessStream,
-  IdentifiedMessage,
-  InputMessage,
-  InputPort,
-  LogStore,
-  Model,
-  ModelCapabilities,
-  ModelRef,
-  Prompt,
-  ResumeOptions,
-  RunOptions,
-} from '../index.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { Extension } from '#run/extension/extension.js'
+import type { HarnessDescription } from '#harness/describe.js'
+import type { HarnessStream } from '#run/stream/stream.js'
+import type { IdentifiedMessage, InputMessage, InputPort } from '#run/stream/input.js'
+import type { LogStore } from '#run/log/log.js'
+import type { Model, ModelCapabilities } from '#contracts/model.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { Prompt, ResumeOptions, RunOptions } from '#harness/options.js'
 import { SessionError } from './errors.js'
 import type { Grants } from './grants.js'
 import type { MessageOutcome } from './message.js'

@@ -1,13 +1,11 @@
-import { MEMORY_THREADS } from '../index.js'
-import type {
-  HarnessDescription,
-  JsonObject,
-  LogStore,
-  LogSummaries,
-  ModelCapabilities,
-  ModelRef,
-  TranscriptEntry,
-} from '../index.js'
+import { MEMORY_THREADS } from '#run/log/ref.js'
+import type { HarnessDescription } from '#harness/describe.js'
+import type { JsonObject } from '#util/json.js'
+import type { LogStore } from '#run/log/log.js'
+import type { LogSummaries } from '#run/log/digest.js'
+import type { ModelCapabilities } from '#contracts/model.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
 import { isObject } from '../util/json.js'
 import { Chat } from './chat.js'
 import { Conversation } from './conversation.js'

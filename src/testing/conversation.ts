@@ -1,5 +1,6 @@
-import { resultForModel, textOf, toolCallsOf } from '../index.js'
-import type { FailureMark, ModelToolCall, TranscriptEntry } from '../index.js'
+import { resultForModel, textOf, toolCallsOf } from '#contracts/entry.js'
+import type { FailureMark, TranscriptEntry } from '#contracts/entry.js'
+import type { ModelToolCall } from '#contracts/model.js'
 import { isObject } from '../util/json.js'
 
 /** One message of a conversation, in the same form for transcripts and every wire format. */

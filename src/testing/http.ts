@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { JsonObject } from '../index.js'
+import type { JsonObject } from '#util/json.js'
 import type { StatusFault } from './delivery.js'
 
 const MOST_BYTES = 256 * 1024 * 1024

@@ -1,4 +1,4 @@
-import type { TokenUsage } from '../index.js'
+import type { TokenUsage } from '#contracts/entry.js'
 import type { Rendering } from './delivery.js'
 import { resolveReply, withCallIds } from './reply.js'
 import type { Reply } from './reply.js'

@@ -1,5 +1,6 @@
 import { invalidOptions } from '../contracts/parse.js'
-import type { FinishReason, JsonObject, TokenUsage } from '../index.js'
+import type { FinishReason, TokenUsage } from '#contracts/entry.js'
+import type { JsonObject } from '#util/json.js'
 import {
   anything,
   either,

@@ -1,18 +1,7 @@
 import { UNREPORTED_USAGE } from '../contracts/entry.js'
-import { HarnessError } from '../index.js'
-import type {
-  AssistantPart,
-  Model,
-  ModelCapabilities,
-  ModelDelta,
-  ModelSession,
-  ModelTurn,
-  RequestConstants,
-  TokenUsage,
-  ToolChoice,
-  TranscriptEntry,
-  TurnOptions,
-} from '../index.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { AssistantPart, TokenUsage, TranscriptEntry } from '#contracts/entry.js'
+import type { Model, ModelCapabilities, ModelDelta, ModelSession, ModelTurn, RequestConstants, ToolChoice, TurnOptions } from '#contracts/model.js'
 import { abortable } from '../util/abort.js'
 import { messageOf, scriptRequest } from './conversation.js'
 import type { Heard, ScriptRequest } from './conversation.js'

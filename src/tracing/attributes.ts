@@ -1,4 +1,7 @@
-import type { RequestConstants, RunUsage, TokenUsage, TracedRun } from '../index.js'
+import type { RequestConstants } from '#contracts/model.js'
+import type { RunUsage } from '#contracts/result.js'
+import type { TokenUsage } from '#contracts/entry.js'
+import type { TracedRun } from '#run/extension/tracing.js'
 import { parseJson, isObject } from '../util/json.js'
 import type { Content, Identity } from './options.js'
 import { ATTRIBUTE, CONTENT, OPERATION, OWN, ADDED } from './names.js'

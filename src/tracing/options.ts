@@ -1,4 +1,4 @@
-import type { JsonValue } from '../index.js'
+import type { JsonValue } from '#util/json.js'
 import { parseJson } from '../util/json.js'
 import { boolean, either, functionOf, partial, string } from '../util/shape.js'
 import type { Complete, PartialFields } from '../util/shape.js'

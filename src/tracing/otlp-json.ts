@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../index.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 import { SPAN_EVENT } from './names.js'
 import { textsIn } from './spans.js'
 import type { TraceRecord } from './local-traces.js'

@@ -1,18 +1,10 @@
 import { contentOf, textOf } from '../contracts/entry.js'
 import { withText } from '../contracts/notices.js'
-import type {
-  RequestConstants,
-  RunEvent,
-  RunTrace,
-  TracedRun,
-  TraceScope,
-  UserEntry,
-  AssistantEntry,
-  AssistantPart,
-  ContentPart,
-  JsonObject,
-  ToolEntry,
-} from '../index.js'
+import type { RequestConstants } from '#contracts/model.js'
+import type { RunEvent } from '#run/machine/events.js'
+import type { RunTrace, TracedRun, TraceScope } from '#run/extension/tracing.js'
+import type { UserEntry, AssistantEntry, AssistantPart, ContentPart, ToolEntry } from '#contracts/entry.js'
+import type { JsonObject } from '#util/json.js'
 import {
   agentNameOf,
   callAttributes,

@@ -1,4 +1,5 @@
-import type { JsonValue, RunEvent } from '../index.js'
+import type { JsonValue } from '#util/json.js'
+import type { RunEvent } from '#run/machine/events.js'
 
 export type EventOf<Kind extends RunEvent['kind']> = RunEvent & { readonly kind: Kind }
 

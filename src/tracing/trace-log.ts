@@ -1,4 +1,6 @@
-import type { DurableEvent, RunEvent, RunTrace, RunUsage, TracedRun, Tracing } from '../index.js'
+import type { DurableEvent, RunEvent } from '#run/machine/events.js'
+import type { RunTrace, TracedRun, Tracing } from '#run/extension/tracing.js'
+import type { RunUsage } from '#contracts/result.js'
 import { NO_USAGE } from '../contracts/result.js'
 
 /**

@@ -1,4 +1,4 @@
-import type { ContentPart } from '../index.js'
+import type { ContentPart } from '#contracts/entry.js'
 import { isObject, parseJson } from '../util/json.js'
 import type { LinkedContent, ProjectionOptions } from './projection.js'
 

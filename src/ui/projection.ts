@@ -1,4 +1,4 @@
-import type { RunEvent, StreamEvent } from '../index.js'
+import type { RunEvent, StreamEvent } from '#run/machine/events.js'
 
 /** An event of a run, from its log or live. */
 export type AnyRunEvent = RunEvent | StreamEvent

@@ -1,4 +1,4 @@
-import type { HarnessErrorCode } from '../index.js'
+import type { HarnessErrorCode } from '#contracts/errors.js'
 
 /** What a reader gets of an error: messages of errors can name paths, hosts and other people's words. */
 const SENTENCES: { readonly [Code in HarnessErrorCode]: string } = {

@@ -1,4 +1,4 @@
-import type { AssistantEntry } from '../index.js'
+import type { AssistantEntry } from '#contracts/entry.js'
 import { FINAL_RESULT } from '../output/format.js'
 import type { AnyRunEvent } from './projection.js'
 

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../index.js'
-import type { StretchEnding, StretchWork } from '../index.js'
+import type { JsonObject } from '#util/json.js'
+import type { StretchEnding, StretchWork } from '../stretch.js'
 
 /** The methods of the class `DBOS` of the package `@dbos-inc/dbos-sdk` that are used here. */
 export interface DbosEngine {

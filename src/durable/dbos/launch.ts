@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HarnessError } from '../../index.js'
+import { HarnessError } from '#contracts/errors.js'
 import { newOwner } from '../../run/log/owner.js'
 import { isObject } from '../../util/json.js'
 import type { DbosEngine } from './engine.js'

@@ -1,5 +1,8 @@
 import { parse, runId } from '../../contracts/parse.js'
-import type { Harness, JsonObject, History, LogStore } from '../../index.js'
+import type { Harness } from '#harness/typed-harness.js'
+import type { JsonObject } from '#util/json.js'
+import type { History } from '#run/resume/given-history.js'
+import type { LogStore } from '#run/log/log.js'
 import {
   anything,
   either,

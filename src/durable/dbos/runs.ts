@@ -1,18 +1,15 @@
 import { AsyncResource } from 'node:async_hooks'
-import { HarnessError } from '../../index.js'
-import type {
-  Answer,
-  DurableEvent,
-  FollowOptions,
-  Harness,
-  HarnessResult,
-  JsonObject,
-  PendingItem,
-  Prompt,
-  LogStore,
-} from '../../index.js'
-import { followLog, performStretch } from '../index.js'
-import type { StretchEnding, StretchWork } from '../index.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { DurableEvent } from '#run/machine/events.js'
+import type { FollowOptions, LogStore } from '#run/log/log.js'
+import type { Harness } from '#harness/typed-harness.js'
+import type { HarnessResult, PendingItem } from '#contracts/result.js'
+import type { JsonObject } from '#util/json.js'
+import type { Prompt } from '#harness/options.js'
+import { followLog } from '../follow.js'
+import { performStretch } from '../stretch.js'
+import type { StretchEnding, StretchWork } from '../stretch.js'
 import { isObject } from '../../util/json.js'
 import { shown } from '../../util/mismatch.js'
 import { isIdInUse } from './engine.js'

@@ -1,4 +1,5 @@
-import type { LogStore, RunStatus } from '../../index.js'
+import type { LogStore } from '#run/log/log.js'
+import type { RunStatus } from '#run/log/digest.js'
 import { hasEnded } from '../../run/log/owner.js'
 import type { DbosEngine, DbosWorkflow } from './engine.js'
 import { stretchOf } from './stretches.js'

@@ -1,4 +1,4 @@
-import { HarnessError } from '../../index.js'
+import { HarnessError } from '#contracts/errors.js'
 import type { PostgresPlace, PostgresPool } from '../../contracts/postgres-place.js'
 import { openPool } from '../../store/postgres-pool.js'
 import type { OwnPool } from '../../store/postgres-pool.js'

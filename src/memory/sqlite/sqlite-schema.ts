@@ -1,4 +1,4 @@
-import { HarnessError } from '../../index.js'
+import { HarnessError } from '#contracts/errors.js'
 import { transaction } from '../../util/platform/sqlite.js'
 import type { Database } from '../../util/platform/sqlite.js'
 

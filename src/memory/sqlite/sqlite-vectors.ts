@@ -1,4 +1,4 @@
-import { HarnessError } from '../../index.js'
+import { HarnessError } from '#contracts/errors.js'
 import { importInstalled } from '../../util/platform/node.js'
 import type { Database, Value } from '../../util/platform/sqlite.js'
 import type { RowVector } from '../index-port.js'

@@ -1,4 +1,6 @@
-import type { LogStore, LogSummaries, PendingItem } from '../../index.js'
+import type { LogStore } from '#run/log/log.js'
+import type { LogSummaries } from '#run/log/digest.js'
+import type { PendingItem } from '#contracts/result.js'
 import { SessionError } from '../errors.js'
 import type { ChatCallAnswer } from '../thread/reduce-chat.js'
 

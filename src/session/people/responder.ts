@@ -1,4 +1,4 @@
-import type { PendingItem } from '../../index.js'
+import type { PendingItem } from '#contracts/result.js'
 import { warn } from '../../util/platform/node.js'
 import { SessionError } from '../errors.js'
 import type { ChatAnswer } from '../grants.js'

@@ -1,5 +1,6 @@
-import { HarnessError } from '../../index.js'
-import type { LogStore, RunEvent } from '../../index.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { LogStore } from '#run/log/log.js'
+import type { RunEvent } from '#run/machine/events.js'
 import { SessionError } from '../errors.js'
 import type { ThreadEvent } from './thread-events.js'
 

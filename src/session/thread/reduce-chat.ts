@@ -1,15 +1,10 @@
-import type {
-  Answer,
-  AssistantEntry,
-  JsonValue,
-  ModelRef,
-  PendingItem,
-  RunEvent,
-  RunUsage,
-  UserEntry,
-  ContentPart,
-  HarnessErrorCode,
-} from '../../index.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { AssistantEntry, UserEntry, ContentPart } from '#contracts/entry.js'
+import type { JsonValue } from '#util/json.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { PendingItem, RunUsage } from '#contracts/result.js'
+import type { RunEvent } from '#run/machine/events.js'
+import type { HarnessErrorCode } from '#contracts/errors.js'
 import { TASKS, tasksIn } from '../tools/task-list.js'
 import type { Task } from '../tools/task-list.js'
 import type { QueueItem, ThreadEvent } from './thread-events.js'

@@ -1,5 +1,7 @@
-import type { ContentPart, JsonObject, ModelRef } from '../../index.js'
-import type { Rule } from '../../policy/index.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { JsonObject } from '#util/json.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { Rule } from '#policy/rule.js'
 
 /** A permission that a person gave in a conversation. */
 export type Grant = Rule & { readonly id: string }

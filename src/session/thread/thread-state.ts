@@ -1,4 +1,5 @@
-import type { JsonObject, ModelRef } from '../../index.js'
+import type { JsonObject } from '#util/json.js'
+import type { ModelRef } from '#contracts/model-reference.js'
 import type { Grant, QueueItem, ThreadEvent, ThreadEventOf } from './thread-events.js'
 
 /** The latest run of a thread. */

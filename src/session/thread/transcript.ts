@@ -1,4 +1,6 @@
-import type { LogStore, RunEvent, ToolEntry, TranscriptEntry } from '../../index.js'
+import type { LogStore } from '#run/log/log.js'
+import type { RunEvent } from '#run/machine/events.js'
+import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import { callOf, reduceChat } from './reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from './reduce-chat.js'
 import type { ThreadHistory } from './thread-state.js'

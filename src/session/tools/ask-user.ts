@@ -1,5 +1,7 @@
-import { defineTool, ToolResult } from '../../index.js'
-import type { JsonSchema, ToolSpec } from '../../index.js'
+import { defineTool } from '#tools/define.js'
+import { ToolResult } from '#tools/result.js'
+import type { JsonSchema } from '#util/json.js'
+import type { ToolSpec } from '#tools/spec.js'
 import { failed } from './result.js'
 
 /** A choice of a question. */

@@ -1,5 +1,8 @@
-import { defineTool, ToolResult } from '../../index.js'
-import type { JsonSchema, PendingItem, ToolSpec } from '../../index.js'
+import { defineTool } from '#tools/define.js'
+import { ToolResult } from '#tools/result.js'
+import type { JsonSchema } from '#util/json.js'
+import type { PendingItem } from '#contracts/result.js'
+import type { ToolSpec } from '#tools/spec.js'
 import { isObject } from '../../util/json.js'
 import { isPayload } from './result.js'
 

@@ -1,5 +1,6 @@
-import { defineTool } from '../../index.js'
-import type { JsonSchema, ToolSpec } from '../../index.js'
+import { defineTool } from '#tools/define.js'
+import type { JsonSchema } from '#util/json.js'
+import type { ToolSpec } from '#tools/spec.js'
 import { failed } from './result.js'
 
 /** The payload of the pending item of `request_access`, for pages. Exactly one of `path`, `host`, `command` and `tool` is set. */

@@ -1,4 +1,4 @@
-import { ToolResult } from '../../index.js'
+import { ToolResult } from '#tools/result.js'
 import { isObject, parseJson } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 

@@ -1,5 +1,8 @@
-import { defineTool, ToolResult } from '../../index.js'
-import type { Answer, JsonObject, JsonSchema, ToolSpec } from '../../index.js'
+import { defineTool } from '#tools/define.js'
+import { ToolResult } from '#tools/result.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { JsonObject, JsonSchema } from '#util/json.js'
+import type { ToolSpec } from '#tools/spec.js'
 import { isObject } from '../../util/json.js'
 import { isPayload, metadataOf } from './result.js'
 

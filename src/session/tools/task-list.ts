@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../index.js'
+import type { JsonValue } from '#util/json.js'
 
 /** Name of the extension, under which the list is recorded. */
 export const TASKS = 'tasks'

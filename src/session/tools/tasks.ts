@@ -1,13 +1,10 @@
-import { defineExtension, defineTool, ToolResult } from '../../index.js'
-import type {
-  Extension,
-  JsonObject,
-  JsonSchema,
-  JsonValue,
-  RunMembers,
-  ToolSpec,
-  TranscriptEntry,
-} from '../../index.js'
+import { defineExtension } from '#run/extension/extension.js'
+import { defineTool } from '#tools/define.js'
+import { ToolResult } from '#tools/result.js'
+import type { Extension, RunMembers } from '#run/extension/extension.js'
+import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
+import type { ToolSpec } from '#tools/spec.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
 import { failed, metadataOf } from './result.js'
 import { changedTasks, incompleteTasks, TASKS, tasksIn, taskSummary, taskText, writtenTasks } from './task-list.js'
 import type { Task, TaskChange, WrittenTask } from './task-list.js'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../index.js'
+import type { JsonObject } from '#util/json.js'
 import type { ScriptMessage } from '../conversation.js'
 import type { ProviderApi } from '../scripted-provider.js'
 import type { WireBody, WireReply, WireRequest } from '../wire/api.js'

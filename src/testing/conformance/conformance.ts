@@ -1,5 +1,5 @@
 import { parse } from '../../contracts/parse.js'
-import type { Model } from '../../index.js'
+import type { Model } from '#contracts/model.js'
 import { either, functionOf, having, integer, list, milliseconds, object, oneOf, optional } from '../../util/shape.js'
 import { brokenLaw } from '../expect.js'
 import type { ProviderApi } from '../scripted-provider.js'

@@ -1,12 +1,5 @@
-import type {
-  AssistantPart,
-  JsonObject,
-  JsonValue,
-  ToolEntry,
-  TokenUsage,
-  TranscriptEntry,
-  UserEntry,
-} from '../../index.js'
+import type { AssistantPart, ToolEntry, TokenUsage, TranscriptEntry, UserEntry } from '#contracts/entry.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 import type { WireReply } from '../wire/api.js'
 import type { Chance } from './chance.js'
 

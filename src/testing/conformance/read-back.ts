@@ -1,5 +1,6 @@
-import { resultForModel } from '../../index.js'
-import type { AssistantEntry, FailureMark, RequestConstants, ToolEntry, TranscriptEntry } from '../../index.js'
+import { resultForModel } from '#contracts/entry.js'
+import type { AssistantEntry, FailureMark, ToolEntry, TranscriptEntry } from '#contracts/entry.js'
+import type { RequestConstants } from '#contracts/model.js'
 import { isObject } from '../../util/json.js'
 import { contentIn, messageOf, parsedOf, textContent } from '../conversation.js'
 import type { MessageContent, ScriptMessage } from '../conversation.js'

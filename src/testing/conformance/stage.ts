@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { messageOf } from '../../contracts/errors.js'
-import type { JsonObject } from '../../index.js'
+import type { JsonObject } from '#util/json.js'
 import { abortable } from '../../util/abort.js'
 import { isObject } from '../../util/json.js'
 import { parsedOf } from '../conversation.js'

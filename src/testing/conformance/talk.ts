@@ -1,14 +1,7 @@
 import { messageOf } from '../../contracts/errors.js'
-import type {
-  Model,
-  ModelDelta,
-  ModelSession,
-  ModelTurn,
-  RequestConstants,
-  TranscriptEntry,
-  TranscriptRepair,
-  TransportRetry,
-} from '../../index.js'
+import type { Model, ModelDelta, ModelSession, ModelTurn, RequestConstants, TransportRetry } from '#contracts/model.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
+import type { TranscriptRepair } from '#contracts/mend.js'
 import { deepFreeze } from '../../util/freeze.js'
 import { withTimeout } from '../../util/timeout.js'
 import type { Chance } from './chance.js'

@@ -1,5 +1,5 @@
 import { parse } from '../../contracts/parse.js'
-import type { LogStore, RunLog } from '../../index.js'
+import type { LogStore, RunLog } from '#run/log/log.js'
 import { functionOf, list, object, oneOf, optional } from '../../util/shape.js'
 import { brokenLaw } from '../expect.js'
 import { inboxLaws } from './inbox.js'

@@ -1,5 +1,8 @@
 import { NO_USAGE } from '../../contracts/result.js'
-import type { DurableEvent, LogRef, PendingItem, RunDigest, RunUsage } from '../../index.js'
+import type { DurableEvent } from '#run/machine/events.js'
+import type { LogRef } from '#run/log/ref.js'
+import type { PendingItem, RunUsage } from '#contracts/result.js'
+import type { RunDigest } from '#run/log/digest.js'
 
 const FIRST_MS = Date.UTC(2026, 0, 1)
 

@@ -1,4 +1,4 @@
-import type { LogStore, Post } from '../../index.js'
+import type { LogStore, Post } from '#run/log/log.js'
 import { story, thread } from './events.js'
 import { withTimeout } from '../../util/timeout.js'
 import { expectSame } from '../expect.js'

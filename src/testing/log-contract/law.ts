@@ -1,4 +1,5 @@
-import type { LogEvent, LogRef, LogStore, RunLog } from '../../index.js'
+import type { LogEvent, LogStore, RunLog } from '#run/log/log.js'
+import type { LogRef } from '#run/log/ref.js'
 import { expectSame } from '../expect.js'
 
 /** The objects that a law is tried on. */

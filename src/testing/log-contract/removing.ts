@@ -1,4 +1,5 @@
-import type { LogRef, LogStore } from '../../index.js'
+import type { LogRef } from '#run/log/ref.js'
+import type { LogStore } from '#run/log/log.js'
 import { Events, thread } from './events.js'
 import { expectSame } from '../expect.js'
 import { all, expectStored, runOf, threadOf } from './law.js'

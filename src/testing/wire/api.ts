@@ -1,6 +1,7 @@
 import type { ResolvedPart } from '../reply.js'
 import type { ScriptMessage } from '../conversation.js'
-import type { FinishReason, JsonObject, TokenUsage } from '../../index.js'
+import type { FinishReason, TokenUsage } from '#contracts/entry.js'
+import type { JsonObject } from '#util/json.js'
 
 /** A wire format as a server speaks it: reads requests strictly, writes replies whole and as events. */
 export interface WireApi {

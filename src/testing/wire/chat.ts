@@ -1,4 +1,5 @@
-import type { JsonObject, TokenUsage } from '../../index.js'
+import type { JsonObject } from '#util/json.js'
+import type { TokenUsage } from '#contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import { piecesOf } from '../reply.js'
 import { filled, sse } from './api.js'

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../index.js'
+import type { JsonObject } from '#util/json.js'
 import type { ErrorDetails } from './api.js'
 
 /** The body of an error answer of OpenAI. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../index.js'
+import type { JsonObject } from '#util/json.js'
 import { piecesOf } from '../reply.js'
 import { filled } from './api.js'
 import type { WireReply } from './api.js'

@@ -1,5 +1,6 @@
 import type { ScriptMessage } from '../conversation.js'
-import type { JsonObject, TokenUsage } from '../../index.js'
+import type { JsonObject } from '#util/json.js'
+import type { TokenUsage } from '#contracts/entry.js'
 import { filled, sse } from './api.js'
 import type { WireApi, WireReply } from './api.js'
 import { openAiError } from './openai-errors.js'

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../index.js'
+import type { JsonValue } from '#util/json.js'
 import type { AgUiMessage, AgUiMetadata, AgUiPart } from './message.js'
 
 /** The version of the protocol in which streams are written. */

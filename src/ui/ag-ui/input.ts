@@ -1,4 +1,5 @@
-import type { ContentPart, JsonSchema } from '../../index.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { JsonSchema } from '#util/json.js'
 import type { ClientTool } from '../../session/tools/client-tools.js'
 import { isObject } from '../../util/json.js'
 import { InputError } from '../input-error.js'

@@ -1,4 +1,6 @@
-import type { Answer, JsonObject, JsonValue, PendingItem } from '../../index.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
+import type { PendingItem } from '#contracts/result.js'
 import { isObject } from '../../util/json.js'
 import type { AgUiInterrupt } from './event.js'
 import type { AgUiOptions } from './options.js'

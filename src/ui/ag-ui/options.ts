@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../index.js'
+import type { JsonSchema } from '#util/json.js'
 import type { ProjectionOptions } from '../projection.js'
 import type { AgUiMessage } from './message.js'
 import type { HeldMessage } from './sink.js'

@@ -1,4 +1,4 @@
-import type { PendingItem } from '../../index.js'
+import type { PendingItem } from '#contracts/result.js'
 import type { AnyRunEvent } from '../projection.js'
 import type { AgUiEvent } from './event.js'
 import type { Sink } from './sink.js'

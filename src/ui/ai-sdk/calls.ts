@@ -1,4 +1,6 @@
-import type { Answer, JsonValue, PendingItem } from '../../index.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { JsonValue } from '#util/json.js'
+import type { PendingItem } from '#contracts/result.js'
 import { isObject } from '../../util/json.js'
 import type { Dialect, UiChunk } from './chunk.js'
 

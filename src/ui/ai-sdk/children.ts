@@ -1,4 +1,4 @@
-import { textOf } from '../../index.js'
+import { textOf } from '#contracts/entry.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import type { Dialect, UiChunk } from './chunk.js'
 import { MessageFold } from './message-fold.js'

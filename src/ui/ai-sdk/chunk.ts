@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../index.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 
 /** The version of the AI SDK whose UI message stream is written. */
 export type Dialect = 5 | 6 | 7

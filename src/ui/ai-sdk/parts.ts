@@ -1,4 +1,5 @@
-import type { ContentPart, PendingItem } from '../../index.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { PendingItem } from '#contracts/result.js'
 import { shownContent } from '../content.js'
 import type { LinkedContent, ProjectionOptions } from '../projection.js'
 import { parsed } from './calls.js'

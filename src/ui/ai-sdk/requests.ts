@@ -1,4 +1,7 @@
-import type { Answer, ContentPart, JsonValue, PendingItem } from '../../index.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { JsonValue } from '#util/json.js'
+import type { PendingItem } from '#contracts/result.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { shown } from '../../util/mismatch.js'

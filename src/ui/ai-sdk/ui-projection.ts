@@ -1,4 +1,4 @@
-import type { PendingItem } from '../../index.js'
+import type { PendingItem } from '#contracts/result.js'
 import { FINAL_RESULT } from '../../output/format.js'
 import { contentOfEnvelope } from '../content.js'
 import { DIAGNOSTICS, project, readableOf, runsIn, untilEnd } from '../projection.js'

@@ -1,5 +1,5 @@
-import type { RunEvent } from '../../index.js'
-import type { ChatEvent } from '../../session/index.js'
+import type { RunEvent } from '#run/machine/events.js'
+import type { ChatEvent } from '#session/thread/cursor.js'
 import { backoffMs, waitFor } from './backoff.js'
 import { framesOf } from './frames.js'
 

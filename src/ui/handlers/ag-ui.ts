@@ -1,4 +1,4 @@
-import type { PendingItem } from '../../index.js'
+import type { PendingItem } from '#contracts/result.js'
 import type { JsonObject } from '../../util/json.js'
 import { agUiProjection, toAgUiMessages, untilBroken } from '../ag-ui/ag-ui-projection.js'
 import { agUiCapabilities } from '../ag-ui/capabilities.js'

@@ -1,5 +1,6 @@
-import { HarnessError } from '../../index.js'
-import type { HarnessErrorCode, PendingItem } from '../../index.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { HarnessErrorCode } from '#contracts/errors.js'
+import type { PendingItem } from '#contracts/result.js'
 import { SessionError } from '../../session/errors.js'
 import type { SessionErrorCode } from '../../session/errors.js'
 import type { Dialect } from '../ai-sdk/chunk.js'

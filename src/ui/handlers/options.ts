@@ -1,6 +1,6 @@
-import type { LogStore } from '../../index.js'
+import type { LogStore } from '#run/log/log.js'
 import type { AgUiOptions } from '../ag-ui/options.js'
-import type { ModeHarness } from '../../session/index.js'
+import type { ModeHarness } from '#session/run-starter.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
 import type { UiStreamOptions } from '../ai-sdk/options.js'
 import type { Hub } from '../hub/hub.js'

@@ -1,4 +1,5 @@
-import type { Answer, ContentPart } from '../../index.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { ContentPart } from '#contracts/entry.js'
 import { isObject } from '../../util/json.js'
 import type { JsonObject } from '../../util/json.js'
 import { CLIENT_TOOLS } from '../../session/tools/client-tools.js'

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../util/json.js'
-import type { ThreadItem } from '../../session/index.js'
+import type { ThreadItem } from '#session/sessions.js'
 import type { Action } from './authorization.js'
 import type { HandlerContext } from './handler-context.js'
 import { asHandler, badRequest, json, pathAfter } from './http.js'

@@ -1,4 +1,4 @@
-import type { Answer } from '../../index.js'
+import type { Answer } from '#run/machine/answers.js'
 import { sha256 } from '../../util/platform/sha256.js'
 import { encodeResponse, RESPONSES_END } from '../responses/event.js'
 import { responseAnswers, responsesInputIn } from '../responses/input.js'

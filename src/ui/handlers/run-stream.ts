@@ -1,4 +1,4 @@
-import type { PendingItem } from '../../index.js'
+import type { PendingItem } from '#contracts/result.js'
 import { framesOf } from '../http/frames.js'
 import type { Protocol } from '../http/frames.js'
 import { SSE_HEADERS, sseBody } from '../http/sse.js'

@@ -1,4 +1,4 @@
-import type { Chat } from '../../session/index.js'
+import type { Chat } from '#session/chat.js'
 import type { LiveRun } from '../hub/follow.js'
 import type { Hub } from '../hub/hub.js'
 

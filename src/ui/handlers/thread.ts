@@ -1,22 +1,15 @@
-import type {
-  Answer,
-  ContentPart,
-  HarnessDescription,
-  InputMessage,
-  LogStore,
-  PendingItem,
-  RunStatus,
-  RunSummary,
-} from '../../index.js'
-import type {
-  Chat,
-  ChatEvent,
-  ChatRun,
-  CreateOptions,
-  EventsOptions,
-  ListThreadsOptions,
-  ThreadItem,
-} from '../../session/index.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { HarnessDescription } from '#harness/describe.js'
+import type { InputMessage } from '#run/stream/input.js'
+import type { LogStore } from '#run/log/log.js'
+import type { PendingItem } from '#contracts/result.js'
+import type { RunStatus, RunSummary } from '#run/log/digest.js'
+import type { Chat } from '#session/chat.js'
+import type { ChatEvent } from '#session/thread/cursor.js'
+import type { ChatRun } from '#session/thread/reduce-chat.js'
+import type { CreateOptions, ListThreadsOptions, ThreadItem } from '#session/sessions.js'
+import type { EventsOptions } from '#session/feed.js'
 import { continuedRuns } from '../hub/continued-runs.js'
 import type { StoredRun } from '../hub/continued-runs.js'
 import type { FollowRunOptions } from '../hub/follow.js'

@@ -1,4 +1,5 @@
-import type { LogStore, RunLog, RunSummary } from '../../index.js'
+import type { LogStore, RunLog } from '#run/log/log.js'
+import type { RunSummary } from '#run/log/digest.js'
 import { isStretchEnd } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
 

@@ -1,6 +1,6 @@
 import { entryId } from '../../contracts/entry.js'
-import type { LogStore } from '../../index.js'
-import type { ThreadEvent, ThreadEventOf } from '../../session/index.js'
+import type { LogStore } from '#run/log/log.js'
+import type { ThreadEvent, ThreadEventOf } from '#session/thread/thread-events.js'
 import { storedEvents } from './stored.js'
 import type { AnyRunEvent } from '../projection.js'
 

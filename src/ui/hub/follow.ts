@@ -1,5 +1,5 @@
-import { HarnessError } from '../../index.js'
-import type { LogStore, RunLog } from '../../index.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { LogStore, RunLog } from '#run/log/log.js'
 import { isAborted } from '../../util/abort.js'
 import { endsReply, isDelta } from '../../util/queue/deltas.js'
 import { LiveEvents, tail, untilOver } from '../../util/queue/tail.js'

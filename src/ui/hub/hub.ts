@@ -1,4 +1,5 @@
-import type { HarnessStream, LogStore, RunLog } from '../../index.js'
+import type { HarnessStream } from '#run/stream/stream.js'
+import type { LogStore, RunLog } from '#run/log/log.js'
 import type { AnyRunEvent } from '../projection.js'
 import { followStretch, LiveRun } from './follow.js'
 import type { FollowRunOptions } from './follow.js'

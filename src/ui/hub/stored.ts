@@ -1,4 +1,4 @@
-import type { LogStore, RunLog } from '../../index.js'
+import type { LogStore, RunLog } from '#run/log/log.js'
 import type { AnyRunEvent } from '../projection.js'
 import { ChildRuns, OpenCalls } from './child-runs.js'
 

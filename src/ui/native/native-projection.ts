@@ -1,4 +1,4 @@
-import { HarnessError } from '../../index.js'
+import { HarnessError } from '#contracts/errors.js'
 import { isDelta } from '../../util/queue/deltas.js'
 import { isStretchEnd, project, untilEnd } from '../projection.js'
 import type { AnyRunEvent, Projection, ProjectionOptions } from '../projection.js'

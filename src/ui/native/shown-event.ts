@@ -1,4 +1,4 @@
-import type { AssistantPart, ContentPart } from '../../index.js'
+import type { AssistantPart, ContentPart } from '#contracts/entry.js'
 import { shownContent } from '../content.js'
 import { DIAGNOSTICS } from '../projection.js'
 import type { AnyRunEvent, ProjectionOptions } from '../projection.js'

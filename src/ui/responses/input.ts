@@ -1,4 +1,7 @@
-import type { Answer, ContentPart, JsonSchema, PendingItem } from '../../index.js'
+import type { Answer } from '#run/machine/answers.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { JsonSchema } from '#util/json.js'
+import type { PendingItem } from '#contracts/result.js'
 import type { ClientTool } from '../../session/tools/client-tools.js'
 import { isObject } from '../../util/json.js'
 import { InputError } from '../input-error.js'

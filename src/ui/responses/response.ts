@@ -1,4 +1,5 @@
-import type { JsonObject, RunUsage } from '../../index.js'
+import type { JsonObject } from '#util/json.js'
+import type { RunUsage } from '#contracts/result.js'
 import { CLIENT_TOOLS } from '../../session/tools/client-tools.js'
 import { isObject } from '../../util/json.js'
 import type { OpenResponse, ResponseTool, ResponseUsage } from './event.js'

@@ -1,4 +1,6 @@
-import type { ContentPart, JsonObject, PendingItem, RunUsage } from '../../index.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { JsonObject } from '#util/json.js'
+import type { PendingItem, RunUsage } from '#contracts/result.js'
 import { FINAL_RESULT } from '../../output/format.js'
 import { isClientCall } from '../../session/tools/client-tools.js'
 import { contentOfEnvelope, shownContent } from '../content.js'

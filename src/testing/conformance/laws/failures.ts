@@ -1,5 +1,5 @@
 import { messageOf } from '../../../contracts/errors.js'
-import { HarnessError } from '../../../index.js'
+import { HarnessError } from '#contracts/errors.js'
 import { expectSame } from '../../expect.js'
 import { firstOf } from '../chance.js'
 import type { Delivery } from '../stage.js'

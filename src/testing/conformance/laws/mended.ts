@@ -1,4 +1,5 @@
-import type { ToolEntry, TranscriptEntry, TranscriptRepair } from '../../../index.js'
+import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
+import type { TranscriptRepair } from '#contracts/mend.js'
 import { expectSame } from '../../expect.js'
 import type { Chance } from '../chance.js'
 import { contentsOf, resultsIn } from '../read-back.js'

@@ -1,6 +1,6 @@
 import { messageOf } from '../../../contracts/errors.js'
-import type { ContentPart, TranscriptEntry } from '../../../index.js'
-import { toolCallsOf } from '../../../index.js'
+import type { ContentPart, TranscriptEntry } from '#contracts/entry.js'
+import { toolCallsOf } from '#contracts/entry.js'
 import { deepFreeze } from '../../../util/freeze.js'
 import { expectSame } from '../../expect.js'
 import { withoutMarks } from '../../wire/checks.js'
