@@ -42,7 +42,7 @@ export default tseslint.config(
   },
   {
     // What speaks to a terminal.
-    files: ['examples/**', 'scripts/**', 'e2e/bundlers/**', 'docs/**', 'bench/**', 'rigs/**', 'conformance/**'],
+    files: ['examples/**', 'scripts/**', 'e2e/bundlers/**', 'docs/**', 'e2e/bench/**', 'e2e/rigs/**', 'e2e/conformance/**'],
     rules: {
       'no-console': 'off',
       '@typescript-eslint/max-params': 'off',

@@ -9,8 +9,8 @@ const examples = readdirSync('examples', { encoding: 'utf8', recursive: true })
   .map((path) => [path.slice(0, -'.ts'.length), `examples/${path}`] as const)
 
 /** Files that stay separate. */
-const programs = (folder: string) => ({
-  entry: [`${folder}/**/*.ts`],
+const programs = (folder: string, from = folder) => ({
+  entry: [`${from}/**/*.ts`],
   ...shared,
   outDir: `.build/${folder}`,
   bundle: false,
@@ -26,11 +26,11 @@ export default defineConfig([
     outDir: '.build/examples',
     external: [/^thinharness/, 'esbuild'],
   },
-  programs('bench'),
-  programs('rigs'),
+  programs('bench', 'e2e/bench'),
+  programs('rigs', 'e2e/rigs'),
   {
     // The client under test uses internal modules: they are bundled.
-    entry: ['conformance/run.ts', 'conformance/client.ts'],
+    entry: ['e2e/conformance/run.ts', 'e2e/conformance/client.ts'],
     ...shared,
     outDir: '.build/conformance',
     skipNodeModulesBundle: true,

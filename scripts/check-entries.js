@@ -12,14 +12,21 @@ else {
   process.exitCode = 1
 }
 
-/** A folder of the sources with an `index.ts` is meant to be imported. */
+/** A folder of the sources with an `index.ts` is meant to be imported, also one inside a suite of rooms. */
 function forgottenSources() {
   const known = new Set(entries.map(({ source }) => source))
-  return readdirSync('src', { withFileTypes: true })
-    .filter((each) => each.isDirectory())
-    .map(({ name }) => `src/${name}/index.ts`)
+  const suites = ['src/extensions', 'src/adapters']
+  return ['src', ...suites]
+    .flatMap((folder) => foldersIn(folder))
+    .filter((folder) => !suites.includes(folder))
+    .map((folder) => `${folder}/index.ts`)
     .filter((source) => existsSync(source) && !known.has(source))
     .map((source) => `Expected \`${source}\` to be in the \`exports\` of package.json.`)
+}
+
+function foldersIn(folder) {
+  const entries = readdirSync(folder, { withFileTypes: true })
+  return entries.filter((each) => each.isDirectory()).map(({ name }) => `${folder}/${name}`)
 }
 
 function pathProblems() {

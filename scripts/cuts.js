@@ -16,7 +16,7 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 const files = (given.length > 0 ? given : PROTOCOLS).flatMap((name) =>
-  (FILES[name] ?? ['readings']).map((file) => `tests/ui/${name}/${file}.test.ts`),
+  (FILES[name] ?? ['readings']).map((file) => `tests/adapters/ui/${name}/${file}.test.ts`),
 )
 
 mkdirSync('.build', { recursive: true })

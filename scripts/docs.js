@@ -1,6 +1,6 @@
 // Fills the marked blocks of README.md and docs/ from source files, so that the code on a page has been compiled and run:
 //   <!-- snippet: docs/snippets/first.ts -->      the file
-//   <!-- event: run_started -->                   the fields of an event, from src/run/machine/events.ts
+//   <!-- event: run_started -->                   the fields of an event, from src/core/state/events.ts
 // each followed by a ```ts block. With `--check` nothing is written, and outdated blocks fail. Links to files and headings of
 // this project are checked in both cases. `homepage` and `bugs` of package.json follow from its `repository`, the only place to set.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'

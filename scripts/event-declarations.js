@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
 
-const SOURCE = 'src/run/machine/events.ts'
+const SOURCE = 'src/core/state/events.ts'
 
 /** The fields of each kind of event, by kind, as a readable TypeScript declaration. */
 export function eventDeclarations() {
@@ -45,7 +45,9 @@ function namedMembers(name, file) {
   for (const statement of file.statements.filter(ts.isImportDeclaration)) {
     const names = statement.importClause?.namedBindings?.elements?.map((element) => element.name.text) ?? []
     if (!names.includes(name)) continue
-    const path = join(dirname(file.fileName), statement.moduleSpecifier.text.replace(/\.js$/, '.ts'))
+    const { text } = statement.moduleSpecifier
+    const target = text.startsWith('#') ? join('src', text.slice(1)) : join(dirname(file.fileName), text)
+    const path = target.replace(/\.js$/, '.ts')
     return namedMembers(name, parsed(path))
   }
   throw new Error(`Expected \`${name}\` to be an interface that ${file.fileName} declares or imports.`)

@@ -1,10 +1,10 @@
-// Writes `src/money/known-prices.ts`: the answers of `@pydantic/genai-prices` for the ids that it names itself, so that the
+// Writes `src/run/money/known-prices.ts`: the answers of `@pydantic/genai-prices` for the ids that it names itself, so that the
 // package, which takes 40 ms of CPU to load, is only loaded for other models. `--check` fails if the file is outdated.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { calcPrice, findProvider } from '@pydantic/genai-prices'
 import * as prettier from 'prettier'
-import { lookUp } from '../.build/src/money/table.js'
+import { lookUp } from '../.build/src/run/money/table.js'
 
 /** Those that have an adapter of their own or a dialect. */
 const PROVIDERS = ['anthropic', 'deepseek', 'google', 'groq', 'mistral', 'openai', 'openrouter', 'x-ai']
@@ -13,7 +13,7 @@ const NAMES = {
   anthropic: ['@anthropic-ai/sdk', 'resources/messages/messages.d.ts', 'Model'],
   openai: ['openai', 'resources/shared.d.ts', 'ChatModel'],
 }
-const FILE = 'src/money/known-prices.ts'
+const FILE = 'src/run/money/known-prices.ts'
 
 const require = createRequire(import.meta.url)
 const { version } = require(require.resolve('@pydantic/genai-prices').replace(/dist.index\.\w+$/, 'package.json'))

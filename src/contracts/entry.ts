@@ -1,5 +1,5 @@
-import { isObject, parseJson } from '../util/json.js'
-import type { JsonValue } from '../util/json.js'
+import { isObject, parseJson } from '#util/json.js'
+import type { JsonValue } from '#util/json.js'
 
 /**
  * One line of a conversation, neutral between providers. Entries are only ever appended: they are never edited and

@@ -1,4 +1,4 @@
-import { withoutCredentials } from '../util/address.js'
+import { withoutCredentials } from '#util/address.js'
 import type { RunReport } from './result.js'
 
 /** Why a call of this library failed. The list is closed. */

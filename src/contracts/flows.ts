@@ -1,5 +1,5 @@
-import { list, optional } from '../util/shape.js'
-import type { Fields, Shape } from '../util/shape.js'
+import { list, optional } from '#util/shape.js'
+import type { Fields, Shape } from '#util/shape.js'
 import type { ContentSource } from './entry.js'
 
 /** Content of a source in an argument of a call. */

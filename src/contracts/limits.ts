@@ -1,6 +1,6 @@
-import { boolean, dollars, either, integer, list, nullable, oneOf, optional, partial, string } from '../util/shape.js'
-import type { Complete, Fields, PartialFields } from '../util/shape.js'
-import { LONGEST_TIMER_MS } from '../util/timeout.js'
+import { boolean, dollars, either, integer, list, nullable, oneOf, optional, partial, string } from '#util/shape.js'
+import type { Complete, Fields, PartialFields } from '#util/shape.js'
+import { LONGEST_TIMER_MS } from '#util/timeout.js'
 
 /** The limits of a run, and what happens when one is reached. */
 export interface BudgetOptions {

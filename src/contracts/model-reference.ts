@@ -1,5 +1,5 @@
 import { HarnessError } from './errors.js'
-import { didYouMean } from '../util/suggest.js'
+import { didYouMean } from '#util/suggest.js'
 
 /** Providers that no reference can name. */
 const OTHER_PROVIDERS = new Set(

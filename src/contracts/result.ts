@@ -1,5 +1,5 @@
 import type { TokenUsage, TranscriptEntry } from './entry.js'
-import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { Flows } from './flows.js'
 
 /**

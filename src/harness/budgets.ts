@@ -1,6 +1,6 @@
-import type { BudgetOptions, Limits, RunLimits, StallOptions, StallRules } from '../contracts/limits.js'
-import type { Given } from '../util/shape.js'
-import type { PlannedRules } from '../run/core/plan.js'
+import type { BudgetOptions, Limits, RunLimits, StallOptions, StallRules } from '#contracts/limits.js'
+import type { Given } from '#util/shape.js'
+import type { PlannedRules } from '#core/loop/run-plan.js'
 
 /** The limits of a run, and the effect of reaching one. */
 export interface Budgets {

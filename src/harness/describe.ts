@@ -1,11 +1,11 @@
-import { withoutCredentials } from '../util/address.js'
+import { withoutCredentials } from '#util/address.js'
 import type { Config } from './config.js'
-import type { Offer } from '../run/core/plan.js'
-import type { RunLimits } from '../contracts/limits.js'
-import type { SubagentSpec } from '../tools/subagent-options.js'
-import { sandboxWarning } from '../tools/sandbox-mode.js'
-import type { SandboxState } from '../toolbox/sandbox/sandbox.js'
-import type { SandboxMode, ToolAnnotations, ToolReach, ToolSource, ToolSpec } from '../tools/spec.js'
+import type { Offer } from '#core/loop/run-plan.js'
+import type { RunLimits } from '#contracts/limits.js'
+import type { SubagentSpec } from '#toolbox/agents/subagent-options.js'
+import { sandboxWarning } from './sandbox-mode.js'
+import type { SandboxState } from '#toolbox/sandbox/sandbox.js'
+import type { SandboxMode, ToolAnnotations, ToolReach, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
 
 /** The runs of a harness, as data; `String(description)` is the same for people. Contains names of secrets, no secrets. */
 export interface HarnessDescription {

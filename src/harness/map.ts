@@ -1,10 +1,10 @@
-import { HarnessError, cancelledError, messageOf } from '../contracts/errors.js'
-import type { CompletedResult, HarnessResult, PausedResult } from '../contracts/result.js'
-import { purseOf } from '../money/budget.js'
-import type { Budget } from '../money/budget.js'
-import { listenToAbort } from '../util/abort.js'
-import { isObject } from '../util/json.js'
-import { shown } from '../util/mismatch.js'
+import { HarnessError, cancelledError, messageOf } from '#contracts/errors.js'
+import type { CompletedResult, HarnessResult, PausedResult } from '#contracts/result.js'
+import { purseOf } from '#run/money/budget.js'
+import type { Budget } from '#run/money/budget.js'
+import { listenToAbort } from '#util/abort.js'
+import { isObject } from '#util/json.js'
+import { shown } from '#util/mismatch.js'
 import type { Prompt, RunOptions } from './options.js'
 
 /** The run of a row: its prompt and the options of the run. */

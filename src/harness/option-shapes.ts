@@ -1,18 +1,18 @@
-import type { Model, ModelSettings } from '../contracts/model.js'
-import type { ModelRef } from '../contracts/model-reference.js'
-import { parseModelRef } from '../contracts/model-reference.js'
-import { invalidOptions, parse, runId } from '../contracts/parse.js'
-import type { ForkPoint } from '../run/replay/fork.js'
-import type { InputMessage } from '../run/stream/input.js'
-import { contentOf } from '../contracts/entry.js'
-import type { Extension } from '../run/extension/extension.js'
-import type { SigningKey } from '../run/core/signature.js'
-import type { SkillsOptions } from '../toolbox/skills/options.js'
-import { CHILD_HISTORY } from '../tools/subagent-options.js'
-import type { BackgroundLine, SpawnOptions, ToolSource, ToolSpec } from '../tools/spec.js'
-import { isObject } from '../util/json.js'
-import type { JsonObject } from '../util/json.js'
-import { mismatch, shown } from '../util/mismatch.js'
+import type { Model, ModelSettings } from '#core/model-session.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import { parseModelRef } from '#contracts/model-reference.js'
+import { invalidOptions, parse, runId } from '#contracts/parse.js'
+import type { ForkPoint } from '#run/replay/fork.js'
+import type { InputMessage } from '#core/stream/input.js'
+import { contentOf } from '#contracts/entry.js'
+import type { Extension } from '#core/extension/extension.js'
+import type { SigningKey } from '#core/loop/signature.js'
+import type { SkillsOptions } from '#toolbox/skills/options.js'
+import { CHILD_HISTORY } from '#toolbox/agents/subagent-options.js'
+import type { BackgroundLine, SpawnOptions, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
+import { mismatch, shown } from '#util/mismatch.js'
 import {
   abortSignal,
   anything,
@@ -32,12 +32,12 @@ import {
   secret,
   string,
   dollars,
-} from '../util/shape.js'
-import { LONGEST_TIMER_MS } from '../util/timeout.js'
-import type { PartialFields, Shape, Fields } from '../util/shape.js'
-import { budget } from '../money/budget.js'
+} from '#util/shape.js'
+import { LONGEST_TIMER_MS } from '#util/timeout.js'
+import type { PartialFields, Shape, Fields } from '#util/shape.js'
+import { budget } from '#run/money/budget.js'
 import type { MapOptions } from './map.js'
-import type { FollowOptions } from '../run/log/log.js'
+import type { FollowOptions } from '#core/log/log.js'
 import type {
   BuiltinToolName,
   CloseOptions,
@@ -47,11 +47,11 @@ import type {
   ResumeOptions,
   RunOptions,
 } from './options.js'
-import { FLOW_FIELDS } from '../run/provenance/options.js'
-import { BUDGETS, OPTIONAL_BUDGETS } from '../contracts/limits.js'
-import { byteLength } from '../util/bytes.js'
-import type { Price, PriceTier, Rates } from '../money/price.js'
-import type { Prices } from '../money/prices.js'
+import { FLOW_FIELDS } from '#run/provenance/options.js'
+import { BUDGETS, OPTIONAL_BUDGETS } from '#contracts/limits.js'
+import { byteLength } from '#util/bytes.js'
+import type { Price, PriceTier, Rates } from '#run/money/price.js'
+import type { Prices } from '#run/money/prices.js'
 
 const model = leaf<ModelRef | Model>(
   'a reference such as `openai:gpt-5.5`, or an object with `openSession()`',

@@ -1,16 +1,16 @@
-import { checkGrants } from '../run/children/grants.js'
-import { AnswerForm } from '../run/core/answer-form.js'
-import type { RequestedAnswer } from '../run/core/answer-form.js'
-import type { RunContext } from '../run/core/context.js'
-import type { Offer, Opening, RunHost, RunPlan, RunSetup, ToolOffers } from '../run/core/plan.js'
-import type { ForkEffects } from '../run/replay/fork.js'
-import { demandsEvidence } from '../schema/evidence.js'
-import { outputSchemaOf } from '../output/forms.js'
-import type { OutputType } from '../tools/output-type.js'
-import type { SpawnOptions, ToolSource, ToolSpec } from '../tools/spec.js'
-import type { Model } from '../contracts/model.js'
-import type { ModelRef } from '../contracts/model-reference.js'
-import { absolutePath } from '../util/platform/node.js'
+import { checkGrants } from '#run/children/grants.js'
+import { AnswerForm } from '#run/output/answer-form.js'
+import type { RequestedAnswer } from '#run/output/answer-form.js'
+import type { RunContext } from '#core/loop/run-context.js'
+import type { Offer, Opening, RunHost, RunPlan, RunSetup, ToolOffers } from '#core/loop/run-plan.js'
+import type { ForkEffects } from '#run/replay/fork.js'
+import { demandsEvidence } from '#schema/evidence.js'
+import { outputSchemaOf } from '#run/output/forms.js'
+import type { OutputType } from '#core/tools/output-type.js'
+import type { SpawnOptions, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
+import type { Model } from '#core/model-session.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import { absolutePath } from '#util/platform/node.js'
 import { plannedRules } from './budgets.js'
 import { checkToolNames } from './config.js'
 import type { Config } from './config.js'
@@ -204,7 +204,7 @@ function evidenceOf(
   const schema = outputSchemaOf(type)
   if (!demandsEvidence(schema)) return null
   return async (json, context) => {
-    const { evidenceIssues } = await import('../output/evidence-issues.js')
+    const { evidenceIssues } = await import('#run/output/evidence-issues.js')
     return evidenceIssues(schema, json, await resources.evidenceCheck(context))
   }
 }

@@ -1,16 +1,16 @@
 import type { Config } from './config.js'
-import { HarnessError, messageOf } from '../contracts/errors.js'
-import type { Model } from '../contracts/model.js'
-import type { ModelRef } from '../contracts/model-reference.js'
-import type { Offer } from '../run/core/plan.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
+import type { Model } from '#core/model-session.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { Offer } from '#core/loop/run-plan.js'
 import type { EvidenceSources } from '#toolbox/evidence/index.js'
-import type { SandboxState } from '../toolbox/sandbox/sandbox.js'
-import type { LoadedSkills } from '../toolbox/skills/load-skills.js'
-import type { CheckEvidence } from '../tools/evidence.js'
-import { withUniqueIds } from '../tools/source-ids.js'
-import type { ToolSourceHost } from '../tools/source.js'
-import type { ToolSource, ToolSpec } from '../tools/spec.js'
-import { modeOf, sandboxWarning } from '../tools/sandbox-mode.js'
+import type { SandboxState } from '#toolbox/sandbox/sandbox.js'
+import type { LoadedSkills } from '#toolbox/skills/load-skills.js'
+import type { CheckEvidence } from '#core/tools/evidence.js'
+import { withUniqueIds } from './source-ids.js'
+import type { ToolSourceHost } from '#core/tools/source.js'
+import type { ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
+import { modeOf, sandboxWarning } from './sandbox-mode.js'
 
 /**
  * The parts of a harness that are loaded when first needed, shared by all its runs and closed with it: adapters, built-in
@@ -58,14 +58,14 @@ export class HarnessResources {
   builtinTools(): Promise<readonly ToolSpec[]> {
     const { builtinTools: names, subagents } = this.#config
     if (names.length === 0 && subagents === null) return Promise.resolve([])
-    this.#builtinTools ??= import('../toolbox/builtin.js').then(({ builtinTools }) => builtinTools(names, subagents))
+    this.#builtinTools ??= import('#toolbox/builtin.js').then(({ builtinTools }) => builtinTools(names, subagents))
     return this.#builtinTools
   }
 
   /** The sandbox for the programs of these tools; null if none of them wants one. */
   async sandbox(tools: readonly ToolSpec[]): Promise<SandboxState | null> {
     if (tools.every((tool) => modeOf(tool, this.#config.sandbox) === null)) return null
-    this.#sandbox ??= import('../toolbox/sandbox/sandbox.js').then(({ sandboxHere }) => sandboxHere())
+    this.#sandbox ??= import('#toolbox/sandbox/sandbox.js').then(({ sandboxHere }) => sandboxHere())
     return this.#sandbox
   }
 
@@ -82,7 +82,7 @@ export class HarnessResources {
   skills(): Promise<LoadedSkills | null> {
     const { skills, root } = this.#config
     if (skills === null) return Promise.resolve(null)
-    this.#skills ??= import('../toolbox/skills/load-skills.js').then(async ({ loadSkills }) => {
+    this.#skills ??= import('#toolbox/skills/load-skills.js').then(async ({ loadSkills }) => {
       const loaded = await loadSkills(skills, root)
       for (const warning of loaded.warnings) this.warn(warning)
       return loaded
@@ -138,7 +138,7 @@ export class HarnessResources {
     if (typeof model !== 'string') return Promise.resolve(model)
     let loading = this.#models.get(model)
     if (loading === undefined) {
-      loading = import('../providers/infer.js').then(({ inferModel }) => inferModel(model))
+      loading = import('#providers/infer.js').then(({ inferModel }) => inferModel(model))
       this.#models.set(model, loading)
       // The next run tries again.
       loading.catch(() => this.#models.delete(model))
@@ -148,7 +148,7 @@ export class HarnessResources {
 
   /** Checks that a quotation is in its source. */
   async evidenceCheck(sources: EvidenceSources): Promise<CheckEvidence> {
-    const { evidenceCheck } = await import('../toolbox/evidence/index.js')
+    const { evidenceCheck } = await import('#toolbox/evidence/index.js')
     return evidenceCheck(sources)
   }
 

@@ -1,14 +1,14 @@
 import { checkToolNames } from './config.js'
 import type { Config } from './config.js'
-import { HarnessError } from '../contracts/errors.js'
+import { HarnessError } from '#contracts/errors.js'
 import type { HarnessResources } from './resources.js'
-import { withEffects } from '../run/replay/fork.js'
-import type { ForkEffects } from '../run/replay/fork.js'
-import type { Offer, ToolOffers } from '../run/core/plan.js'
-import { FINAL_RESULT } from '../output/format.js'
-import { withUniqueIds } from '../tools/source-ids.js'
-import type { ToolSourceHost } from '../tools/source.js'
-import type { ToolSource, ToolSpec } from '../tools/spec.js'
+import { withEffects } from '#run/replay/fork.js'
+import type { ForkEffects } from '#run/replay/fork.js'
+import type { Offer, ToolOffers } from '#core/loop/run-plan.js'
+import { FINAL_RESULT } from '#core/state/output-format.js'
+import { withUniqueIds } from './source-ids.js'
+import type { ToolSourceHost } from '#core/tools/source.js'
+import type { ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
 
 export interface ToolsetOptions {
   readonly config: Config<unknown>

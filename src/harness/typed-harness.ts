@@ -1,6 +1,6 @@
-import type { Schema } from '../schema/schema.js'
-import type { InferOutput } from '../tools/output-type.js'
-import type { JsonSchema } from '../util/json.js'
+import type { Schema } from '#schema/schema.js'
+import type { InferOutput } from '#core/tools/output-type.js'
+import type { JsonSchema } from '#util/json.js'
 import { Harness as HarnessClass } from './harness.js'
 import type { DepsOption, HarnessOptions } from './options.js'
 

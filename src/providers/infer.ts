@@ -1,6 +1,6 @@
-import type { Model } from '../contracts/model.js'
-import { parseModelRef } from '../contracts/model-reference.js'
-import type { ModelRef } from '../contracts/model-reference.js'
+import type { Model } from '#core/model-session.js'
+import { parseModelRef } from '#contracts/model-reference.js'
+import type { ModelRef } from '#contracts/model-reference.js'
 
 /** Address of a local server, unless the reference or `$THINHARNESS_LOCAL_URL` has one: Ollama's default port. */
 const LOCAL_URL = 'http://127.0.0.1:11434/v1'

@@ -7,10 +7,10 @@ import type {
   StructuredOutputRequest,
   ToolDefinition,
   TransportRetry,
-} from '../contracts/model.js'
-import { textOf, toolCallsOf } from '../contracts/entry.js'
-import type { TranscriptEntry, UserEntry } from '../contracts/entry.js'
-import { isObject, parseJson } from '../util/json.js'
+} from '#core/model-session.js'
+import { textOf, toolCallsOf } from '#contracts/entry.js'
+import type { TranscriptEntry, UserEntry } from '#contracts/entry.js'
+import { isObject, parseJson } from '#util/json.js'
 
 export type ProbeCheckName =
   | 'answers'

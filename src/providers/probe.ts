@@ -1,7 +1,7 @@
-import { HarnessError, messageOf } from '../contracts/errors.js'
-import type { Model, ModelCapabilities } from '../contracts/model.js'
-import { parse } from '../contracts/parse.js'
-import { abortSignal, integer, milliseconds, partial } from '../util/shape.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
+import type { Model, ModelCapabilities } from '#core/model-session.js'
+import { parse } from '#contracts/parse.js'
+import { abortSignal, integer, milliseconds, partial } from '#util/shape.js'
 import { CHECKS } from './probe-checks.js'
 import type { Asking, ProbeCheckName } from './probe-checks.js'
 

@@ -1,5 +1,5 @@
 import { isSchema, mapSubschemas, resolveReference, schemasIn, withoutKeywords } from './subschemas.js'
-import type { JsonSchema, JsonValue } from '../util/json.js'
+import type { JsonSchema, JsonValue } from '#util/json.js'
 
 /**
  * A schema that a library emitted, for a model: references are inlined, except recursive ones, whose targets stay under

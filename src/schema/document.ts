@@ -1,7 +1,7 @@
 import { inlinedSchema } from './clean-schema.js'
 import { isList, isSchema, mapSubschemas, withoutKeywords } from './subschemas.js'
-import { isObject } from '../util/json.js'
-import type { JsonSchema, JsonValue } from '../util/json.js'
+import { isObject } from '#util/json.js'
+import type { JsonSchema, JsonValue } from '#util/json.js'
 import { modernSchema } from './modern-schema.js'
 import { describedAsEvidence } from './evidence.js'
 

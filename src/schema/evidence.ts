@@ -1,5 +1,5 @@
 import { schemasIn } from './subschemas.js'
-import type { JsonSchema } from '../util/json.js'
+import type { JsonSchema } from '#util/json.js'
 
 export const EVIDENCE_MARK = 'x-evidence'
 

@@ -1,5 +1,5 @@
 import { isList, isSchema, memberSchemas, withAlternatives } from './subschemas.js'
-import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 
 /**
  * An answer that was given by the strict form of `root`, without the nulls that stand there for properties that are

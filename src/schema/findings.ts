@@ -1,5 +1,5 @@
 import type { OutputUnit } from '@cfworker/json-schema'
-import { isObject } from '../util/json.js'
+import { isObject } from '#util/json.js'
 import { pointerSteps } from './subschemas.js'
 import type { ArgumentIssue } from './validation.js'
 

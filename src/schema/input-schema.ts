@@ -1,5 +1,5 @@
-import { isObject } from '../util/json.js'
-import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import { modernSchema } from './modern-schema.js'
 import { soundSchema } from './sound.js'
 import {
@@ -11,7 +11,7 @@ import {
   pointerOf,
   pointerSteps,
 } from './subschemas.js'
-import { warn } from '../util/platform/node.js'
+import { warn } from '#util/platform/node.js'
 
 /**
  * The schema of the tool `name` as APIs take it: an object at its root, with no `oneOf`, `anyOf`, `allOf`, `not` or `enum` there, which

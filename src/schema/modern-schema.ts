@@ -1,5 +1,5 @@
-import { isObject } from '../util/json.js'
-import type { JsonObject, JsonSchema, JsonValue } from '../util/json.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 
 /**
  * A schema of an older draft in the words of 2020-12, the only ones that providers read: lists of `items` are `prefixItems`,

@@ -1,4 +1,4 @@
-import { HarnessError } from '../contracts/errors.js'
+import { HarnessError } from '#contracts/errors.js'
 import { schemaProblems } from './schema-check.js'
 import { isStandardSchema, jsonSchemaOf, parseTyped } from './schema.js'
 import type { Parsed, Schema } from './schema.js'

@@ -1,4 +1,4 @@
-import type { JsonSchema, JsonValue } from '../util/json.js'
+import type { JsonSchema, JsonValue } from '#util/json.js'
 import { alternativesOf, isList, isSchema, resolveReference } from './subschemas.js'
 
 /** A place in a value, as described by its schema, for repairs and hints. */

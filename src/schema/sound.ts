@@ -1,5 +1,5 @@
 import { isList, isSchema, mapSubschemas } from './subschemas.js'
-import type { JsonSchema, JsonValue } from '../util/json.js'
+import type { JsonSchema, JsonValue } from '#util/json.js'
 
 /**
  * A schema whose keywords all have a value that JSON Schema allows for them: providers check that, and servers send

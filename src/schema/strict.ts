@@ -1,6 +1,6 @@
 import { isList, isSchema } from './subschemas.js'
-import { isObject } from '../util/json.js'
-import type { JsonSchema, JsonValue } from '../util/json.js'
+import { isObject } from '#util/json.js'
+import type { JsonSchema, JsonValue } from '#util/json.js'
 import { both } from './document.js'
 
 /**

@@ -1,5 +1,5 @@
-import { isObject } from '../util/json.js'
-import type { JsonSchema, JsonValue } from '../util/json.js'
+import { isObject } from '#util/json.js'
+import type { JsonSchema, JsonValue } from '#util/json.js'
 
 /**
  * `schema` with each of its direct subschemas replaced by the result of `change`; data such as `enum`, `const` and

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../util/json.js'
+import type { JsonObject } from '#util/json.js'
 
 /** Checks arguments that fit a JSON Schema, and returns the parsed value. */
 export type Validate = (args: JsonObject) => Validation | Promise<Validation>

@@ -1,10 +1,10 @@
 import { HarnessError } from '#contracts/errors.js'
-import type { Answer } from '#run/machine/answers.js'
+import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { HarnessDescription } from '#harness/describe.js'
 import type { JsonObject } from '#util/json.js'
-import type { Post } from '#run/log/log.js'
-import { isObject } from '../util/json.js'
+import type { Post } from '#core/log/log.js'
+import { isObject } from '#util/json.js'
 import {
   boolean,
   jsonObject,
@@ -18,7 +18,7 @@ import {
   partial,
   string,
   union,
-} from '../util/shape.js'
+} from '#util/shape.js'
 import type { Conversation, ThreadOwner } from './conversation.js'
 import { SessionError } from './errors.js'
 import type { SessionErrorCode } from './errors.js'

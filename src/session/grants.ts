@@ -1,10 +1,10 @@
-import type { Answer } from '#run/machine/answers.js'
-import type { Extension } from '#run/extension/extension.js'
+import type { Answer } from '#core/state/answers.js'
+import type { Extension } from '#core/extension/extension.js'
 import type { HarnessDescription } from '#harness/describe.js'
 import type { PendingItem } from '#contracts/result.js'
-import type { grant, Rule } from '#policy/rule.js'
-import type { PolicyExtension } from '#policy/policy.js'
-import { isObject, parseJson } from '../util/json.js'
+import type { grant, Rule } from '#extensions/policy/rule.js'
+import type { PolicyExtension } from '#extensions/policy/policy.js'
+import { isObject, parseJson } from '#util/json.js'
 import { SessionError } from './errors.js'
 import type { Grant } from './thread/thread-events.js'
 import { conditionsOf } from './tools/request-access.js'
@@ -88,7 +88,7 @@ export class Grants {
     const askedHere = items.filter((item) => this.#hasAsked(item))
     const rules = [...(this.#policy?.rules ?? []), ...this.all, ...grants]
     if (askedHere.length === 0 || rules.some((rule) => rule.decision === 'ask' && needsRun(rule))) return []
-    const { explain } = await import('../policy/index.js')
+    const { explain } = await import('#extensions/policy/index.js')
     const tools = await describe()
     return askedHere.flatMap((item): Answer[] => {
       const facts = tools.find(({ name }) => name === item.toolName)
@@ -111,7 +111,7 @@ export class Grants {
 
   async #extended(grants: readonly Rule[]): Promise<PolicyExtension> {
     if (this.#policy !== null) return grants.length === 0 ? this.#policy : this.#policy.extend(grants)
-    const { policy } = await import('../policy/index.js')
+    const { policy } = await import('#extensions/policy/index.js')
     return policy(grants, { name: GRANTS })
   }
 }
@@ -129,7 +129,7 @@ async function ruleOf(
   const access = accessOf(answer, item)
   const { remember } = answer
   if (access === null && remember === undefined) return null
-  const policies = await import('../policy/index.js')
+  const policies = await import('#extensions/policy/index.js')
   if (access !== null) return policies.grant(conditionsOf(access))
   if (remember === undefined) return null
   if (!('approved' in answer) || !answer.approved)

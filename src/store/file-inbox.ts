@@ -1,8 +1,8 @@
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, statSync, truncateSync } from 'node:fs'
 import { unlinkSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Post } from '../run/log/log.js'
-import { isObject, parseJson } from '../util/json.js'
+import type { Post } from '#core/log/log.js'
+import { isObject, parseJson } from '#util/json.js'
 import { fileNameOf } from './file-paths.js'
 import { makeFolder, namesIn } from './folder.js'
 

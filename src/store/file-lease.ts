@@ -1,11 +1,11 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readdirSync } from 'node:fs'
 import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, utimesSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { hasEnded } from '../run/log/owner.js'
-import { isObject, parseJson } from '../util/json.js'
+import { hasEnded } from '#core/log/owner.js'
+import { isObject, parseJson } from '#util/json.js'
 import { makeFolder } from './folder.js'
 import { mendTail } from './log-file.js'
-import type { LogRef } from '../run/log/ref.js'
+import type { LogRef } from '#core/log/ref.js'
 
 /** How long a lease file without content counts as a lease, in ms: its owner is about to write it. */
 const BEING_WRITTEN_MS = 5000

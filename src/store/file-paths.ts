@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import type { LogRef } from '../run/log/ref.js'
+import type { LogRef } from '#core/log/ref.js'
 
 /** The files and folders of one log. Those of runs are in the folder itself, those of threads in `threads`. */
 export interface LogPaths {

@@ -1,9 +1,9 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { LogRef } from '../run/log/ref.js'
-import { keyOf } from '../run/log/ref.js'
-import type { Reference } from '../run/log/pruning.js'
-import { isObject, parseJson } from '../util/json.js'
+import type { LogRef } from '#core/log/ref.js'
+import { keyOf } from '#core/log/ref.js'
+import type { Reference } from './pruning.js'
+import { isObject, parseJson } from '#util/json.js'
 import { makeFolder, namesIn } from './folder.js'
 import { folderOf, pathsOf } from './file-paths.js'
 

@@ -1,9 +1,9 @@
-import { HarnessError, messageOf } from '../contracts/errors.js'
-import { digestOf } from '../run/log/digest.js'
-import type { RunDigest } from '../run/log/digest.js'
-import type { LogStore } from '../run/log/log.js'
-import { runRef } from '../run/log/ref.js'
-import type { DurableEvent } from '../run/machine/events.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
+import { digestOf } from '#core/log/digest.js'
+import type { RunDigest } from '#core/log/digest.js'
+import type { LogStore } from '#core/log/log.js'
+import { runRef } from '#core/log/ref.js'
+import type { DurableEvent } from '#core/state/events.js'
 
 /**
  * The digest of a run whose writer passed none, computed from its events; null if it has none. Rejects with
@@ -11,7 +11,7 @@ import type { DurableEvent } from '../run/machine/events.js'
  */
 export async function foldRun(log: LogStore, runId: string): Promise<RunDigest | null> {
   // Writers pass digests: only a file log, and logs of other programs, need this.
-  const { loadRun } = await import('../run/resume/load-run.js')
+  const { loadRun } = await import('#run/resume/load-run.js')
   try {
     const run = await loadRun(log, runId)
     return run === null ? null : digestOf(run.state)
@@ -24,7 +24,7 @@ export async function foldRun(log: LogStore, runId: string): Promise<RunDigest |
 
 /** The events of a run that stand alone. */
 export async function* exportRun(log: LogStore, runId: string): AsyncGenerator<DurableEvent> {
-  const { selfContained } = await import('../run/resume/self-contained.js')
+  const { selfContained } = await import('#run/resume/self-contained.js')
   yield* selfContained(log, log.read(runRef(runId)))
 }
 

@@ -1,7 +1,7 @@
-import type { FollowOptions, LogEvent, ReadOptions } from '../run/log/log.js'
-import type { LogRef } from '../run/log/ref.js'
-import { keyOf } from '../run/log/ref.js'
-import { Bell, polled } from '../util/queue/polled.js'
+import type { FollowOptions, LogEvent, ReadOptions } from '#core/log/log.js'
+import type { LogRef } from '#core/log/ref.js'
+import { keyOf } from '#core/log/ref.js'
+import { Bell, polled } from '#util/queue/polled.js'
 
 /** The shortest time between two looks at a log that other processes write to, in ms. */
 const SHORTEST_MS = 25

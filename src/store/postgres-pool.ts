@@ -1,5 +1,5 @@
-import { HarnessError } from '../contracts/errors.js'
-import type { PostgresPool } from '../contracts/postgres-place.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { PostgresPool } from './postgres-place.js'
 
 export interface OwnPool extends PostgresPool {
   end(): Promise<void>

@@ -1,10 +1,10 @@
-import type { PostgresPool } from '../contracts/postgres-place.js'
-import type { Post } from '../run/log/log.js'
-import { hasEnded } from '../run/log/owner.js'
-import type { Reference, Removal } from '../run/log/pruning.js'
+import type { PostgresPool } from './postgres-place.js'
+import type { Post } from '#core/log/log.js'
+import { hasEnded } from '#core/log/owner.js'
+import type { Reference, Removal } from './pruning.js'
 import { PAGE_ROWS } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
-import type { LogKind, LogRef } from '../run/log/ref.js'
+import type { LogKind, LogRef } from '#core/log/ref.js'
 
 /** The row of a log, with its version. */
 export interface VersionedRow extends ClaimedRow {

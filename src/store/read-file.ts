@@ -1,10 +1,10 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { HarnessError } from '../contracts/errors.js'
-import { nameOf } from '../run/log/ref.js'
-import { parseEvent } from '../run/log/log.js'
-import type { LogEvent } from '../run/log/log.js'
-import type { LogRef } from '../run/log/ref.js'
+import { HarnessError } from '#contracts/errors.js'
+import { nameOf } from '#core/log/ref.js'
+import { parseEvent } from '#core/log/log.js'
+import type { LogEvent } from '#core/log/log.js'
+import type { LogRef } from '#core/log/ref.js'
 import { withDescriptor } from './log-file.js'
 
 /** The part of a log file that is read first to find its last event, in bytes. */

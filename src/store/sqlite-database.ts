@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { HarnessError } from '../contracts/errors.js'
-import { openSqlite, SQLITE_NEEDED, transaction } from '../util/platform/sqlite.js'
-import type { Database } from '../util/platform/sqlite.js'
+import { HarnessError } from '#contracts/errors.js'
+import { openSqlite, SQLITE_NEEDED, transaction } from '#util/platform/sqlite.js'
+import type { Database } from '#util/platform/sqlite.js'
 
 /** The version of the tables. A file with tables of another version is rejected. */
 const SCHEMA_VERSION = 4

@@ -1,11 +1,11 @@
-import type { LogKind, LogRef } from '../run/log/ref.js'
-import type { Post } from '../run/log/log.js'
-import { hasEnded } from '../run/log/owner.js'
-import type { Reference, Removal } from '../run/log/pruning.js'
+import type { LogKind, LogRef } from '#core/log/ref.js'
+import type { Post } from '#core/log/log.js'
+import { hasEnded } from '#core/log/owner.js'
+import type { Reference, Removal } from './pruning.js'
 import { PAGE_ROWS } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
-import { emptyWalIfFree, rewriteFiles, transaction } from '../util/platform/sqlite.js'
-import type { Database, Statement, Value } from '../util/platform/sqlite.js'
+import { emptyWalIfFree, rewriteFiles, transaction } from '#util/platform/sqlite.js'
+import type { Database, Statement, Value } from '#util/platform/sqlite.js'
 
 /** The tables of each kind of log, and the column that orders its list. */
 const NAMES = {

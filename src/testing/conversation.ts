@@ -1,7 +1,7 @@
 import { resultForModel, textOf, toolCallsOf } from '#contracts/entry.js'
 import type { FailureMark, TranscriptEntry } from '#contracts/entry.js'
-import type { ModelToolCall } from '#contracts/model.js'
-import { isObject } from '../util/json.js'
+import type { ModelToolCall } from '#core/model-session.js'
+import { isObject } from '#util/json.js'
 
 /** One message of a conversation, in the same form for transcripts and every wire format. */
 export type ScriptMessage =

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate, setTimeout } from 'node:timers/promises'
-import { parse } from '../contracts/parse.js'
+import { parse } from '#contracts/parse.js'
 import type { JsonObject } from '#util/json.js'
-import { anything, integer, object, oneOf, optional } from '../util/shape.js'
+import { anything, integer, object, oneOf, optional } from '#util/shape.js'
 import type { Reply } from './reply.js'
 
 /** A failure between a provider and its client. */

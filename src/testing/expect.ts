@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { messageOf } from '../contracts/errors.js'
+import { messageOf } from '#contracts/errors.js'
 
 /** Throws unless both are the same JSON; the members of an object may be in another order. */
 export function expectSame(what: string, got: unknown, expected: unknown): void {

@@ -1,13 +1,13 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { HarnessError } from '#contracts/errors.js'
-import type { DurableEvent } from '#run/machine/events.js'
+import type { DurableEvent } from '#core/state/events.js'
 import type { Harness } from '#harness/typed-harness.js'
 import type { HarnessResult } from '#contracts/result.js'
 import type { ReplayOptions } from '#harness/options.js'
-import type { RunLog } from '#run/log/log.js'
+import type { RunLog } from '#core/log/log.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import { parseJson } from '../util/json.js'
+import { parseJson } from '#util/json.js'
 
 /** The outcome of a replayed run: its result, or the error that the recorded run ended in; and the differences that were allowed. */
 export type Replayed<Output> =

@@ -1,4 +1,4 @@
-import { invalidOptions } from '../contracts/parse.js'
+import { invalidOptions } from '#contracts/parse.js'
 import type { FinishReason, TokenUsage } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import {
@@ -13,8 +13,8 @@ import {
   parseAs,
   partial,
   string,
-} from '../util/shape.js'
-import type { Shape } from '../util/shape.js'
+} from '#util/shape.js'
+import type { Shape } from '#util/shape.js'
 import type { ScriptMessage } from './conversation.js'
 
 /** The answer of a scripted model in one turn. */

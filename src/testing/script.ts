@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { ScriptRequest } from './conversation.js'
 import type { JsonInput, JsonObject } from '#util/json.js'
-import { isObject } from '../util/json.js'
+import { isObject } from '#util/json.js'
 import { resolveReply } from './reply.js'
 import type { Reply, ScriptedCall } from './reply.js'
 

@@ -1,6 +1,6 @@
-import type { ToolSpec } from '../tools/spec.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { fileTools } from './files/file-tools.js'
-import type { SubagentSpec } from '../tools/subagent-options.js'
+import type { SubagentSpec } from './agents/subagent-options.js'
 
 /**
  * The built-in tools with these names, in this order, for the harness's workspace; then the tool `subagent`, if there are

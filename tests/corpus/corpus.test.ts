@@ -7,7 +7,7 @@ import type { Answer, DurableEvent, PendingItem, ResumeState, ToolSpec } from 't
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsIn, logWith } from '../run/resume/pause-support.js'
 import { failureOf } from '../harness/support.js'
-import { fold } from '#run/machine/apply.js'
+import { fold } from '#core/loop/apply.js'
 import { readState } from '#run/resume/stored-state.js'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))

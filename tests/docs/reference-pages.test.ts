@@ -55,7 +55,7 @@ test.each<[string, readonly (readonly [string, string])[]]>([
   ['Closing', [[OPTIONS, 'CloseOptions']]],
   ['Limits', [[LIMITS, 'Limits']]],
   ['Loop detection', [[LIMITS, 'StallOptions']]],
-  ['Settings', [['src/contracts/model.ts', 'ModelSettings']]],
+  ['Settings', [['src/core/model-session.ts', 'ModelSettings']]],
 ])('docs/options.md has a row for each option: %s', (heading, interfaces) => {
   const members = interfaces.flatMap(([file, name]) => membersOf(file, name))
   expect(members).not.toEqual([])

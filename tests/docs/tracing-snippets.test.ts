@@ -5,9 +5,9 @@ import { join, resolve } from 'node:path'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { fileLog, Harness } from 'thinharness'
 import { ScriptedModel, scriptedProvider } from 'thinharness/testing'
-import type { OtlpDocument } from '../tracing/collector.js'
-import { spansIn } from '../tracing/collector.js'
-import { filesIn, recordsIn, recordTree } from '../tracing/support.js'
+import type { OtlpDocument } from '../extensions/tracing/collector.js'
+import { spansIn } from '../extensions/tracing/collector.js'
+import { filesIn, recordsIn, recordTree } from '../extensions/tracing/support.js'
 import { inTemporaryFolder } from '../support/folder.js'
 
 inTemporaryFolder({ 'notes/refunds.md': 'refund asked for by ana@example.com\n' })

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { createServer } from 'node:http'
 import { ScriptedModel } from 'thinharness/testing'
-import { openAiOf } from '../ui/responses/client.js'
-import { served } from '../ui/support/served.js'
+import { openAiOf } from '../adapters/ui/responses/client.js'
+import { served } from '../adapters/ui/support/served.js'
 import { inTemporaryFolder } from '../support/folder.js'
 
 inTemporaryFolder()

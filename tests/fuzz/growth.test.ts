@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import type { JsonObject, ToolSpec } from 'thinharness'
 import { bash, fileTools, jsonlSearch } from 'thinharness/tools'
 import { loadSkills } from '#toolbox/skills/load-skills.js'
-import { oddServer, toolsOf } from '../mcp/support.js'
+import { oddServer, toolsOf } from '../adapters/mcp/support.js'
 import { call, folderWith } from '../toolbox/support.js'
 import { INJECTIONS, isLong } from './support.js'
 

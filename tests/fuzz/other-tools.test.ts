@@ -8,7 +8,7 @@ import { callTool } from 'thinharness'
 import type { JsonObject, ToolSpec } from 'thinharness'
 import { bash, fetchUrl } from 'thinharness/tools'
 import { loadSkills } from '#toolbox/skills/load-skills.js'
-import { oddServer, toolsOf } from '../mcp/support.js'
+import { oddServer, toolsOf } from '../adapters/mcp/support.js'
 import { argumentsOf, expectSound, INJECTIONS, malformedJson, NAUGHTY, naughtyText, rounds, SECRET } from './support.js'
 import { temporaryFolder } from '../support/folder.js'
 

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest'
 import { bash, fetchUrl, fileTools } from 'thinharness/tools'
 import { ScriptedModel } from 'thinharness/testing'
 import { Harness } from 'thinharness'
-import { mcpHttp, mcpStdio } from '#mcp/index.js'
+import { mcpHttp, mcpStdio } from '#adapters/mcp/index.js'
 import { folderWith } from '../toolbox/support.js'
 import { skillText } from '../toolbox/skills/support.js'
-import { oddServer } from '../mcp/support.js'
+import { oddServer } from '../adapters/mcp/support.js'
 import { harnessOf, tool } from './support.js'
 
 describe('the description of a harness', () => {

@@ -6,8 +6,8 @@ import type { Model, ModelSession, RequestConstants, TranscriptEntry, Transcript
 import { anthropic, fromAiSdk, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ProviderApi, ScriptedProvider } from 'thinharness/testing'
-import { envelopeOf, renderEnvelope } from '#tools/boundary/envelope.js'
-import type { ToolOutcome } from '#tools/outcome.js'
+import { envelopeOf, renderEnvelope } from '#core/tools/boundary/envelope.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
 
 /** Every kind of model, before one scripted provider, which is as strict as the APIs are. */
 const MODELS: Readonly<Record<string, (url: Readonly<Record<ProviderApi, string>>) => Model>> = {

@@ -4,7 +4,7 @@ import { parseWith } from '#schema/parse-with.js'
 import { jsonSchemaOf } from '#schema/schema.js'
 import type { InferSchema, Schema } from '#schema/schema.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
-import { libraryOf } from '../tools/support/standard-schema.js'
+import { libraryOf } from '../core/tools/support/standard-schema.js'
 
 const of = (schema: Schema): JsonSchema => jsonSchemaOf(schema, 'it')
 /** The cleaned form of a schema that another library emitted. */

@@ -4,7 +4,7 @@ import type { Chat, ChatEvent, ChatSnapshot } from 'thinharness/session'
 import { reduceChat, tasks } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
-import { event } from '../run/machine/support.js'
+import { event } from '../core/state/support.js'
 import { sessionsOf, until } from './support.js'
 
 /** A conversation with most of what can happen in one. */

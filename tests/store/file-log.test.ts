@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { fileLog } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { failureOf, harnessOf, tool } from '../harness/support.js'
-import { event } from '../run/machine/support.js'
+import { event } from '../core/state/support.js'
 import { temporaryFolder } from '../support/folder.js'
 import { collect, eventsOfRun } from '../support/collect.js'
 

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { fileLog } from 'thinharness'
 import type { DurableEvent, RunLog } from 'thinharness'
 import { bundleStores } from '../support/store-bundle.js'
-import { event } from '../run/machine/support.js'
+import { event } from '../core/state/support.js'
 import { temporaryFolder } from '../support/folder.js'
 import { eventsOfRun } from '../support/collect.js'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { memoryLog } from 'thinharness'
 import type { RunLog } from 'thinharness'
-import { event } from '../run/machine/support.js'
+import { event } from '../core/state/support.js'
 import { eventsOfRun } from '../support/collect.js'
 
 const ENDED = { stopReason: 'end_turn', pending: [] } as const

@@ -3,11 +3,11 @@ import { HarnessError } from 'thinharness'
 import type { DurableEvent } from 'thinharness'
 import { OpenRuns } from '#harness/open-runs.js'
 import type { OpenRun } from '#harness/open-runs.js'
-import type { RunContext } from '#run/core/context.js'
+import type { RunContext } from '#core/loop/run-context.js'
 import type { RunLauncher } from '#harness/runs.js'
 import { replayRun } from '#run/replay/replay.js'
-import { isReference } from '#run/machine/history.js'
-import type { Conversation } from '#run/machine/history.js'
+import { isReference } from '#core/state/history.js'
+import type { Conversation } from '#core/state/history.js'
 import type { StartHistory } from '#run/resume/read-log.js'
 import type { ReplayedStretch, Stretch } from '#run/replay/replay.js'
 
@@ -51,7 +51,7 @@ let isWatched = false
 /** The runs of the harness are loaded by its first run: in the test, with the mocks that it has. */
 async function watchLaunches(): Promise<void> {
   isWatched = true
-  const [launching, contexts] = await Promise.all([import('#harness/runs.js'), import('#run/core/context.js')])
+  const [launching, contexts] = await Promise.all([import('#harness/runs.js'), import('#core/loop/run-context.js')])
   surround(
     launching.RunLauncher.prototype,
     'launch',

@@ -1,5 +1,5 @@
-import { HarnessError, messageOf } from '../../contracts/errors.js'
-import { isObject, parseJson } from '../../util/json.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
+import { isObject, parseJson } from '#util/json.js'
 import { connectionError, isConnectionFailure } from '../http/connection-error.js'
 import { errorFromBody, notJson, providerError } from '../http/errors.js'
 import { flatHeaders } from '../http/exchange.js'

@@ -1,4 +1,4 @@
-import type { Model, ModelCapabilities } from '../../contracts/model.js'
+import type { Model, ModelCapabilities } from '#core/model-session.js'
 import { limitsOf } from '../http/request-guard.js'
 import { checkEffort, DEFAULT_MAX_RETRIES, parseModelOptions } from '../wire/options.js'
 import { SessionModel } from '../wire/session.js'

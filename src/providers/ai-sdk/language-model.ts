@@ -1,8 +1,8 @@
-import type { HarnessError } from '../../contracts/errors.js'
-import { invalidOptions } from '../../contracts/parse.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
-import { shown } from '../../util/mismatch.js'
+import type { HarnessError } from '#contracts/errors.js'
+import { invalidOptions } from '#contracts/parse.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
+import { shown } from '#util/mismatch.js'
 
 /**
  * A language model of an AI SDK provider, such as `createGroq()('openai/gpt-oss-120b')`, as far as this library uses it:

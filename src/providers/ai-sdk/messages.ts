@@ -1,4 +1,4 @@
-import { resultForModel } from '../../contracts/entry.js'
+import { resultForModel } from '#contracts/entry.js'
 import type {
   ToolEntry,
   TranscriptEntry,
@@ -6,10 +6,10 @@ import type {
   AssistantPart,
   ToolCallPart,
   ContentPart,
-} from '../../contracts/entry.js'
-import { HarnessError } from '../../contracts/errors.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
-import { isObject, parseJson } from '../../util/json.js'
+} from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
+import { isObject, parseJson } from '#util/json.js'
 import { acceptedName, argumentsObject } from '../wire/calls.js'
 import {
   hasContent,

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../util/json.js'
-import { jsonObject, list, number, partial, record, string } from '../../util/shape.js'
+import type { JsonObject } from '#util/json.js'
+import { jsonObject, list, number, partial, record, string } from '#util/shape.js'
 import type { ProviderOptions } from '../http/options.js'
 import { PROVIDER_OPTIONS } from '../wire/options.js'
 

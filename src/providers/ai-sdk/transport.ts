@@ -1,5 +1,5 @@
-import { isObject } from '../../util/json.js'
-import type { JsonObject } from '../../util/json.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
 import { providerError } from '../http/errors.js'
 import { RequestGuard } from '../http/request-guard.js'
 import type { Limits } from '../http/request-guard.js'

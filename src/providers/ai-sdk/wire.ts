@@ -1,6 +1,6 @@
-import type { NativePart } from '../../contracts/entry.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
+import type { NativePart } from '#contracts/entry.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 import type { Fields } from '../wire/read.js'
 
 /** A reply in the form of `doGenerate`, which is also the sum of a stream, in any version. Unchecked. */

@@ -7,11 +7,11 @@ import type {
   TranscriptEntry,
   UserEntry,
   ContentPart,
-} from '../../contracts/entry.js'
-import { resultForModel } from '../../contracts/entry.js'
-import { HarnessError } from '../../contracts/errors.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
+} from '#contracts/entry.js'
+import { resultForModel } from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 import { acceptedCallId, acceptedName, argumentsObject } from '../wire/calls.js'
 import { textWithin, thinkingText, bareType, hasContent, isTextType, omission, parseDataUrl } from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'

@@ -1,7 +1,7 @@
-import { HarnessError } from '../../contracts/errors.js'
-import type { ModelCapabilities, ReasoningEffort } from '../../contracts/model.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject } from '../../util/json.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
 
 /** The provider's name in entries, native parts, `providerOptions` and events. */
 export const PROVIDER = 'anthropic'

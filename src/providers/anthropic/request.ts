@@ -1,15 +1,15 @@
-import type { TranscriptEntry } from '../../contracts/entry.js'
-import { HarnessError } from '../../contracts/errors.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
 import type {
   ModelSettings,
   RequestConstants,
   StructuredOutputRequest,
   ToolChoice,
   ToolDefinition,
-} from '../../contracts/model.js'
-import { acceptedSchema } from '../../schema/input-schema.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonSchema, JsonValue } from '../../util/json.js'
+} from '#core/model-session.js'
+import { acceptedSchema } from '#schema/input-schema.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { ProviderOptions } from '../http/options.js'
 import type { WireFormat } from '../http/wire.js'
 import { checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { ReasoningEffort } from '../../contracts/model.js'
-import { boolean, either, list, oneOf, partial, string } from '../../util/shape.js'
+import type { ReasoningEffort } from '#core/model-session.js'
+import { boolean, either, list, oneOf, partial, string } from '#util/shape.js'
 import { acceptedCallId } from '../wire/calls.js'
 import { REASONING_FIELDS } from './native.js'
 import type { ReasoningField } from './native.js'

@@ -1,6 +1,6 @@
-import type { AssistantPart } from '../../contracts/entry.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
+import type { AssistantPart } from '#contracts/entry.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 
 /** Message fields with reasoning as plain text, by server. If a message has both, they are equal. */
 export const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const

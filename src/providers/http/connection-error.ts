@@ -1,6 +1,6 @@
-import { messageOf } from '../../contracts/errors.js'
-import type { HarnessError } from '../../contracts/errors.js'
-import { isObject } from '../../util/json.js'
+import { messageOf } from '#contracts/errors.js'
+import type { HarnessError } from '#contracts/errors.js'
+import { isObject } from '#util/json.js'
 import { providerError } from './errors.js'
 
 /**

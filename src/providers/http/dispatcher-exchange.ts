@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { HarnessError } from '../../contracts/errors.js'
+import { HarnessError } from '#contracts/errors.js'
 import { connectionError } from './connection-error.js'
 import { flatHeaders } from './exchange.js'
 import type { Exchange } from './exchange.js'

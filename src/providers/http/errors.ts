@@ -1,6 +1,6 @@
-import { HarnessError, messageOf } from '../../contracts/errors.js'
-import type { HarnessErrorDetails } from '../../contracts/errors.js'
-import { isObject, parseJson } from '../../util/json.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
+import type { HarnessErrorDetails } from '#contracts/errors.js'
+import { isObject, parseJson } from '#util/json.js'
 
 type Headers = Readonly<Record<string, string>>
 

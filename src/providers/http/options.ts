@@ -1,5 +1,5 @@
-import type { ModelCapabilities, ReasoningEffort } from '../../contracts/model.js'
-import type { JsonObject } from '../../util/json.js'
+import type { ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
+import type { JsonObject } from '#util/json.js'
 
 /** The options of every model factory. */
 export interface ProviderOptions {

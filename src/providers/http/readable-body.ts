@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
-import { joinedBytes } from '../../util/bytes.js'
+import { joinedBytes } from '#util/bytes.js'
 import { connectionError } from './connection-error.js'
 import { providerError } from './errors.js'
 import type { Answer } from './exchange.js'

@@ -1,6 +1,6 @@
-import { HarnessError } from '../../contracts/errors.js'
-import type { TransportRetry } from '../../contracts/model.js'
-import { sleep } from '../../util/timeout.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { TransportRetry } from '#core/model-session.js'
+import { sleep } from '#util/timeout.js'
 import { mayBeCharged } from './request-guard.js'
 
 interface RetryOptions {

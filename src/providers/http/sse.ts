@@ -2,8 +2,8 @@ import { StringDecoder } from 'node:string_decoder'
 import { createParser } from 'eventsource-parser'
 import type { EventSourceParser } from 'eventsource-parser'
 import { errorFromBody, providerError } from './errors.js'
-import type { HarnessError } from '../../contracts/errors.js'
-import { bufferOf } from '../../util/bytes.js'
+import type { HarnessError } from '#contracts/errors.js'
+import { bufferOf } from '#util/bytes.js'
 import type { WireChunk } from './wire.js'
 
 /** Longest event, in characters. */

@@ -1,4 +1,4 @@
-import { HarnessError } from '../../contracts/errors.js'
+import { HarnessError } from '#contracts/errors.js'
 import { ClientTransport } from './client-transport.js'
 import type { ClientCall } from './client-transport.js'
 import { dispatcherExchange } from './dispatcher-exchange.js'

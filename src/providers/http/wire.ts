@@ -1,6 +1,6 @@
-import type { ModelDelta, RequestConstants, ToolChoice } from '../../contracts/model.js'
-import type { AssistantPart, FinishReason, NativePart, TokenUsage, TranscriptEntry } from '../../contracts/entry.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
+import type { ModelDelta, RequestConstants, ToolChoice } from '#core/model-session.js'
+import type { AssistantPart, FinishReason, NativePart, TokenUsage, TranscriptEntry } from '#contracts/entry.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 
 /**
  * One provider's API as functions without I/O, clock or environment: from a transcript to a request, and from a reply to

@@ -1,5 +1,5 @@
-import type { Model, ModelCapabilities } from '../../contracts/model.js'
-import { boolean, partial } from '../../util/shape.js'
+import type { Model, ModelCapabilities } from '#core/model-session.js'
+import { boolean, partial } from '#util/shape.js'
 import { OPENAI_ACCOUNT, wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'

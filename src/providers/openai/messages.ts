@@ -1,5 +1,5 @@
 import type * as Wire from 'openai/resources/responses/responses'
-import { resultForModel } from '../../contracts/entry.js'
+import { resultForModel } from '#contracts/entry.js'
 import type {
   AssistantEntry,
   AssistantPart,
@@ -8,10 +8,10 @@ import type {
   TranscriptEntry,
   UserEntry,
   ContentPart,
-} from '../../contracts/entry.js'
-import { HarnessError } from '../../contracts/errors.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject } from '../../util/json.js'
+} from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
 import { acceptedCallId, acceptedName, customInput } from '../wire/calls.js'
 import { thinkingText, dataUrl } from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'

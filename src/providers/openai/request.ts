@@ -5,10 +5,10 @@ import type {
   StructuredOutputRequest,
   ToolChoice,
   ToolDefinition,
-} from '../../contracts/model.js'
-import { inputSchema } from '../../schema/input-schema.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
+} from '#core/model-session.js'
+import { inputSchema } from '#schema/input-schema.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
 import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { ModelDelta } from '../../contracts/model.js'
-import type { AssistantPart, TranscriptEntry } from '../../contracts/entry.js'
-import { isObject, parseJson } from '../../util/json.js'
-import type { JsonObject } from '../../util/json.js'
+import type { ModelDelta } from '#core/model-session.js'
+import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
+import { isObject, parseJson } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
 
 /**
  * The ids of the tool calls of a transcript. Some servers restart the numbering with each reply and so repeat ids. An id

@@ -1,4 +1,4 @@
-import { HarnessError } from '../../contracts/errors.js'
+import { HarnessError } from '#contracts/errors.js'
 
 /** The error of a reply with items that wait for the client, of tools that only the caller can have declared. */
 export function waitsForClient(types: readonly string[]): HarnessError {

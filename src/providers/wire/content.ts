@@ -1,5 +1,5 @@
-import type { AssistantPart, ContentPart } from '../../contracts/entry.js'
-import { isObject } from '../../util/json.js'
+import type { AssistantPart, ContentPart } from '#contracts/entry.js'
+import { isObject } from '#util/json.js'
 
 export type FilePart = Extract<ContentPart, { readonly type: 'file' }>
 

@@ -1,5 +1,5 @@
-import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 import type { Transport } from '../http/wire.js'
 import { without } from './read.js'
 

@@ -1,6 +1,6 @@
-import type { ModelCapabilities, ReasoningEffort } from '../../contracts/model.js'
-import { invalidOptions, parse } from '../../contracts/parse.js'
-import { Mismatch } from '../../util/mismatch.js'
+import type { ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
+import { invalidOptions, parse } from '#contracts/parse.js'
+import { Mismatch } from '#util/mismatch.js'
 import {
   boolean,
   either,
@@ -20,9 +20,9 @@ import {
   secret,
   string,
   where,
-} from '../../util/shape.js'
-import type { Given, PartialFields, Shape } from '../../util/shape.js'
-import { LONGEST_TIMER_MS } from '../../util/timeout.js'
+} from '#util/shape.js'
+import type { Given, PartialFields, Shape } from '#util/shape.js'
+import { LONGEST_TIMER_MS } from '#util/timeout.js'
 import type { ProviderOptions, Timeouts } from '../http/options.js'
 
 /** Parses the options of a model factory. Throws `invalid_options`, with the name of the option. */

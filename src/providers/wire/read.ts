@@ -1,4 +1,4 @@
-import { isObject } from '../../util/json.js'
+import { isObject } from '#util/json.js'
 
 /** An object of a reply; its content is unknown. */
 export type Fields = Readonly<Record<string, unknown>>

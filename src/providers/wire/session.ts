@@ -1,4 +1,4 @@
-import { HarnessError } from '../../contracts/errors.js'
+import { HarnessError } from '#contracts/errors.js'
 import type {
   CacheBust,
   Model,
@@ -8,11 +8,11 @@ import type {
   ModelTurn,
   RequestConstants,
   TurnOptions,
-} from '../../contracts/model.js'
-import type { AssistantPart, TranscriptEntry } from '../../contracts/entry.js'
-import { mendHistory } from '../../contracts/mend.js'
-import { firstDifference } from '../../util/first-difference.js'
-import type { JsonObject } from '../../util/json.js'
+} from '#core/model-session.js'
+import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
+import { mendHistory } from '#contracts/mend.js'
+import { firstDifference } from '#util/first-difference.js'
+import type { JsonObject } from '#util/json.js'
 import { withRetries } from '../http/retry.js'
 import type { Attempt } from '../http/retry.js'
 import { WHOLE_REPLY } from '../http/wire.js'

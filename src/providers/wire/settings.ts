@@ -1,8 +1,8 @@
-import { HarnessError } from '../../contracts/errors.js'
-import type { ModelSettings, RequestConstants } from '../../contracts/model.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject, JsonValue } from '../../util/json.js'
-import { mergeJson } from '../../util/merge-json.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { ModelSettings, RequestConstants } from '#core/model-session.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
+import { mergeJson } from '#util/merge-json.js'
 import type { ProviderOptions } from '../http/options.js'
 import { digestOf } from './calls.js'
 

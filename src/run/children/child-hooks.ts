@@ -1,8 +1,8 @@
-import { HarnessError } from '../../contracts/errors.js'
-import { NO_USAGE } from '../../contracts/result.js'
-import type { HarnessResult } from '../../contracts/result.js'
-import type { RunContext } from '../core/context.js'
-import type { HookContexts } from '../extension/hooks.js'
+import { HarnessError } from '#contracts/errors.js'
+import { NO_USAGE } from '#contracts/result.js'
+import type { HarnessResult } from '#contracts/result.js'
+import type { RunContext } from '#core/loop/run-context.js'
+import type { HookContexts } from '#core/extension/hooks.js'
 
 /** The fields about a child run that its hooks receive. */
 export type AboutChild = HookContexts['before_subagent_run']

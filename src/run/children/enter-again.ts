@@ -1,13 +1,13 @@
-import { checkArguments } from '../../tools/boundary/arguments.js'
-import { invoke } from '../../tools/boundary/invoke.js'
-import type { ChildRun, SpawnOptions } from '../../tools/spec.js'
-import { settle } from '../../util/abort.js'
-import type { BackgroundRun } from '../machine/other-runs.js'
+import { checkArguments } from '#core/tools/boundary/arguments.js'
+import { invoke } from '#core/tools/boundary/invoke.js'
+import type { ChildRun, SpawnOptions } from '#core/tools/tool-spec.js'
+import { settle } from '#util/abort.js'
+import type { BackgroundRun } from '#core/state/other-runs.js'
 import { CallChildren } from './children.js'
-import type { RunContext } from '../core/context.js'
-import type { RunSetup } from '../core/plan.js'
-import type { LeftChild } from '../core/child-run.js'
-import { toolContext, toolSurroundings } from '../core/tool-context.js'
+import type { RunContext } from '#core/loop/run-context.js'
+import type { RunSetup } from '#core/loop/run-plan.js'
+import type { LeftChild } from '#core/loop/child-run.js'
+import { toolContext, toolSurroundings } from '#core/loop/tool-context.js'
 
 /**
  * Enters the handler of an ended call again, until it has spawned `runs`, the background runs that it started before a crash

@@ -1,9 +1,9 @@
-import { renderEnvelope } from '../../tools/boundary/envelope.js'
-import { entryId, toolCallsOf } from '../../contracts/entry.js'
-import type { TranscriptEntry } from '../../contracts/entry.js'
-import type { SpawnOptions } from '../../tools/spec.js'
-import type { Conversation } from '../machine/history.js'
-import type { RunState } from '../machine/state.js'
+import { renderEnvelope } from '#core/tools/boundary/envelope.js'
+import { entryId, toolCallsOf } from '#contracts/entry.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
+import type { SpawnOptions } from '#core/tools/tool-spec.js'
+import type { Conversation } from '#core/state/history.js'
+import type { RunState } from '#core/state/state.js'
 import { withSlice } from './slice.js'
 
 /** The prompt of a child under call `callId`: with a slice of the conversation before that call, if it gets one. */

@@ -1,5 +1,5 @@
-import { HarnessError } from '../../contracts/errors.js'
-import type { ToolSpec } from '../../tools/spec.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
 
 /**
  * Refuses a child run that could call a tool with less approval than its parent: of a tool that the parent has, a child may

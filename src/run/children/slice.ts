@@ -1,5 +1,5 @@
-import { contentOf, resultForModel, toolCallsOf } from '../../contracts/entry.js'
-import type { ContentPart, TranscriptEntry } from '../../contracts/entry.js'
+import { contentOf, resultForModel, toolCallsOf } from '#contracts/entry.js'
+import type { ContentPart, TranscriptEntry } from '#contracts/entry.js'
 
 const CHARS_PER_TOKEN = 4
 /** Longest text of one entry, as a share of the slice. */

@@ -1,5 +1,5 @@
-import type { RunLog } from '../log/log.js'
-import type { Conversation, HistoryRef } from '../machine/history.js'
+import type { RunLog } from '#core/log/log.js'
+import type { Conversation, HistoryRef } from '#core/state/history.js'
 
 /** How many conversations are remembered for each log. */
 const MOST = 16

@@ -1,6 +1,6 @@
-import type { RunLog } from '../log/log.js'
-import type { DurableEvent } from '../machine/events.js'
-import { isReference } from '../machine/history.js'
+import type { RunLog } from '#core/log/log.js'
+import type { DurableEvent } from '#core/state/events.js'
+import { isReference } from '#core/state/history.js'
 import { ChildDocuments } from './child-documents.js'
 import { resolveHistory } from './read-log.js'
 

@@ -1,12 +1,12 @@
-import type { ResumeState } from '../../contracts/result.js'
-import { canonicalJson } from '../../util/canonical-json.js'
-import { isChildReference } from '../machine/child-state.js'
-import type { ChildReference, StoredChild } from '../machine/child-state.js'
-import { complete } from '../machine/closing.js'
-import { withChildren } from '../machine/nested-states.js'
-import type { RunState } from '../machine/state.js'
+import type { ResumeState } from '#contracts/result.js'
+import { canonicalJson } from '#util/canonical-json.js'
+import { isChildReference } from '#core/state/child-state.js'
+import type { ChildReference, StoredChild } from '#core/state/child-state.js'
+import { complete } from '#core/state/closing.js'
+import { withChildren } from '#core/state/nested-states.js'
+import type { RunState } from '#core/state/state.js'
 import type { StoredState } from './stored-state.js'
-import { sha256 } from '../../util/platform/sha256.js'
+import { sha256 } from '#util/platform/sha256.js'
 
 /** True if a stored state is the one that the log holds at its event. */
 export function isSameState({ state }: StoredState, logged: RunState): boolean {

@@ -1,6 +1,6 @@
-import type { CallDecision, ModelUsage, OtherCall, PendingItem, ResumeState, RunUsage } from '../../contracts/result.js'
-import { NOTICE_KEY } from '../machine/limit-notices.js'
-import { isObject } from '../../util/json.js'
+import type { CallDecision, ModelUsage, OtherCall, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
+import { NOTICE_KEY } from '#core/loop/limit-notices.js'
+import { isObject } from '#util/json.js'
 import {
   anything,
   boolean,
@@ -19,23 +19,23 @@ import {
   record,
   string,
   union,
-} from '../../util/shape.js'
-import type { Fields, Shape } from '../../util/shape.js'
-import type { ApprovalAnswer, DeclinedAnswer, KeptAnswer, QuestionAnswer, Verdict } from '../machine/answers.js'
-import { otherRunsShape } from '../machine/other-runs-shape.js'
-import type { BatchCall } from '../machine/batch-call.js'
-import type { ChildReference } from '../machine/child-state.js'
-import type { ConfigDigest } from '../machine/config-digest.js'
-import { FORMAT_VERSION } from '../machine/events.js'
-import type { HostNotice } from '../machine/host-notices.js'
-import type { Breach } from '../machine/limits.js'
-import { rulesShape } from '../machine/rules-shape.js'
-import type { CallNote, EndedError, SettledCall } from '../machine/settled.js'
-import type { Answered, Batch, Ended, Exceeded, Phase, Position, RunParent, RunState } from '../machine/state.js'
-import type { PreparedText, View, ViewChange } from '../machine/view.js'
+} from '#util/shape.js'
+import type { Fields, Shape } from '#util/shape.js'
+import type { ApprovalAnswer, DeclinedAnswer, KeptAnswer, QuestionAnswer, Verdict } from '#core/state/answers.js'
+import { otherRunsShape } from './other-runs-shape.js'
+import type { BatchCall } from '#core/state/batch-call.js'
+import type { ChildReference } from '#core/state/child-state.js'
+import type { ConfigDigest } from '#core/state/config-digest.js'
+import { FORMAT_VERSION } from '#core/state/events.js'
+import type { HostNotice } from '#core/state/host-notices.js'
+import type { Breach } from '#core/state/limits.js'
+import { rulesShape } from './rules-shape.js'
+import type { CallNote, EndedError, SettledCall } from '#core/state/settled.js'
+import type { Answered, Batch, Ended, Exceeded, Phase, Position, RunParent, RunState } from '#core/state/state.js'
+import type { PreparedText, View, ViewChange } from '#core/state/view.js'
 import { content, count, json, native, parts, source, transcriptShape } from './transcript-shape.js'
-import { flowsShape } from '../../contracts/flows.js'
-import type { ContentFlow } from '../../contracts/flows.js'
+import { flowsShape } from '#contracts/flows.js'
+import type { ContentFlow } from '#contracts/flows.js'
 
 const amount = number(0)
 

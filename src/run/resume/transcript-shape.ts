@@ -1,4 +1,4 @@
-import { CONTENT_SOURCES } from '../../contracts/entry.js'
+import { CONTENT_SOURCES } from '#contracts/entry.js'
 import type {
   AssistantEntry,
   AssistantPart,
@@ -9,8 +9,8 @@ import type {
   ToolEntry,
   TranscriptEntry,
   UserEntry,
-} from '../../contracts/entry.js'
-import type { JsonValue } from '../../util/json.js'
+} from '#contracts/entry.js'
+import type { JsonValue } from '#util/json.js'
 import {
   anything,
   boolean,
@@ -23,7 +23,7 @@ import {
   optional,
   string,
   union,
-} from '../../util/shape.js'
+} from '#util/shape.js'
 
 export const json = anything<JsonValue>()
 export const count = integer(0)

@@ -1,7 +1,7 @@
-import { toolCallsOf } from '../../contracts/entry.js'
-import type { ToolEntry, TranscriptEntry } from '../../contracts/entry.js'
-import { isObject, parseJson } from '../../util/json.js'
-import type { AnnotateCall, OwnExtension } from '../extension/own-extension.js'
+import { toolCallsOf } from '#contracts/entry.js'
+import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
+import { isObject, parseJson } from '#util/json.js'
+import type { AnnotateCall, OwnExtension } from '#core/extension/own-extension.js'
 
 /** A call and its result, as the model read it. */
 export interface JudgedCall {

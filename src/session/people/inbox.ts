@@ -1,5 +1,5 @@
-import type { LogStore } from '#run/log/log.js'
-import type { LogSummaries } from '#run/log/digest.js'
+import type { LogStore } from '#core/log/log.js'
+import type { LogSummaries } from '#core/log/digest.js'
 import type { PendingItem } from '#contracts/result.js'
 import { SessionError } from '../errors.js'
 import type { ChatCallAnswer } from '../thread/reduce-chat.js'

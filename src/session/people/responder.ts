@@ -1,5 +1,5 @@
 import type { PendingItem } from '#contracts/result.js'
-import { warn } from '../../util/platform/node.js'
+import { warn } from '#util/platform/node.js'
 import { SessionError } from '../errors.js'
 import type { ChatAnswer } from '../grants.js'
 import { answerTo } from './expiry.js'

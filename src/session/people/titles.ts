@@ -1,9 +1,9 @@
 import { Harness } from '#harness/typed-harness.js'
 import { textOf } from '#contracts/entry.js'
 import type { ContentPart } from '#contracts/entry.js'
-import type { Model } from '#contracts/model.js'
+import type { Model } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
-import { warn } from '../../util/platform/node.js'
+import { warn } from '#util/platform/node.js'
 import { SessionError } from '../errors.js'
 import type { ChatSnapshot } from '../thread/reduce-chat.js'
 

@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
-import type { LogStore } from '#run/log/log.js'
-import type { RunEvent } from '#run/machine/events.js'
+import type { LogStore } from '#core/log/log.js'
+import type { RunEvent } from '#core/state/events.js'
 import { SessionError } from '../errors.js'
 import type { ThreadEvent } from './thread-events.js'
 

@@ -1,7 +1,7 @@
 import type { ContentPart } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import type { ModelRef } from '#contracts/model-reference.js'
-import type { Rule } from '#policy/rule.js'
+import type { Rule } from '#extensions/policy/rule.js'
 
 /** A permission that a person gave in a conversation. */
 export type Grant = Rule & { readonly id: string }

@@ -1,5 +1,5 @@
-import type { LogStore } from '#run/log/log.js'
-import type { RunEvent } from '#run/machine/events.js'
+import type { LogStore } from '#core/log/log.js'
+import type { RunEvent } from '#core/state/events.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import { callOf, reduceChat } from './reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from './reduce-chat.js'

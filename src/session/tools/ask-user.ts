@@ -1,7 +1,7 @@
-import { defineTool } from '#tools/define.js'
-import { ToolResult } from '#tools/result.js'
+import { defineTool } from '#core/tools/define.js'
+import { ToolResult } from '#core/tools/result.js'
 import type { JsonSchema } from '#util/json.js'
-import type { ToolSpec } from '#tools/spec.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { failed } from './result.js'
 
 /** A choice of a question. */

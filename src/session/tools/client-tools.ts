@@ -1,9 +1,9 @@
-import { defineTool } from '#tools/define.js'
-import { ToolResult } from '#tools/result.js'
+import { defineTool } from '#core/tools/define.js'
+import { ToolResult } from '#core/tools/result.js'
 import type { JsonSchema } from '#util/json.js'
 import type { PendingItem } from '#contracts/result.js'
-import type { ToolSpec } from '#tools/spec.js'
-import { isObject } from '../../util/json.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
+import { isObject } from '#util/json.js'
 import { isPayload } from './result.js'
 
 /** A tool that a page executes: a call of it waits until the page sends the result. */

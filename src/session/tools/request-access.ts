@@ -1,6 +1,6 @@
-import { defineTool } from '#tools/define.js'
+import { defineTool } from '#core/tools/define.js'
 import type { JsonSchema } from '#util/json.js'
-import type { ToolSpec } from '#tools/spec.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { failed } from './result.js'
 
 /** The payload of the pending item of `request_access`, for pages. Exactly one of `path`, `host`, `command` and `tool` is set. */

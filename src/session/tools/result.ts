@@ -1,6 +1,6 @@
-import { ToolResult } from '#tools/result.js'
-import { isObject, parseJson } from '../../util/json.js'
-import type { JsonObject } from '../../util/json.js'
+import { ToolResult } from '#core/tools/result.js'
+import { isObject, parseJson } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
 
 /** The call cannot be done as it is; the model can correct it. */
 export function failed(content: string): ToolResult {

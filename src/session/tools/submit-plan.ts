@@ -1,9 +1,9 @@
-import { defineTool } from '#tools/define.js'
-import { ToolResult } from '#tools/result.js'
-import type { Answer } from '#run/machine/answers.js'
+import { defineTool } from '#core/tools/define.js'
+import { ToolResult } from '#core/tools/result.js'
+import type { Answer } from '#core/state/answers.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
-import type { ToolSpec } from '#tools/spec.js'
-import { isObject } from '../../util/json.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
+import { isObject } from '#util/json.js'
 import { isPayload, metadataOf } from './result.js'
 
 /** The payload of the pending item of `submit_plan`, for pages. */

@@ -1,8 +1,8 @@
-import { NO_USAGE } from '../../contracts/result.js'
-import type { DurableEvent } from '#run/machine/events.js'
-import type { LogRef } from '#run/log/ref.js'
+import { NO_USAGE } from '#contracts/result.js'
+import type { DurableEvent } from '#core/state/events.js'
+import type { LogRef } from '#core/log/ref.js'
 import type { PendingItem, RunUsage } from '#contracts/result.js'
-import type { RunDigest } from '#run/log/digest.js'
+import type { RunDigest } from '#core/log/digest.js'
 
 const FIRST_MS = Date.UTC(2026, 0, 1)
 

@@ -1,6 +1,6 @@
-import type { LogStore, Post } from '#run/log/log.js'
+import type { LogStore, Post } from '#core/log/log.js'
 import { story, thread } from './events.js'
-import { withTimeout } from '../../util/timeout.js'
+import { withTimeout } from '#util/timeout.js'
 import { expectSame } from '../expect.js'
 import { RUN, all, expectRejected, runOf, threadOf, until } from './law.js'
 import type { LogLaw } from './law.js'

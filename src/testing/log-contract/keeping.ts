@@ -1,4 +1,4 @@
-import type { DurableEvent } from '#run/machine/events.js'
+import type { DurableEvent } from '#core/state/events.js'
 import { Events, story, thread } from './events.js'
 import { expectSame } from '../expect.js'
 import { RUN, all, expectRejected, expectStored, runOf, threadOf } from './law.js'

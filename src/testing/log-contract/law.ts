@@ -1,5 +1,5 @@
-import type { LogEvent, LogStore, RunLog } from '#run/log/log.js'
-import type { LogRef } from '#run/log/ref.js'
+import type { LogEvent, LogStore, RunLog } from '#core/log/log.js'
+import type { LogRef } from '#core/log/ref.js'
 import { expectSame } from '../expect.js'
 
 /** The objects that a law is tried on. */

@@ -1,5 +1,5 @@
-import type { LogEvent, LogStore } from '#run/log/log.js'
-import type { RunSummary } from '#run/log/digest.js'
+import type { LogEvent, LogStore } from '#core/log/log.js'
+import type { RunSummary } from '#core/log/digest.js'
 import { Events, thread } from './events.js'
 import type { Beginning } from './events.js'
 import { expectSame } from '../expect.js'

@@ -1,5 +1,5 @@
-import type { LogRef } from '#run/log/ref.js'
-import type { LogStore } from '#run/log/log.js'
+import type { LogRef } from '#core/log/ref.js'
+import type { LogStore } from '#core/log/log.js'
 import { Events, thread } from './events.js'
 import { expectSame } from '../expect.js'
 import { all, expectStored, runOf, threadOf } from './law.js'

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#util/json.js'
 import type { TokenUsage } from '#contracts/entry.js'
-import { isObject } from '../../util/json.js'
+import { isObject } from '#util/json.js'
 import { piecesOf } from '../reply.js'
 import { filled, sse } from './api.js'
 import type { WireApi, WireReply } from './api.js'

@@ -1,4 +1,4 @@
-import { isObject } from '../../util/json.js'
+import { isObject } from '#util/json.js'
 import { WireRefusal } from './api.js'
 import type { WireBody } from './api.js'
 

@@ -1,6 +1,6 @@
 import { contentOf } from '../conversation.js'
 import type { HeardCall, MessageContent, ScriptMessage } from '../conversation.js'
-import { isObject } from '../../util/json.js'
+import { isObject } from '#util/json.js'
 import { WireRefusal } from './api.js'
 import type { WireBody } from './api.js'
 import { isSealed, signatureOf } from './seals.js'

@@ -1,5 +1,5 @@
 import { contentOf } from '../conversation.js'
-import { isObject } from '../../util/json.js'
+import { isObject } from '#util/json.js'
 import { WireRefusal } from './api.js'
 import type { WireBody, WireConversation, WireRequest } from './api.js'
 import { checkToolNames } from './checks.js'

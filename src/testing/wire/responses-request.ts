@@ -1,6 +1,6 @@
 import { contentIn, textContent } from '../conversation.js'
 import type { HeardCall, ScriptMessage } from '../conversation.js'
-import { isObject } from '../../util/json.js'
+import { isObject } from '#util/json.js'
 import { WireRefusal } from './api.js'
 import type { WireBody, WireConversation, WireRequest } from './api.js'
 import { callIdOf, checkToolNames, isInstruction, listOf, textOf, toolNameOf } from './checks.js'

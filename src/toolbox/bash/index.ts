@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { ToolReach, ToolSpec } from '../../tools/spec.js'
+import type { ToolReach, ToolSpec } from '#core/tools/tool-spec.js'
 import { networkText } from '../sandbox/texts.js'
 import { failedOutcome } from '../workspace/failure.js'
 import { shownPath } from '../workspace/path-text.js'

@@ -1,6 +1,6 @@
-import type { ExtensionRun } from '../../run/extension/extension.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject } from '../../util/json.js'
+import type { ExtensionRun } from '#core/extension/extension.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
 import { shownPath } from '../workspace/path-text.js'
 import type { BackgroundCommand, BackgroundEnd } from './background.js'
 

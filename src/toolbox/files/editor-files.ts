@@ -1,5 +1,5 @@
-import { messageOf } from '../../contracts/errors.js'
-import { textFiles } from '../../util/platform/text-files.js'
+import { messageOf } from '#contracts/errors.js'
+import { textFiles } from '#util/platform/text-files.js'
 import { FileFailure } from '../workspace/failure.js'
 import { escapeControls } from '../workspace/path-text.js'
 import { isInside } from '../workspace/paths.js'

@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../../tools/spec.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { editTool } from './edit/index.js'
 import { globTool } from './glob.js'
 import { listTool } from './list.js'

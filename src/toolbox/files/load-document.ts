@@ -5,7 +5,7 @@ import { shownPath } from '../workspace/path-text.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 import { workspaceOf } from '../workspace/workspace.js'
-import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
 import { contentTypeOf, decodeText, kindOf } from '../web/content.js'
 
 const MAX_BYTES = 32_000_000

@@ -1,5 +1,5 @@
-import type { ToolOutcome } from '../../tools/outcome.js'
-import { parseJson } from '../../util/json.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import { parseJson } from '#util/json.js'
 import { convert, PDF_TO_PAGES } from '../workspace/convert.js'
 import { FileFailure, invalidInput } from '../workspace/failure.js'
 import type { OpenedFile } from '../workspace/safe-open.js'

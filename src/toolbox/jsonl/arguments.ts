@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../util/json.js'
+import type { JsonSchema } from '#util/json.js'
 import { MAX_CHARS, MAX_TIMEOUT_SECONDS, wholeNumber } from '../search/arguments.js'
 import { MAX_LINE_CHARS } from '../search/match-file.js'
 import { FILTER_OPERATORS } from './filter.js'

@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../../tools/spec.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { sharedOptions } from '../workspace/workspace.js'

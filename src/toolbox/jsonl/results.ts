@@ -1,4 +1,4 @@
-import { cutText } from '../../util/characters.js'
+import { cutText } from '#util/characters.js'
 import type { FileCount } from '../search/engine.js'
 import type { Line } from '../search/match-file.js'
 import { ResultCollector } from '../search/result-collector.js'

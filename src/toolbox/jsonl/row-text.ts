@@ -1,4 +1,4 @@
-import { cutText } from '../../util/characters.js'
+import { cutText } from '#util/characters.js'
 import type { Pattern } from '../search/pattern/pattern.js'
 import { splitLines } from '../workspace/lines.js'
 import { valueAt } from './field-path.js'

@@ -1,5 +1,5 @@
 import { lstat } from 'node:fs/promises'
-import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
 import { incomplete, outputLimit } from '../search/render.js'
 import { UnreadFiles } from '../search/unread-files.js'
 import { withinTime } from '../workspace/call-time.js'
@@ -20,7 +20,7 @@ import { FirstRows, RowCounts, RowsByFile } from './results.js'
 import type { Body, RowResults } from './results.js'
 import { scanFile } from './scan-file.js'
 import type { ScanCounts } from './scan-file.js'
-import { cutText } from '../../util/characters.js'
+import { cutText } from '#util/characters.js'
 import { shownPath } from '../workspace/path-text.js'
 
 const MAX_WARNING_CHARS = 400

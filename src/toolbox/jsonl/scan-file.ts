@@ -1,4 +1,4 @@
-import { parseJson } from '../../util/json.js'
+import { parseJson } from '#util/json.js'
 import { blocksOf } from '../search/blocks.js'
 import { eachMatchingLine, lineFeeds } from '../search/pattern/matching-lines.js'
 import type { Pattern } from '../search/pattern/pattern.js'

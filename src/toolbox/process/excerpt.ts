@@ -1,4 +1,4 @@
-import { characterCount, firstCharacters, isLonger, lastCharacters } from '../../util/characters.js'
+import { characterCount, firstCharacters, isLonger, lastCharacters } from '#util/characters.js'
 
 export interface Excerpt {
   readonly text: string

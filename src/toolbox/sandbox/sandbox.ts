@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { basename, isAbsolute } from 'node:path'
-import type { SandboxMode } from '../../tools/spec.js'
+import type { SandboxMode } from '#core/tools/tool-spec.js'
 import { environmentOf } from '../process/environment.js'
 import type { Environment } from '../process/environment.js'
 import { findProgram } from '../process/find-program.js'

@@ -1,4 +1,4 @@
-import type { JsonSchema } from '../../util/json.js'
+import type { JsonSchema } from '#util/json.js'
 import { MAX_LINE_CHARS, MAX_MATCHES_COUNTED } from './match-file.js'
 
 export const DEFAULT_FILES = 50

@@ -1,4 +1,4 @@
-import { cutText } from '../../util/characters.js'
+import { cutText } from '#util/characters.js'
 import type { CallTime } from '../workspace/call-time.js'
 import type { ListedFile } from '../workspace/safe-open.js'
 import { blocksOf } from './blocks.js'

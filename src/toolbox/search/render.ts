@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../util/json.js'
+import type { JsonObject } from '#util/json.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { MAX_MATCHES_COUNTED } from './match-file.js'
 import type { Line } from './match-file.js'

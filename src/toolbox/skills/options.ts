@@ -1,4 +1,4 @@
-import { parse } from '../../contracts/parse.js'
+import { parse } from '#contracts/parse.js'
 import {
   filledString,
   integer,
@@ -9,7 +9,7 @@ import {
   optional,
   record,
   where,
-} from '../../util/shape.js'
+} from '#util/shape.js'
 import { namedVariables } from '../process/environment.js'
 import type { NamedVariables } from '../process/environment.js'
 import { SANDBOX_OPTIONS, sandboxSettings } from '../sandbox/options.js'

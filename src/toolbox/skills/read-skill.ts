@@ -1,6 +1,6 @@
 import { basename } from 'node:path'
-import { firstCharacters } from '../../util/characters.js'
-import { isObject } from '../../util/json.js'
+import { firstCharacters } from '#util/characters.js'
+import { isObject } from '#util/json.js'
 import { fileFailureOf } from '../workspace/failure.js'
 import { escapeControls } from '../workspace/path-text.js'
 import { readSkillFile, SKILL_FILE } from './skill.js'

@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../../tools/spec.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { UNCONFINED } from '../process/environment.js'
 import { sandboxSettings } from '../sandbox/options.js'
 import type { SandboxSettings } from '../sandbox/options.js'

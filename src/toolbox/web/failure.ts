@@ -1,5 +1,5 @@
-import { withoutCredentials } from '../../util/address.js'
-import { cutText } from '../../util/characters.js'
+import { withoutCredentials } from '#util/address.js'
+import { cutText } from '#util/characters.js'
 import { FileFailure } from '../workspace/failure.js'
 import { escapeControls } from '../workspace/path-text.js'
 

@@ -1,5 +1,5 @@
-import type { ToolOutcome } from '../../tools/outcome.js'
-import type { ToolContext, ToolSpec } from '../../tools/spec.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
 import { failedOutcome } from '../workspace/failure.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { spill } from '../workspace/spill.js'

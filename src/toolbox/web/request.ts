@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
-import { isObject } from '../../util/json.js'
+import { isObject } from '#util/json.js'
 import { fetchFailure, shownUrl } from './failure.js'
 import type { Target } from './target.js'
 

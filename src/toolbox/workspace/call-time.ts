@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import type { JsonObject } from '../../util/json.js'
+import type { JsonObject } from '#util/json.js'
 import { DeadlinePassed, FileFailure } from './failure.js'
 import type { FileCall } from './file-tool.js'
 

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { messageOf } from '../../contracts/errors.js'
-import { isObject } from '../../util/json.js'
+import { messageOf } from '#contracts/errors.js'
+import { isObject } from '#util/json.js'
 import { FileFailure } from './failure.js'
 import { escapeControls } from './path-text.js'
 

@@ -1,6 +1,6 @@
 import { getSystemErrorMap } from 'node:util'
-import type { ToolOutcome } from '../../tools/outcome.js'
-import type { JsonObject } from '../../util/json.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { JsonObject } from '#util/json.js'
 
 /** A path that a policy does not allow. The model sees the name of this class as `error_type`. */
 export class PathValidationError extends Error {

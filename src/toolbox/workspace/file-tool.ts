@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import type { ToolOutcome } from '../../tools/outcome.js'
-import type { ToolContext, ToolReach, ToolSpec } from '../../tools/spec.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolContext, ToolReach, ToolSpec } from '#core/tools/tool-spec.js'
 import { failedOutcome } from './failure.js'
 import { fileToolLimits } from './options.js'
 import type { FileToolOptions } from './options.js'

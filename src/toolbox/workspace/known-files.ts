@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
-import type { EarlierResult } from '../../tools/spec.js'
-import { isObject } from '../../util/json.js'
-import type { JsonObject } from '../../util/json.js'
+import type { EarlierResult } from '#core/tools/tool-spec.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
 import { FileFailure } from './failure.js'
 import type { FileCall } from './file-tool.js'
 

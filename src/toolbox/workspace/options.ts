@@ -1,9 +1,9 @@
 import { normalize } from 'node:path'
-import { invalidOptions, parse } from '../../contracts/parse.js'
-import { boolean, either, filledString, integer, list, milliseconds, oneOf, partial, string } from '../../util/shape.js'
-import type { Complete, Given } from '../../util/shape.js'
+import { invalidOptions, parse } from '#contracts/parse.js'
+import { boolean, either, filledString, integer, list, milliseconds, oneOf, partial, string } from '#util/shape.js'
+import type { Complete, Given } from '#util/shape.js'
 import { PathValidationError } from './failure.js'
-import { globProblem } from '../../util/glob/pattern.js'
+import { globProblem } from '#util/glob/pattern.js'
 import { pathProblem, shownPath } from './path-text.js'
 import type { ProtectedFiles } from './protection.js'
 

@@ -1,4 +1,4 @@
-import type { ToolContext } from '../../tools/spec.js'
+import type { ToolContext } from '#core/tools/tool-spec.js'
 import type { Workspace } from './workspace.js'
 
 /** Time between two events, and before the first, in ms: a shorter search emits none. */

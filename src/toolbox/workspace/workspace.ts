@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync, statSync } from 'node:fs'
 import { join, relative, resolve, sep } from 'node:path'
-import { HarnessError, messageOf } from '../../contracts/errors.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
 import { fileToolLimits, parseFileToolOptions } from './options.js'
 import type { FileToolLimits, FileToolOptions } from './options.js'
 import { escapeControls, expandHome, shownPath } from './path-text.js'

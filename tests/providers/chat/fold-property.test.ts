@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ModelDelta } from '#contracts/model.js'
+import type { ModelDelta } from '#core/model-session.js'
 import { toolCallsOf } from '#contracts/entry.js'
 import { chunksOf, decode, hear, replyOf } from './wire.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { RequestConstants } from '#contracts/model.js'
+import type { RequestConstants } from '#core/model-session.js'
 import type { ProviderOptions } from '#providers/http/options.js'
 import { bodyOf, constants, DIALECTS, formatOf, user } from './wire.js'
 

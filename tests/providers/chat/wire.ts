@@ -4,7 +4,7 @@ import type { ChatDialect } from '#providers/chat/dialect.js'
 import { EventReader } from '#providers/http/sse.js'
 import type { ProviderOptions } from '#providers/http/options.js'
 import type { DecodedReply, WireChunk, WireFormat } from '#providers/http/wire.js'
-import type { ModelDelta, RequestConstants } from '#contracts/model.js'
+import type { ModelDelta, RequestConstants } from '#core/model-session.js'
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type {
   AssistantEntry,

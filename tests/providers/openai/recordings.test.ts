@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import type { ModelTurn } from '#contracts/model.js'
+import type { ModelTurn } from '#core/model-session.js'
 import { responsesFormat } from '#providers/openai/request.js'
 import { openai } from '#providers/openai/index.js'
 import { nativeDataOf } from '#providers/openai/parts.js'

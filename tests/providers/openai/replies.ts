@@ -1,4 +1,4 @@
-import type { ModelDelta, RequestConstants } from '#contracts/model.js'
+import type { ModelDelta, RequestConstants } from '#core/model-session.js'
 import { responsesFormat } from '#providers/openai/request.js'
 import { without } from '#providers/wire/read.js'
 import type { DecodedReply, WireChunk } from '#providers/http/wire.js'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ModelSettings, RequestConstants } from '#contracts/model.js'
+import type { ModelSettings, RequestConstants } from '#core/model-session.js'
 import { responsesFormat } from '#providers/openai/request.js'
 import type { FormatOptions } from '#providers/openai/request.js'
 import { isReasoningModel } from '#providers/openai/request.js'

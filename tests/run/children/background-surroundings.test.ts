@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { priceRun } from 'thinharness'
-import { fold } from '#run/machine/apply.js'
+import { fold } from '#core/loop/apply.js'
 import { call, hand, played, reportsIn, worker } from './background-support.js'
 import { eventsIn, logWith, stored, watchedLog } from '../resume/pause-support.js'
 import { ask } from './children-support.js'

@@ -3,7 +3,7 @@ import type { Model, ModelSession, RequestConstants, SpawnOptions, TranscriptEnt
 import { clearResults, recall } from 'thinharness/context'
 import { ScriptedModel } from 'thinharness/testing'
 import { subagent } from 'thinharness/tools'
-import { lookingFor, windowedModel } from '../../context/windowed-model.js'
+import { lookingFor, windowedModel } from '../../extensions/context/windowed-model.js'
 import { harnessOf, tool } from '../../harness/support.js'
 
 const LOOKED = 'A lake with blue herons.'

@@ -1,8 +1,8 @@
 import type { JsonObject } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import type { Reply } from 'thinharness/testing'
-import { parseEnvelope } from '#tools/boundary/envelope.js'
-import type { Envelope } from '#tools/boundary/envelope.js'
+import { parseEnvelope } from '#core/tools/boundary/envelope.js'
+import type { Envelope } from '#core/tools/boundary/envelope.js'
 
 /** A model of a run that hands out these tasks in one reply, and of the runs that do them: by prompt, turn by turn. */
 export function handing(tasks: readonly JsonObject[], plays: Readonly<Record<string, readonly (string | Reply)[]>>) {

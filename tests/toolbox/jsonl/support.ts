@@ -1,7 +1,7 @@
 import { chmod } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
-import type { Envelope } from '#tools/boundary/envelope.js'
+import type { Envelope } from '#core/tools/boundary/envelope.js'
 import { parseFieldPath } from '#toolbox/jsonl/field-path.js'
 import type { FieldPath } from '#toolbox/jsonl/field-path.js'
 import { jsonlSearch } from '#toolbox/jsonl/index.js'

@@ -5,7 +5,7 @@ import { callTool } from 'thinharness'
 import type { JsonObject } from 'thinharness'
 import { bash, fileTools } from 'thinharness/tools'
 import { loadSkills } from '#toolbox/skills/load-skills.js'
-import { call as callServer, oddServer, textOf } from '../../mcp/support.js'
+import { call as callServer, oddServer, textOf } from '../../adapters/mcp/support.js'
 import { folderWith } from '../support.js'
 
 const env = { NAMED_KEY: 'for this one' }

@@ -1,8 +1,8 @@
 import { loadSkills } from '#toolbox/skills/load-skills.js'
 import type { LoadedSkills } from '#toolbox/skills/load-skills.js'
 import type { SkillsOptions } from '#toolbox/skills/options.js'
-import type { Envelope } from '#tools/boundary/envelope.js'
-import type { ToolContext } from '#tools/spec.js'
+import type { Envelope } from '#core/tools/boundary/envelope.js'
+import type { ToolContext } from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
 import { call, folderWith } from '../support.js'
 

@@ -1,4 +1,4 @@
-import { messageOf } from '../../../contracts/errors.js'
+import { messageOf } from '#contracts/errors.js'
 import { HarnessError } from '#contracts/errors.js'
 import { expectSame } from '../../expect.js'
 import { firstOf } from '../chance.js'

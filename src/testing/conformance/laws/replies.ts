@@ -1,5 +1,5 @@
 import { textOf, toolCallsOf } from '#contracts/entry.js'
-import type { ModelDelta, ModelTurn } from '#contracts/model.js'
+import type { ModelDelta, ModelTurn } from '#core/model-session.js'
 import { parsedOf } from '../../conversation.js'
 import { expectSame } from '../../expect.js'
 import { atRandom, byteByByte } from '../chance.js'

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { HarnessError } from '../../../contracts/errors.js'
-import { plainJson } from '../../../util/plain-json.js'
-import type { SpawnOptions, ToolContext } from '../../../tools/spec.js'
-import type { JsonValue } from '../../../util/json.js'
-import { sleep } from '../../../util/timeout.js'
-import type { Slots } from '../../../util/slots.js'
+import { HarnessError } from '#contracts/errors.js'
+import { plainJson } from '#util/plain-json.js'
+import type { SpawnOptions, ToolContext } from '#core/tools/tool-spec.js'
+import type { JsonValue } from '#util/json.js'
+import { sleep } from '#util/timeout.js'
+import type { Slots } from '#util/slots.js'
 import type { ParallelLlmSettings } from './options.js'
 
 /** The result of one prompt. */

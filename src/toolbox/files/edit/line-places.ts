@@ -1,4 +1,4 @@
-import { cutText } from '../../../util/characters.js'
+import { cutText } from '#util/characters.js'
 import { splitLines } from '../../workspace/lines.js'
 import type { Change } from './replace-text.js'
 

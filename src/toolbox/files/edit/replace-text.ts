@@ -1,4 +1,4 @@
-import { hasLoneSurrogate } from '../../../util/characters.js'
+import { hasLoneSurrogate } from '#util/characters.js'
 
 export interface Replacement {
   readonly oldText: string

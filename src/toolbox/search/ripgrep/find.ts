@@ -1,5 +1,5 @@
 import type * as Ripgrep from '@vscode/ripgrep'
-import { importInstalled } from '../../../util/platform/node.js'
+import { importInstalled } from '#util/platform/node.js'
 import { findProgram } from '../../process/find-program.js'
 
 let installed: Promise<string | undefined> | undefined

@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto'
+import { HarnessError, messageOf } from '#contracts/errors.js'
+import { jsonSchemaOf } from '#schema/schema.js'
+import { checkParameters } from '#core/tools/tool-options.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonSchema } from '#util/json.js'
+import { didYouMean } from '#util/suggest.js'
+import type { McpConnection, RequestOptions } from './connection.js'
+
+/** Longest tool name that every provider accepts, in characters. */
+const LONGEST_NAME = 64
+const HASH_CHARS = 8
+
+/** A tool as its server lists it. */
+export interface McpTool {
+  /** The server's name for it. */
+  readonly name: string
+  /** The name by which a model calls it. */
+  readonly publicName: string
+  /** As received. */
+  readonly definition: JsonObject
+  readonly digest: string
+}
+
+export interface ToolFilter {
+  readonly prefix: string
+  /** By the server's own names; null for all. */
+  readonly include: readonly string[] | null
+  readonly exclude: readonly string[]
+}
+
+/**
+ * The selected tools of a server, of all pages, with their public names. A tool without a name, and one whose schema no model
+ * can be given, is left out with a warning.
+ */
+export async function listTools(
+  connection: McpConnection,
+  serverId: string,
+  {
+    filter: { prefix, include, exclude },
+    options,
+  }: {
+    readonly filter: ToolFilter
+    readonly options: RequestOptions & { readonly warn: (message: string) => void }
+  },
+): Promise<McpTool[]> {
+  if (!connection.offers.tools) return []
+  const { warn } = options
+  const listed = (await connection.listTools(options)).flatMap((item) => definitionOf(item, warn))
+  const names = listed.map(({ name }) => name)
+  for (const wanted of [...exclude, ...(include ?? [])]) {
+    if (!names.includes(wanted)) warn(`It has no tool \`${wanted}\`.${didYouMean(wanted, names)}`)
+  }
+  const wanted = listed.filter(({ name }) => !exclude.includes(name) && include?.includes(name) !== false)
+  const kept = wanted.filter((tool) => {
+    const problem = problemOf(tool)
+    if (problem !== null) warn(`Its tool \`${tool.name}\` is not offered. ${problem}`)
+    return problem === null
+  })
+  return withPublicNames(kept, serverId, prefix)
+}
+
+interface NamedDefinition {
+  readonly name: string
+  readonly definition: JsonObject
+}
+
+function definitionOf(item: JsonObject, warn: (message: string) => void): readonly NamedDefinition[] {
+  const { name } = item
+  if (typeof name === 'string') return [{ name, definition: item }]
+  warn('It lists a tool without a name, which is not offered.')
+  return []
+}
+
+/** The problem of a tool that no model can be given; null if it can. */
+function problemOf({ definition: { inputSchema } }: NamedDefinition): string | null {
+  try {
+    checkParameters(jsonSchemaOf(inputSchema as JsonSchema, 'its `inputSchema`'), 'its `inputSchema`')
+    return null
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+function withPublicNames(kept: readonly NamedDefinition[], serverId: string, prefix: string): McpTool[] {
+  const taken = new Map<string, string>()
+  return kept.map(({ name, definition }) => {
+    const publicName = publicToolName(name, prefix)
+    const other = taken.get(publicName)
+    if (other !== undefined) {
+      throw broken(
+        serverId,
+        `has two tools, \`${other}\` and \`${name}\`, that a model would call \`${publicName}\`: leave one out with \`excludeTools\``,
+      )
+    }
+    taken.set(publicName, name)
+    return { name, publicName, definition, digest: definitionDigest(definition) }
+  })
+}
+
+function broken(serverId: string, problem: string): HarnessError {
+  return new HarnessError('error', `MCP server \`${serverId}\` ${problem}.`)
+}
+
+/**
+ * The name by which a model calls a server's tool: prefix and name joined by `_`, other characters than letters, digits,
+ * `_` and `-` replaced by `_`. A name over 64 characters is cut and ends in a hash of the whole, so that it is the same in
+ * every process and unique.
+ */
+export function publicToolName(name: string, prefix: string): string {
+  const whole = prefix === '' ? name : `${prefix}_${name}`
+  const clean = whole.replace(/[^A-Za-z0-9_-]/g, '_') || 'mcp_tool'
+  if (clean.length <= LONGEST_NAME) return clean
+  const hash = createHash('sha256').update(whole).digest('hex').slice(0, HASH_CHARS)
+  return `${clean.slice(0, LONGEST_NAME - HASH_CHARS - 1)}_${hash}`
+}
+
+/** Digest of everything in a tool definition that a model reads or a host decides by. Independent of key order. */
+function definitionDigest({ name, title, description, inputSchema, outputSchema, annotations }: JsonObject): string {
+  const definition = { name, title, description, inputSchema, outputSchema, annotations }
+  return digestOf(definition)
+}
+
+/** Digest of a JSON value, independent of key order. */
+export function digestOf(value: unknown): string {
+  return `sha256:${createHash('sha256').update(sortedJson(value)).digest('hex')}`
+}
+
+function sortedJson(value: unknown): string {
+  return JSON.stringify(value, (_key, member: unknown) =>
+    isObject(member)
+      ? Object.fromEntries(Object.entries(member).sort(([left], [right]) => (left < right ? -1 : 1)))
+      : member,
+  )
+}

@@ -1,0 +1,88 @@
+import type { RunEvent } from '#core/state/events.js'
+import type { ChatEvent } from '#session/thread/cursor.js'
+import { backoffMs, waitFor } from './backoff.js'
+import { framesOf } from './frames.js'
+
+export interface FollowUrlOptions {
+  /** The cursor of the last event that the reader has. Default: all events. */
+  readonly after?: string | undefined
+  readonly fetch?: typeof fetch | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Ends the iteration, without an error. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** An event of a run or of a conversation, with the reader's place after it. */
+export type FollowedEvent = ChatEvent
+
+/** The server refused the request: asking again does not help. */
+export class FollowError extends Error {
+  override readonly name = 'FollowError'
+  readonly status: number
+
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+/**
+ * The events of a run (`…/runs/{id}/events`) or of a conversation (`…/threads/{id}/events`), for `reduceChat`. A lost connection
+ * is opened again with the cursor, at once and then after 1, 2, 4 … 30 s, and at once when the page becomes visible or comes online.
+ * Ends when the run has paused or ended. Throws a `FollowError` for a 4xx answer.
+ *
+ * @example
+ * for await (const event of followRun(`/threads/${threadId}/events`)) render((snapshot = reduceChat(snapshot, event)))
+ */
+export async function* followRun(
+  url: string,
+  { after, fetch: send = fetch, headers, signal }: FollowUrlOptions = {},
+): AsyncGenerator<FollowedEvent, void, undefined> {
+  let cursor = after ?? null
+  let attempt = 0
+  while (signal?.aborted !== true) {
+    try {
+      const response = await send(url, { headers: { ...headers, ...placeHeader(cursor) }, ...(signal && { signal }) })
+      if (response.status === 204) return
+      if (response.status >= 400 && response.status < 500) throw await refused(response)
+      if (response.ok && response.body !== null)
+        for await (const { event, data, id } of framesOf(response.body)) {
+          attempt = 0
+          if (event === 'end') return
+          const value = JSON.parse(data) as RunEvent & FollowedEvent
+          if (id !== null) cursor = id
+          // The reply that is arriving is told from its beginning.
+          yield event === 'open_turn' ? withdrawn(value) : { ...value, cursor: cursor ?? '0' }
+        }
+    } catch (error) {
+      if (error instanceof FollowError) throw error
+    }
+    await waitFor(backoffMs(attempt), signal)
+    attempt += 1
+  }
+}
+
+function placeHeader(cursor: string | null): Record<string, string> {
+  return cursor === null ? {} : { 'last-event-id': cursor }
+}
+
+/** The event by which readers drop what they have of the open reply. */
+function withdrawn({ runId, seq }: { readonly runId: string; readonly seq: number }): FollowedEvent {
+  const base = { runId, seq, at: '', durable: false, parentRunId: null, parentToolCallId: null } as const
+  return { ...base, kind: 'deltas_withdrawn', attempt: 0, agentName: null, cursor: '' }
+}
+
+/** The error for a response that is none. */
+export async function refused(response: Response): Promise<FollowError> {
+  const text = await response.text().catch(() => '')
+  let message: unknown
+  try {
+    message = (JSON.parse(text) as { readonly message?: unknown }).message
+  } catch {
+    message = undefined
+  }
+  return new FollowError(
+    response.status,
+    typeof message === 'string' ? message : `The server answered ${response.status}.`,
+  )
+}

@@ -1,0 +1,7 @@
+export { reduceChat } from '#session/thread/reduce-chat.js'
+export type { ChatCall, ChatRun, ChatSnapshot, OpenReply } from '#session/thread/reduce-chat.js'
+export { FollowError, followRun } from './follow-run.js'
+export type { FollowedEvent, FollowUrlOptions } from './follow-run.js'
+export { runTransport } from './run-transport.js'
+export type { RunTransport, RunTransportOptions } from './run-transport.js'
+export { whenAnswered } from './when-answered.js'

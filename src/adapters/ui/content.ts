@@ -1,0 +1,39 @@
+import type { ContentPart } from '#contracts/entry.js'
+import { isObject, parseJson } from '#util/json.js'
+import type { LinkedContent, ProjectionOptions } from './projection.js'
+
+/** The largest image or file that is sent in an item, in bytes. */
+const MAX_INLINE_BYTES = 262_144
+
+/** An image, a file or a sound as a reader gets it: a `data:` address, or a link; neither if it is too large and has no link. */
+export interface ShownContent {
+  readonly mediaType: string
+  readonly name?: string
+  /** A `data:` address, or a link. */
+  readonly url?: string
+  /** In bytes; absent for a link of the run itself. */
+  readonly size?: number
+}
+
+/** A part of an event as readers get it; null for text. */
+export function shownContent(
+  part: ContentPart,
+  place: Pick<LinkedContent, 'runId' | 'seq' | 'index'>,
+  { maxInlineBytes = MAX_INLINE_BYTES, contentUrl }: Pick<ProjectionOptions, 'maxInlineBytes' | 'contentUrl'>,
+): ShownContent | null {
+  if (part.type === 'text') return null
+  if (!('data' in part)) return { mediaType: 'image/*', url: part.url }
+  const { data, mediaType } = part
+  const size = Math.floor((data.length * 3) / 4) - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0)
+  const shown = { mediaType, size, ...('name' in part && { name: part.name }) }
+  if (size <= maxInlineBytes) return { ...shown, url: `data:${mediaType};base64,${data}` }
+  const url = contentUrl?.({ ...place, mediaType, size })
+  return url === undefined ? shown : { ...shown, url }
+}
+
+/** The content of an envelope's JSON text. */
+export function contentOfEnvelope(output: string): string {
+  const envelope = parseJson(output)
+  const content = envelope.ok && isObject(envelope.value) ? envelope.value['content'] : undefined
+  return typeof content === 'string' ? content : output
+}

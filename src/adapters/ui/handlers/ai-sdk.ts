@@ -1,0 +1,163 @@
+import type { JsonObject } from '#util/json.js'
+import { encodeUiChunk, UI_STREAM_END, UI_STREAM_HEADERS } from '../ai-sdk/chunk.js'
+import type { Dialect } from '../ai-sdk/chunk.js'
+import { answersOf, fromUIMessages, uiMessagesIn } from '../ai-sdk/requests.js'
+import type { GivenUiMessage } from '../ai-sdk/requests.js'
+import { SkippedSteps } from '../ai-sdk/skipped-steps.js'
+import { uiMessageProjection } from '../ai-sdk/ui-projection.js'
+import type { HandlerContext } from './handler-context.js'
+import { asHandler, badRequest, dialectOf, pathAfter, RequestError } from './http.js'
+import type { Handler } from './http.js'
+import type { HandlerOptions } from './options.js'
+import { answersIn, bodyOf, whenBusyIn } from './request-body.js'
+import { abortOf, KEEP_ALIVE, runBatches, streamResponse } from './run-stream.js'
+import type { Delivery, Thread } from './thread.js'
+
+/**
+ * The AI SDK UI message stream: `POST …/chat` with the body of `useChat` begins or continues a run and answers with its stream;
+ * `GET …/chat/{chatId}/stream` attaches to the run in progress, 204 if there is none. A chat id is the id of a conversation. The
+ * dialect is `?dialect=`, else that of the options, else 7.
+ */
+export function aiSdkHandler(context: HandlerContext): Handler {
+  return asHandler(async (request, url) => {
+    const path = pathAfter(url, 'chat')
+    if (path === null) return new Response(null, { status: 404 })
+    const [chatId, last] = path
+    if (request.method === 'POST' && chatId === undefined) return start(context, request, url)
+    if (request.method === 'GET' && chatId !== undefined && last === 'stream')
+      return attach(context, request, { url, threadId: chatId })
+    if (path.length !== 0 && last !== 'stream') return new Response(null, { status: 404 })
+    return new Response(null, { status: 405, headers: { allow: path.length === 0 ? 'POST' : 'GET' } })
+  })
+}
+
+/** What a page posts. */
+interface ChatPost {
+  readonly threadId: string
+  readonly messages: readonly GivenUiMessage[]
+  readonly body: JsonObject
+  /** The page answers what waits: it sends no new message. */
+  readonly isAnswer: boolean
+  /** The page wants a message to be answered again. */
+  readonly regenerates: boolean
+}
+
+async function start(context: HandlerContext, request: Request, url: URL): Promise<Response> {
+  const { options } = context
+  const dialect = dialectOf(url, options)
+  const post = chatPostIn(await bodyOf(request, options))
+  const { threadId, messages, body, isAnswer, regenerates } = post
+  const thread = await context.thread(request, { threadId, action: isAnswer ? 'answer' : 'start', create: !isAnswer })
+  if (thread instanceof Response) return thread
+  const delivery = isAnswer
+    ? await answer(thread, post)
+    : regenerates
+      ? await regenerate(thread, post)
+      : await thread.send({
+          messageId: messages.at(-1)?.id ?? '',
+          content: fromUIMessages(messages, { allowUrl: options.allowUrl }),
+          whenBusy: whenBusyIn(body),
+        })
+  const { status, run } = delivery
+  const reader = status === 'queued' || status === 'posted' ? null : await run
+  // The page that has the message of the run gets what follows; any other gets the message from its beginning.
+  const hasMessage = isAnswer && reader !== null && messages.at(-1)?.id === reader.runId
+  const abort = abortOf(options, thread, delivery)
+  return streamOf(options, request, { dialect, thread, run, abort, after: hasMessage ? (reader.beyond ?? 0) : 0 })
+}
+
+function chatPostIn(body: JsonObject): ChatPost {
+  const { id, answers } = body
+  if (typeof id !== 'string' || id === '') throw badRequest('Expected `id` to be the id of the chat.')
+  const messages = uiMessagesIn(body['messages'] ?? [])
+  const regenerates = body['trigger'] === 'regenerate-message'
+  const isAnswer =
+    !regenerates && (answers !== undefined || messages.length === 0 || messages.at(-1)?.role === 'assistant')
+  return { threadId: id, messages, body, isAnswer, regenerates }
+}
+
+/** A page without its messages names the reply; others have removed it, so that the message comes last. */
+function regenerate(thread: Thread, { messages, body: { messageId } }: ChatPost): Promise<Delivery> {
+  const id = messages.findLast(({ role }) => role === 'user')?.id ?? messageId
+  if (typeof id !== 'string') throw badRequest('Expected `messageId` to be the id of a message.')
+  return thread.regenerate(id)
+}
+
+async function answer(thread: Thread, { messages, body }: ChatPost): Promise<Delivery> {
+  const { latest } = thread
+  if (latest === null) throw badRequest('The conversation has no run that waits for an answer.')
+  const ofBody = body['answers'] === undefined ? [] : answersIn(body)
+  const answers = answersOf(messages, latest.pending, ofBody)
+  if (answers.length > 0) return thread.answer(latest.runId, answers)
+  if (latest.status === 'running') return { status: 'attached', run: Promise.resolve({ runId: latest.runId }) }
+  const { pending } = latest
+  throw new RequestError(409, 'pending', { message: 'The request answers nothing that waits.', pending })
+}
+
+async function attach(
+  context: HandlerContext,
+  request: Request,
+  { url, threadId }: { readonly url: URL; readonly threadId: string },
+): Promise<Response> {
+  const { options } = context
+  const dialect = dialectOf(url, options)
+  const thread = await context.thread(request, { threadId, action: 'read' })
+  // A page asks before it has sent its first message.
+  if (thread instanceof Response) return thread.status === 404 ? new Response(null, { status: 204 }) : thread
+  const { latest } = thread
+  const isWanted = latest?.status === 'running' || (latest !== null && url.searchParams.get('replay') === '1')
+  if (!isWanted) return new Response(null, { status: 204 })
+  const { runId } = latest
+  return streamOf(options, request, {
+    dialect,
+    thread,
+    run: Promise.resolve({ runId }),
+    abort: new AbortController(),
+    skipped: await skippedSteps(options, thread, { url, runId }),
+  })
+}
+
+interface Skipped {
+  readonly steps: number
+  /** Where the whole conversation is. */
+  readonly url: string
+}
+
+/** The steps that a replay leaves out; undefined if it is whole. */
+async function skippedSteps(
+  { aiSdk }: HandlerOptions,
+  thread: Thread,
+  { url, runId }: { readonly url: URL; readonly runId: string },
+): Promise<Skipped | undefined> {
+  const most = aiSdk?.replaySteps
+  if (most === undefined) return undefined
+  let steps = -most
+  for await (const event of thread.stored(runId))
+    if (event.kind === 'model_request_started' && event.runId === runId) steps += 1
+  if (steps <= 0) return undefined
+  const mount = url.pathname.slice(0, url.pathname.lastIndexOf('/chat/'))
+  return { steps, url: `${mount}/threads/${encodeURIComponent(thread.threadId)}/messages?format=ui` }
+}
+
+interface MessageStream {
+  readonly dialect: Dialect
+  readonly thread: Thread
+  readonly run: Delivery['run']
+  readonly abort: AbortController
+  /** Number of the last event that the page has. Default 0. */
+  readonly after?: number | undefined
+  readonly skipped?: Skipped | undefined
+}
+
+function streamOf(options: HandlerOptions, request: Request, stream: MessageStream): Response {
+  const { dialect, thread, run, abort, after, skipped } = stream
+  const whole = uiMessageProjection({ ...options.aiSdk, ...options, dialect, after, threadId: thread.threadId })
+  const projection = skipped === undefined ? whole : new SkippedSteps(whole, skipped)
+  return streamResponse(options, request, runBatches(thread, run, { signal: abort.signal, children: true }), {
+    protocol: { projection, encode: encodeUiChunk, key: `ai-sdk ${dialect}` },
+    headers: UI_STREAM_HEADERS,
+    preamble: KEEP_ALIVE,
+    finale: UI_STREAM_END,
+    abort,
+  })
+}

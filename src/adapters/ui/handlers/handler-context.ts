@@ -1,0 +1,199 @@
+import { HarnessError } from '#contracts/errors.js'
+import type { HarnessDescription } from '#harness/describe.js'
+import type { LogStore } from '#core/log/log.js'
+import type { RunSummary } from '#core/log/digest.js'
+import { FINAL_RESULT } from '#core/state/output-format.js'
+import type { ThreadItem } from '#session/sessions.js'
+import { CLIENT_TOOLS, clientToolsIn } from '#session/tools/client-tools.js'
+import type { ClientTool } from '#session/tools/client-tools.js'
+import { Hub } from '../hub/hub.js'
+import { accessOf, LOCAL } from './authorization.js'
+import type { Access, Action, Named } from './authorization.js'
+import { badRequest, codeOf, refusal, RequestError } from './http.js'
+import type { HandlerOptions } from './options.js'
+import { LoneRun, Thread } from './thread.js'
+import type { ServedChat, ServedSessions } from './thread.js'
+import { ThreadFeed } from './thread-feed.js'
+
+/** What every handler has: the conversations, and who may reach them. */
+export class HandlerContext {
+  readonly options: HandlerOptions
+  readonly #log: LogStore
+  readonly #hub: Hub
+  #loading: Promise<ServedSessions> | undefined
+  readonly #feeds = new WeakMap<ServedChat, ThreadFeed>()
+
+  /** Throws `invalid_options`. */
+  constructor(options: HandlerOptions) {
+    this.options = options
+    this.#log = logOf(options)
+    this.#hub = options.hub ?? new Hub({ log: this.#log })
+  }
+
+  /** The conversation that a request names, for its owner. A `Response` is sent as it is. */
+  async thread(
+    request: Request,
+    {
+      threadId,
+      action,
+      create = false,
+    }: { readonly threadId: string; readonly action: Action; readonly create?: boolean | undefined },
+  ): Promise<Thread | Response> {
+    const access = await this.#accessOf(request, { threadId, runId: null, action })
+    if (access instanceof Response) return access
+    return (await this.#open(threadId, access, create)) ?? unknown()
+  }
+
+  /** The conversation of the run that a request names, for its owner. A run that no conversation has stands alone. */
+  async run(
+    request: Request,
+    { runId, action }: { readonly runId: string; readonly action: Action },
+  ): Promise<Thread | LoneRun | Response> {
+    const log = this.#log
+    const summary = await log.inspect({ kind: 'run', id: runId })
+    const top = await topRun(log, summary)
+    const threadId = top === null ? null : threadIdOf(top)
+    const access = await this.#accessOf(request, { threadId, runId, action })
+    if (access instanceof Response) return access
+    if (summary === null || top === null) return unknown()
+    const thread = threadId === null ? null : await this.#open(threadId, access, false)
+    if (thread !== null) return thread
+    const { resourceId: owner } = top.metadata
+    const isOwn = owner === access.resourceId || (owner === undefined && access === LOCAL)
+    return isOwn ? new LoneRun(summary, log, this.#hub) : unknown()
+  }
+
+  /** The conversation of a run that a request changes. */
+  async threadOfRun(
+    request: Request,
+    named: { readonly runId: string; readonly action: Action },
+  ): Promise<Thread | Response> {
+    const found = await this.run(request, named)
+    if (!(found instanceof LoneRun)) return found
+    throw new RequestError(409, 'not_supported', {
+      message: 'The run belongs to no conversation: it can only be read.',
+    })
+  }
+
+  /** A conversation that continues another one from the end of one of its runs; the one of that id if there is one. */
+  async fork(
+    { threadId, access }: Thread,
+    { after, forkId }: { readonly after: string; readonly forkId: string },
+  ): Promise<Thread> {
+    const known = await this.#open(forkId, access, false)
+    if (known !== null) return known
+    const sessions = await this.#sessions()
+    return this.#threadOf(await sessions.for(access).fork(threadId, { after, threadId: forkId }), access)
+  }
+
+  /** The answer to a request that is refused; null for one that is allowed. */
+  async checked(request: Request, named: Named): Promise<Response | null> {
+    const access = await this.#accessOf(request, named)
+    return access instanceof Response ? access : null
+  }
+
+  /** What the agent can do; null if the sessions do not say. */
+  async description(): Promise<HarnessDescription | null> {
+    return (await (await this.#sessions()).describe?.()) ?? null
+  }
+
+  /**
+   * The metadata of a message with tools of its page; undefined without any. Rejects those that cannot be sent to a model, and
+   * those with the name of a tool of the server: the run could not begin.
+   */
+  async clientTools(tools: readonly ClientTool[]): Promise<object | undefined> {
+    if (tools.length === 0) return undefined
+    const metadata = { [CLIENT_TOOLS]: tools }
+    clientToolsIn(metadata)
+    const taken = new Set((await this.description())?.tools.map(({ name }) => name)).add(FINAL_RESULT)
+    for (const { name } of tools) {
+      if (taken.has(name)) throw badRequest(`Expected the tools to have names of their own; \`${name}\` is taken.`)
+      taken.add(name)
+    }
+    return metadata
+  }
+
+  /** The conversations of the owner who asks. */
+  async list(
+    request: Request,
+    page: { readonly limit: number; readonly before?: string | undefined },
+  ): Promise<AsyncIterable<ThreadItem> | Response> {
+    const access = await this.#accessOf(request, { threadId: null, runId: null, action: 'read' })
+    return access instanceof Response ? access : (await this.#sessions()).for(access).list(page)
+  }
+
+  #sessions(): Promise<ServedSessions> {
+    return (this.#loading ??= sessionsOf(this.options))
+  }
+
+  #accessOf(request: Request, named: Named): Promise<Access | Response> {
+    return accessOf(request, this.options.authorize, named)
+  }
+
+  /** The conversation of that owner; null if there is none. */
+  async #open(threadId: string, access: Access, create: boolean): Promise<Thread | null> {
+    if (!create && (await this.#log.inspect({ kind: 'thread', id: threadId })) === null) return null
+    const sessions = await this.#sessions()
+    try {
+      return this.#threadOf(await sessions.for(access).open(threadId), access)
+    } catch (error) {
+      if (codeOf(error) === 'thread_not_found') return null
+      throw error
+    }
+  }
+
+  #threadOf(chat: ServedChat, access: Access): Thread {
+    const feed = this.#feeds.get(chat) ?? new ThreadFeed(chat, this.#hub)
+    this.#feeds.set(chat, feed)
+    return new Thread(chat, {
+      access,
+      log: this.#log,
+      hub: this.#hub,
+      feed,
+      passesDeps: this.options.harness !== undefined,
+      declines: this.options.newMessage === 'decline',
+    })
+  }
+}
+
+function unknown(): Response {
+  return refusal(new RequestError(404, 'not_found', { message: 'There is no such conversation or run.' }))
+}
+
+/** The run that has a run as its child, or is it; null if it is not in the log. */
+async function topRun(log: LogStore, run: RunSummary | null): Promise<RunSummary | null> {
+  let top = run
+  while (top !== null && top.parent !== null) top = await log.inspect({ kind: 'run', id: top.parent.runId })
+  return top
+}
+
+function threadIdOf({ metadata }: RunSummary): string | null {
+  const threadId = metadata['conversation_id']
+  return typeof threadId === 'string' ? threadId : null
+}
+
+/** The log of the sessions, or of the harness. Throws `invalid_options` for neither, and for both. */
+function logOf({ sessions, harness, log }: HandlerOptions): LogStore {
+  if (sessions !== undefined && harness === undefined && log === undefined) return sessions.log
+  if (sessions === undefined && harness !== undefined && log !== undefined) return log
+  throw new HarnessError(
+    'invalid_options',
+    'Expected `createHandlers` to be given `sessions`, or `harness` and `log`, and not both.',
+  )
+}
+
+/** The sessions of the options, or those of the harness, which are loaded with the first request. */
+async function sessionsOf({ sessions, harness, log, responses }: HandlerOptions): Promise<ServedSessions> {
+  if (sessions !== undefined) return sessions
+  const { Sessions } = await import('#session/index.js')
+  const models = Object.entries(responses?.models ?? {})
+  const modes = Object.fromEntries(
+    models.flatMap(([name, served]) => (typeof served === 'string' ? [] : [[name, served]])),
+  )
+  const defaultMode = Object.hasOwn(modes, 'default') ? 'harness' : 'default'
+  return new Sessions({
+    log,
+    modes: { ...modes, ...(harness !== undefined && { [defaultMode]: harness }) },
+    defaultMode,
+  })
+}

@@ -1,0 +1,145 @@
+import { HarnessError } from '#contracts/errors.js'
+import type { HarnessErrorCode } from '#contracts/errors.js'
+import type { PendingItem } from '#contracts/result.js'
+import { SessionError } from '#session/errors.js'
+import type { SessionErrorCode } from '#session/errors.js'
+import type { Dialect } from '../ai-sdk/chunk.js'
+import { InputError } from '../input-error.js'
+import { sentenceOf } from '../sentences.js'
+
+/** Answers a request: the form of every handler. */
+export type Handler = (request: Request) => Promise<Response>
+
+interface RequestErrorDetails {
+  readonly message: string
+  readonly pending?: readonly PendingItem[] | undefined
+  /** The part of the request that is wrong. */
+  readonly param?: string | undefined
+}
+
+/** A request that is refused: the answer is JSON with the status. */
+export class RequestError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly pending: readonly PendingItem[] | undefined
+  readonly param: string | undefined
+
+  constructor(status: number, code: string, { message, pending, param }: RequestErrorDetails) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.pending = pending
+    this.param = param
+  }
+}
+
+/** A handler whose refusals are answers. `form`: how they are written. */
+export function asHandler(
+  answer: (request: Request, url: URL) => Promise<Response>,
+  form: (error: RequestError) => Response = refusal,
+): Handler {
+  return async (request) => {
+    try {
+      return await answer(request, new URL(request.url))
+    } catch (error) {
+      return form(asRequestError(error) ?? new RequestError(500, 'error', { message: 'Something went wrong.' }))
+    }
+  }
+}
+
+/** The answer with a JSON body. */
+export function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...headers },
+  })
+}
+
+/** A refused request. `message` is a sentence for people: clients show the body as it is. */
+export function refusal({ status, code, message, pending }: RequestError): Response {
+  return json(status, { code, message, ...(pending !== undefined && { pending }) })
+}
+
+export function badRequest(message: string): RequestError {
+  return new RequestError(400, 'invalid_request', { message })
+}
+
+/** The longest wait of `?wait=`, in s. */
+const LONGEST_WAIT_S = 60
+
+/** The time of `?wait=<s>`, in ms. Throws a `RequestError` for anything but a number of seconds from 0 to 60. */
+export function waitMs(wait: string): number {
+  const seconds = Number(wait)
+  if (seconds >= 0 && seconds <= LONGEST_WAIT_S) return seconds * 1000
+  throw badRequest(
+    `Expected \`wait\` to be a number of seconds from 0 to ${LONGEST_WAIT_S}, got "${wait.slice(0, 80)}".`,
+  )
+}
+
+const HARNESS_STATUS: Partial<Record<HarnessErrorCode, number>> = {
+  invalid_options: 400,
+  invalid_answer: 422,
+  invalid_state: 409,
+  run_owned: 409,
+  run_exists: 409,
+  run_not_found: 404,
+  closed: 503,
+}
+
+const SESSION_STATUS: Partial<Record<SessionErrorCode, number>> = {
+  busy: 409,
+  closed: 503,
+  invalid_answer: 422,
+  queue_full: 429,
+  file_too_large: 413,
+  unsupported_media: 415,
+  thread_exists: 409,
+  thread_not_found: 404,
+  message_not_found: 404,
+  thread_owned: 409,
+}
+
+/** Errors that are about the request say what was wrong; others have the sentence of their code, or none. */
+export function asRequestError(error: unknown): RequestError | null {
+  if (error instanceof RequestError) return error
+  if (error instanceof InputError)
+    return new RequestError(400, 'invalid_request', { message: error.message, param: error.param })
+  if (error instanceof SessionError)
+    return new RequestError(SESSION_STATUS[error.code] ?? 400, error.code, { message: error.message })
+  if (!(error instanceof HarnessError)) return null
+  const status = HARNESS_STATUS[error.code]
+  const message = status === undefined || status === 503 ? sentenceOf(error) : error.message
+  return new RequestError(status ?? 500, error.code, { message })
+}
+
+const DIALECTS: readonly Dialect[] = [5, 6, 7]
+
+/** The version of the AI SDK on the page: `?dialect=`, else that of the options, else 7. */
+export function dialectOf({ searchParams }: URL, { dialect = 7 }: { readonly dialect?: Dialect | undefined }): Dialect {
+  const text = searchParams.get('dialect')
+  const version = text === null ? dialect : Number(text)
+  const known = DIALECTS.find((each) => each === version)
+  if (known === undefined) throw badRequest(`Expected \`dialect\` to be 5, 6 or 7, got "${String(text).slice(0, 80)}".`)
+  return known
+}
+
+/** The end of a path after its last `/<name>/`: `…/runs/run_1/events` is `['run_1', 'events']` after `runs`; null if it is not there. */
+export function pathAfter(url: URL, name: string): readonly string[] | null {
+  const parts = url.pathname.split('/').filter((part) => part !== '')
+  const index = parts.lastIndexOf(name)
+  if (index === -1) return null
+  return parts.slice(index + 1).map(decoded)
+}
+
+/** The code of an error. */
+export function codeOf(error: unknown): unknown {
+  return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw badRequest('The path is not valid.')
+  }
+}

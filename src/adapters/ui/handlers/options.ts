@@ -1,0 +1,75 @@
+import type { LogStore } from '#core/log/log.js'
+import type { AgUiOptions } from '../ag-ui/options.js'
+import type { ModeHarness } from '#session/run-starter.js'
+import type { Dialect } from '../ai-sdk/chunk.js'
+import type { UiStreamOptions } from '../ai-sdk/options.js'
+import type { Hub } from '../hub/hub.js'
+import type { ProjectionOptions } from '../projection.js'
+import type { Authorize } from './authorization.js'
+import type { ServedSessions } from './thread.js'
+
+/** The part of a harness that handlers call. */
+export type ServedHarness = ModeHarness
+
+/** How the handler of the AI SDK writes messages. */
+export interface AiSdkOptions extends Omit<UiStreamOptions, keyof ProjectionOptions | 'dialect' | 'threadId'> {
+  /**
+   * The last steps of a run that a replay has, at most: before them stands `data-skipped` with the number of the steps that were
+   * left out, and the address of the whole conversation.  Default: all.
+   */
+  readonly replaySteps?: number | undefined
+}
+
+/** How the handler of Open Responses serves requests. */
+export interface ResponsesHandlerOptions {
+  /**
+   * What `model` of a request can name: over a harness, other harnesses with the same log; over sessions, their modes. Other names
+   * answer 404. Default: any name, served by the harness, or in the default mode.
+   */
+  readonly models?: Readonly<Record<string, ServedHarness | string>> | undefined
+}
+
+export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
+  /** The conversations. Or: `harness` and `log`. */
+  readonly sessions?: ServedSessions | undefined
+  /** The harness of the conversations, in place of sessions. */
+  readonly harness?: ServedHarness | undefined
+  /** The log of the harness's conversations. */
+  readonly log?: LogStore | undefined
+  /** Reads the runs. Default: one of these handlers. */
+  readonly hub?: Hub | undefined
+  /**
+   * Asked before anything else: a `Response` is sent as it is, `{ resourceId, by?, deps? }` allows the request for that owner, and
+   * anything else answers 404. Default: requests to and from loopback hosts are allowed, for the owner `local`; others answer 403.
+   */
+  readonly authorize?: Authorize | undefined
+  /** The largest body of a request, in bytes. Default 4,194,304. */
+  readonly maxBodyBytes?: number | undefined
+  /** The version of the AI SDK on the pages, if a request does not say. Default 7. */
+  readonly dialect?: Dialect | undefined
+  /** Options of AI SDK UI streams alone. */
+  readonly aiSdk?: AiSdkOptions | undefined
+  /** Options of AG-UI streams alone. */
+  readonly agUi?: Pick<AgUiOptions, 'activities' | 'toolSchemas'> | undefined
+  /** Options of Open Responses alone. */
+  readonly responses?: ResponsesHandlerOptions | undefined
+  /** Whether a message may contain a link to a file. Default: none may. */
+  readonly allowUrl?: ((url: URL) => boolean) | undefined
+  /**
+   * Pages may bring tools, which they execute themselves: the `tools` of an AG-UI input, or of
+   * a request of Open Responses. A call of one ends the stretch, and its
+   * result comes as a tool message, or as `function_call_output`. A tool with the name of one of the server's is refused. Default false: they are not read.
+   */
+  readonly clientTools?: boolean | undefined
+  /**
+   * A message while the run waits for people: `decline` refuses what waits, and the run reads the message. Default `refuse`: the
+   * message is refused by AG-UI and Open Responses; others queue it.
+   */
+  readonly newMessage?: 'refuse' | 'decline' | undefined
+  /** The client that begins a run and disconnects stops it. Default false: the run continues without readers. */
+  readonly stopOnDisconnect?: boolean | undefined
+  /** A comment keeps a silent stream alive after so long, in ms. Default 15,000. */
+  readonly heartbeatMs?: number | undefined
+  /** Streams are closed after so long, in ms; clients come back. Default: never. */
+  readonly maxStreamMs?: number | undefined
+}

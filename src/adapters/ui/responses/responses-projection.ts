@@ -1,0 +1,312 @@
+import type { ContentPart } from '#contracts/entry.js'
+import type { JsonObject } from '#util/json.js'
+import type { PendingItem, RunUsage } from '#contracts/result.js'
+import { FINAL_RESULT } from '#core/state/output-format.js'
+import { isClientCall } from '#session/tools/client-tools.js'
+import { contentOfEnvelope, shownContent } from '../content.js'
+import { isStretchEnd } from '../projection.js'
+import type { AnyRunEvent, LinkedContent, Projection, ProjectionOptions } from '../projection.js'
+import { sentenceOf } from '../sentences.js'
+import { TurnReader } from '../turn.js'
+import type { ReplyChange } from '../turn.js'
+import type { InputContent, OpenResponse, ResponseEvent, ResponsePayload } from './event.js'
+import { Output } from './output.js'
+import { FIXED, requestedIn, responseIdOf, toolsIn, usageBetween } from './response.js'
+
+type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
+
+export interface ResponsesOptions extends Omit<ProjectionOptions, 'diagnostics'> {
+  /** Which stretch of the run the response is, from 1. Default: the one after `after`. */
+  readonly stretch?: number | undefined
+}
+
+/** The projection of a response, with the response itself. */
+export interface ResponsesProjection extends Projection<ResponseEvent> {
+  /** The response as it is after the events so far; null if its stretch has not begun. */
+  readonly response: OpenResponse | null
+  /** The stretch has ended: later events change nothing. */
+  readonly isOver: boolean
+}
+
+/**
+ * The events of a stream of Open Responses, and the response: one stretch of a run, from its beginning to its pause or end. Child
+ * runs, progress and diagnostics are left out.
+ */
+export function responsesProjection(options: ResponsesOptions = {}): ResponsesProjection {
+  return new StretchResponse(options)
+}
+
+interface Ending extends Pick<OpenResponse, 'status' | 'incomplete_details' | 'error'> {
+  readonly at: string | null
+  readonly usage: RunUsage | null
+}
+
+/** Ends of a run that are no failure: somebody stopped it, or a limit did. */
+const STOPS: Readonly<Record<string, OpenResponse['status']>> = {
+  cancelled: 'cancelled',
+  cancelled_by_hook: 'cancelled',
+  limit_reached: 'incomplete',
+}
+
+class StretchResponse implements ResponsesProjection {
+  readonly #options: ResponsesOptions
+  readonly #turn: TurnReader
+  readonly #output = new Output((payload) => this.#emit(payload))
+  #emitted: ResponseEvent[] = []
+  #count = 0
+  #runId = ''
+  #metadata: JsonObject = {}
+  #model = ''
+  #answersByTool = false
+  /** The stretch of the event that is read, and whether it is that of the response. */
+  #stretch = 1
+  #isBetween = true
+  #isOpen = false
+  #createdAt = ''
+  #before: RunUsage | null = null
+  #pending: PendingItem[] = []
+  #ending: Ending | null = null
+
+  constructor(options: ResponsesOptions) {
+    this.#options = options
+    const { deltas, reasoning = true } = options
+    this.#turn = new TurnReader({ live: deltas !== 'settled', inputs: true, reasoning, outputText: true })
+  }
+
+  get isOver(): boolean {
+    return this.#ending !== null
+  }
+
+  get response(): OpenResponse | null {
+    return this.#isOpen ? this.#responseNow() : null
+  }
+
+  next(event: AnyRunEvent): readonly ResponseEvent[] {
+    if (this.#runId === '') this.#runId = event.runId
+    if (event.runId !== this.#runId || this.isOver) return []
+    if (this.#isBetween) this.#begin(event)
+    this.#emitAll(this.#turn.next(event))
+    ;(this.#handlers[event.kind] as ((event: AnyRunEvent) => void) | undefined)?.(event)
+    if (isStretchEnd(event)) this.#leave()
+    return this.#take()
+  }
+
+  end(): readonly ResponseEvent[] {
+    if (!this.#isOpen) return []
+    const code = 'interrupted'
+    this.#ending ??= {
+      status: 'failed',
+      incomplete_details: null,
+      at: null,
+      usage: null,
+      error: { code, message: this.#errorText({ code, message: '' }) },
+    }
+    this.#emitAll(this.#turn.close())
+    const { status } = this.#ending
+    const type = status === 'completed' || status === 'failed' ? status : 'incomplete'
+    this.#emit({ type: `response.${type}`, response: this.#responseNow() })
+    return this.#take()
+  }
+
+  join(earlier: ResponseEvent, later: ResponseEvent): ResponseEvent | null {
+    if (!('delta' in earlier) || !('delta' in later)) return null
+    if (earlier.type !== later.type || earlier.item_id !== later.item_id) return null
+    return { ...later, delta: earlier.delta + later.delta }
+  }
+
+  /** A stretch begins: with the event after a pause, or the first. */
+  #begin(event: AnyRunEvent): void {
+    this.#isBetween = false
+    const { after = 0, stretch } = this.#options
+    const isOwn = stretch === undefined ? event.seq > after : this.#stretch === stretch
+    if (event.kind === 'run_started') this.#start(event)
+    if (!isOwn) return
+    this.#isOpen = true
+    this.#createdAt = event.durable ? event.at : ''
+    const response = this.#responseNow()
+    this.#emit({ type: 'response.created', response })
+    this.#emit({ type: 'response.in_progress', response })
+  }
+
+  #start({ metadata, model, rules }: EventOf<'run_started'>): void {
+    this.#answersByTool = rules.answersByTool
+    this.#model = model
+    if (Object.keys(this.#metadata).length === 0) this.#metadata = metadata
+  }
+
+  #leave(): void {
+    if (this.#isOpen) return
+    this.#isBetween = true
+    this.#stretch += 1
+  }
+
+  readonly #handlers: { readonly [Kind in AnyRunEvent['kind']]?: (event: EventOf<Kind>) => void } = {
+    run_started: (event) => this.#start(event),
+    model_request_started: (event) => this.#said(event),
+    model_message: ({ entry, resolution, runId, seq }) => {
+      const isAnswer = this.#answersByTool && resolution.kind === 'final' && resolution.output !== undefined
+      if (!this.#isOpen || !isAnswer) return
+      if (!entry.parts.some((part) => part.type === 'tool_call' && part.name === FINAL_RESULT)) return
+      const id = `msg_${runId}.${seq}.answer`
+      this.#output.text(id, JSON.stringify(resolution.output))
+      this.#output.end(id)
+    },
+    tool_call_completed: (event) => this.#completed(event),
+    approval_requested: ({ items }) => {
+      const asked = new Set(items.map(({ callId }) => callId))
+      this.#pending = [...this.#pending.filter(({ callId }) => !asked.has(callId)), ...items]
+    },
+    answer_received: ({ callId }) => {
+      this.#pending = this.#pending.filter((item) => item.callId !== callId)
+    },
+    run_completed: ({ pending, usage, at }) => {
+      this.#pending = this.#pending.filter(({ callId }) => pending.includes(callId))
+      const waits = this.#pending.some((item) => !isClientCall(item))
+      this.#ends({
+        status: waits ? 'incomplete' : 'completed',
+        incomplete_details: waits ? { reason: 'approval_required' } : null,
+        error: null,
+        at,
+        usage,
+      })
+    },
+    run_failed: (event) => {
+      const { code, message, stopReason, usage } = event
+      const status = STOPS[stopReason] ?? 'failed'
+      this.#pending = []
+      this.#ends({
+        status,
+        incomplete_details: status === 'failed' ? null : { reason: stopReason },
+        error: status === 'failed' ? { code, message: this.#errorText({ code, message }) } : null,
+        at: event.durable ? event.at : null,
+        usage,
+      })
+    },
+  }
+
+  #ends(ending: Ending): void {
+    if (this.#isOpen) this.#ending = ending
+    else this.#before = ending.usage
+  }
+
+  #emitAll(all: readonly ReplyChange[]): void {
+    if (!this.#isOpen) return
+    all.forEach((change, index) => {
+      const next = all[index + 1]
+      // A part that is withdrawn while it arrives ends as incomplete.
+      const isGone = change.kind === 'ended' && next?.kind === 'withdrawn' && next.parts.includes(change.part)
+      if (!isGone) this.#emitChange(change)
+    })
+  }
+
+  #emitChange(change: ReplyChange): void {
+    switch (change.kind) {
+      case 'text':
+        return this.#output.text(this.#messageId(change.part), change.text)
+      case 'reasoning':
+        return this.#output.reasoning(this.#reasoningId(change.part), change.text)
+      case 'ended':
+        return this.#output.end(change.of === 'text' ? this.#messageId(change.part) : this.#reasoningId(change.part))
+      case 'input': {
+        const { callId, toolName: name, text: delta } = change
+        return this.#output.input(this.#callId(callId), { callId, name, delta })
+      }
+      case 'call': {
+        const { callId, toolName: name } = change
+        const id = this.#callId(callId)
+        this.#output.input(id, { callId, name, delta: change.arguments.slice(this.#output.lengthOf(id)) })
+        return this.#output.end(id)
+      }
+      case 'withdrawn': {
+        const parts = change.parts.flatMap((part) => [this.#messageId(part), this.#reasoningId(part)])
+        return this.#output.withdraw([...parts, ...change.callIds.map((callId) => this.#callId(callId))])
+      }
+    }
+  }
+
+  /** Messages of people that the run took while it was in progress. */
+  #said({ entries, runId, seq }: EventOf<'model_request_started'>): void {
+    if (!this.#isOpen) return
+    for (const entry of entries) {
+      if (entry.role !== 'user' || entry.notice === true || entry.source !== undefined) continue
+      const content = entry.content.map((part, index) => this.#contentOf(part, { runId, seq, index }))
+      const id = `msg_${runId}.${entry.id}`
+      this.#output.add({ type: 'message', id, status: 'completed', role: 'user', content })
+    }
+  }
+
+  #completed({ callId, toolName, output, parts = [], runId, seq }: EventOf<'tool_call_completed'>): void {
+    if (!this.#isOpen || (this.#answersByTool && toolName === FINAL_RESULT)) return
+    const text = contentOfEnvelope(output)
+    const files = parts.map((part, index) => this.#contentOf(part, { runId, seq, index }))
+    this.#output.add({
+      type: 'function_call_output',
+      id: `fco_${runId}.${seq}`,
+      call_id: callId,
+      output: files.length === 0 ? text : [{ type: 'input_text', text }, ...files],
+      status: 'completed',
+    })
+  }
+
+  #contentOf(part: ContentPart, place: Pick<LinkedContent, 'runId' | 'seq' | 'index'>): InputContent {
+    if (part.type === 'text') return { type: 'input_text', text: part.text }
+    const { mediaType = '', name, size, url } = shownContent(part, place, this.#options) ?? {}
+    if (url === undefined) return { type: 'input_text', text: `[${mediaType}, ${size ?? 0} bytes]` }
+    if (mediaType.startsWith('image/')) return { type: 'input_image', image_url: url, detail: 'auto' }
+    return { type: 'input_file', file_url: url, ...(name !== undefined && { filename: name }) }
+  }
+
+  #responseNow(): OpenResponse {
+    const { model = this.#model, previous_response_id, metadata, background } = requestedIn(this.#metadata)
+    const [ending, id] = [this.#ending, responseIdOf(this.#runId, this.#stretch)]
+    const earlier = this.#stretch > 1 ? responseIdOf(this.#runId, this.#stretch - 1) : (previous_response_id ?? null)
+    const asked = ending === null ? [] : this.#pending.filter((item) => !isClientCall(item))
+    return {
+      id,
+      ...FIXED,
+      model,
+      created_at: secondsOf(this.#createdAt) ?? 0,
+      completed_at: ending === null ? null : secondsOf(ending.at ?? ''),
+      status: ending?.status ?? 'in_progress',
+      incomplete_details: ending?.incomplete_details ?? null,
+      previous_response_id: earlier,
+      output: this.#output.items,
+      error: ending?.error ?? null,
+      tools: toolsIn(this.#metadata),
+      usage: ending?.usage ? usageBetween(this.#before, ending.usage) : null,
+      background: background === true,
+      metadata: { ...metadata, ...(asked.length > 0 && { pending: JSON.stringify(asked) }) },
+    }
+  }
+
+  #messageId(part: string): string {
+    return `msg_${this.#runId}.${part}`
+  }
+
+  #reasoningId(part: string): string {
+    return `rs_${this.#runId}.${part}`
+  }
+
+  #callId(callId: string): string {
+    return `fc_${this.#runId}.${callId}`
+  }
+
+  #emit(payload: ResponsePayload): void {
+    this.#emitted.push({ ...payload, sequence_number: this.#count++ })
+  }
+
+  #take(): readonly ResponseEvent[] {
+    const events = this.#emitted
+    this.#emitted = []
+    return events
+  }
+
+  #errorText(error: { readonly code: string; readonly message: string }): string {
+    return (this.#options.errorText ?? sentenceOf)(error)
+  }
+}
+
+function secondsOf(at: string): number | null {
+  const time = Date.parse(at)
+  return Number.isNaN(time) ? null : Math.floor(time / 1000)
+}

@@ -1,0 +1,126 @@
+import { HarnessError } from '#contracts/errors.js'
+import type { ToolSpec } from '../tools/tool-spec.js'
+import { isObject } from '#util/json.js'
+import type { JsonInput, JsonValue } from '#util/json.js'
+import { unknownKey } from '#util/suggest.js'
+import type { Hook } from './hooks.js'
+import type { WrapModelCall, WrapToolCall } from './wraps.js'
+import type { StreamEvent } from '../state/events.js'
+import type { NoticeSource } from './context.js'
+import type { Policy } from './policy.js'
+import type { Tracing } from './tracing.js'
+import type { ViewPolicy } from './view.js'
+
+/**
+ * A feature as a value, for `use` of a harness or of a call. All members but `name` are optional. Policies, hooks that can
+ * cancel or change something, redaction and wraps fail closed; views, notices, tracing and other hooks fail open.
+ */
+export interface Extension<in Deps = unknown> {
+  /** Unique among the extensions of a run. */
+  readonly name: string
+  /** Offered to the model after the harness's own; child runs do not get them. */
+  readonly tools?: readonly ToolSpec<Deps>[] | undefined
+  readonly hooks?: readonly Hook[] | undefined
+  readonly wrapModelCall?: WrapModelCall | undefined
+  readonly wrapToolCall?: WrapToolCall | undefined
+  /** Child runs have it too. */
+  readonly policy?: Policy<Deps> | undefined
+  readonly notices?: NoticeSource<Deps> | undefined
+  /** Child runs have it too. */
+  readonly view?: ViewPolicy<Deps> | undefined
+  /**
+   * Removes secrets from an event for readers of a stream and for traces; the log and the model get the event itself. Must
+   * return an event, not change the one given. Child runs have it too.
+   */
+  readonly redact?: ((event: StreamEvent) => StreamEvent) | undefined
+  readonly tracing?: Tracing | undefined
+  /** State of one run. Called when a run begins or continues; the members that it returns replace those of the extension. */
+  readonly forRun?: ((run: ExtensionRun<Deps>) => RunMembers<Deps>) | undefined
+  /** Called once, by `close()` of the harness whose `use` it is in. */
+  readonly close?: (() => Promise<void>) | undefined
+}
+
+/** The members that an extension can have for one run. */
+export type RunMembers<Deps = unknown> = Partial<Omit<Extension<Deps>, 'name' | 'forRun' | 'close' | 'tracing'>>
+
+/** A run, for the state that an extension keeps of it. */
+export interface ExtensionRun<out Deps = unknown> {
+  readonly runId: string
+  readonly deps: Deps
+  /** Values that this extension has recorded in this run so far, in order; after a crash or a pause too. */
+  readonly recorded: readonly JsonValue[]
+  /**
+   * Stores a value in the log of the run, as the event `extension_recorded`. Resolves when it is stored. To be called from
+   * the members that `forRun` returns, not before the run has begun.
+   */
+  readonly record: (value: JsonInput) => Promise<void>
+}
+
+type Kind = 'function' | 'list' | 'object' | 'string'
+
+/** The members of an extension, and what each has to be. */
+const MEMBERS = {
+  name: 'string',
+  tools: 'list',
+  hooks: 'list',
+  wrapModelCall: 'function',
+  wrapToolCall: 'function',
+  policy: 'function',
+  notices: 'function',
+  view: 'function',
+  redact: 'function',
+  tracing: 'object',
+  forRun: 'function',
+  close: 'function',
+} as const satisfies Readonly<Record<keyof Extension, Kind>>
+
+/**
+ * Checks an extension and gives it back, typed.
+ * @throws HarnessError `invalid_options` for an unknown member, with the nearest known name, and for one of another type.
+ */
+export function defineExtension<Deps = unknown>(extension: Extension<Deps>): Extension<Deps> {
+  checkExtension(extension)
+  return extension
+}
+
+/** Refuses a value that is no extension. */
+export function checkExtension(extension: unknown): asserts extension is Extension {
+  if (!isObject(extension)) {
+    const got = extension === null ? 'null' : typeof extension
+    throw invalid(`Expected an extension to be an object with a \`name\`, got ${got}.`)
+  }
+  checkMembers(extension, Object.keys(MEMBERS), 'member of an extension')
+  const { name } = extension
+  if (typeof name !== 'string' || name === '') throw invalid('Expected `name` of an extension to be a string.')
+}
+
+const OF_RUN = Object.keys(MEMBERS).filter((name) => !['name', 'forRun', 'close', 'tracing'].includes(name))
+
+/** Refuses what `forRun` cannot return. */
+export function checkRunMembers(name: string, members: unknown): asserts members is RunMembers {
+  const what = `member of what \`forRun\` of extension \`${name}\` returns`
+  if (!isObject(members)) throw invalid(`Expected \`forRun\` of extension \`${name}\` to return an object.`)
+  checkMembers(members, OF_RUN, what)
+}
+
+function checkMembers(given: Readonly<Record<string, unknown>>, known: readonly string[], what: string): void {
+  const unknown = unknownKey(given, known, what)
+  if (unknown !== undefined) throw invalid(unknown)
+  for (const member of known) {
+    const value = given[member]
+    const kind = MEMBERS[member as keyof typeof MEMBERS]
+    if (value === undefined || FITS[kind](value)) continue
+    throw invalid(`Expected \`${member}\` of an extension to be a ${kind}, got ${typeof value}.`)
+  }
+}
+
+const FITS: Readonly<Record<Kind, (value: unknown) => boolean>> = {
+  function: (value) => typeof value === 'function',
+  list: Array.isArray,
+  object: isObject,
+  string: (value) => typeof value === 'string',
+}
+
+function invalid(message: string): HarnessError {
+  return new HarnessError('invalid_options', message)
+}

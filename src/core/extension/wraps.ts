@@ -1,0 +1,106 @@
+import { HarnessError, ModelRetry, messageOf } from '#contracts/errors.js'
+import type { ModelTurn, RequestConstants } from '../model-session.js'
+import { failureOf } from '../tools/boundary/invoke.js'
+import type { ToolOutcome } from '../tools/outcome.js'
+import { isOutcome, outcomeOf } from '../tools/result.js'
+import type { ToolSpec } from '../tools/tool-spec.js'
+import type { SuspendedCall } from '../tools/ask.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
+import type { JsonObject } from '#util/json.js'
+import type { RequestKind } from '../state/events.js'
+import { failedMember } from './context.js'
+
+/** A request to the model, as middleware sees it. */
+export interface ModelCall {
+  readonly runId: string
+  /** Null for the run at the top. */
+  readonly agentName: string | null
+  readonly metadata: JsonObject
+  readonly requestKind: RequestKind
+  readonly transcript: readonly TranscriptEntry[]
+  readonly constants: RequestConstants
+  readonly signal: AbortSignal
+}
+
+/**
+ * Middleware around every request to a model, also of runs that calls start. `next` asks, with the call that it is given;
+ * the returned reply is recorded; a replay does not call it. The cost of a further `next` is
+ * not counted. An error that it throws ends the run.
+ */
+export type WrapModelCall = (call: ModelCall, next: (call: ModelCall) => Promise<ModelTurn>) => Promise<ModelTurn>
+
+/** A tool call whose arguments have been checked, as middleware sees it. */
+export interface ToolCall {
+  readonly runId: string
+  readonly agentName: string | null
+  readonly metadata: JsonObject
+  readonly callId: string
+  readonly tool: ToolSpec
+  /** As the tool gets them. To change them, use a `before_tool_call` hook: it is before their check. */
+  readonly args: JsonObject
+  readonly signal: AbortSignal
+}
+
+/**
+ * Middleware around every call of a tool, also in runs that calls start. `next` runs the tool; the returned value, an outcome
+ * or anything that a handler may return, is recorded. A call that waits for a person skips it. An error that it throws is a
+ * failed result, reported and counted like that of a hook; a `ModelRetry` asks the model to
+ * try again.
+ */
+export type WrapToolCall = (call: ToolCall, next: () => Promise<ToolOutcome>) => unknown
+
+/** The reply to `call`, through the middleware; the first wrap is the outermost. */
+export async function wrappedTurn(
+  wraps: readonly WrapModelCall[],
+  call: ModelCall,
+  ask: (call: ModelCall) => Promise<ModelTurn>,
+): Promise<ModelTurn> {
+  /** Errors of the request itself, not of the middleware. */
+  const failures = new Set<unknown>()
+  const innermost = (asked: ModelCall): Promise<ModelTurn> =>
+    ask(asked).catch((error: unknown) => {
+      failures.add(error)
+      throw error
+    })
+  const chain = wraps.reduceRight<(call: ModelCall) => Promise<ModelTurn>>(
+    (next, wrap) => async (asked) => wrap(asked, next),
+    innermost,
+  )
+  try {
+    return await chain(call)
+  } catch (error) {
+    if (failures.has(error) || error instanceof HarnessError || call.signal.aborted) throw error
+    throw failedMember('A `wrapModelCall`', error)
+  }
+}
+
+/** The outcome of a call, through the middleware; the first wrap is the outermost. */
+export async function wrappedCall(
+  wraps: readonly WrapToolCall[],
+  hookFailed: (name: string, message: string) => Promise<void>,
+  { call, work }: { readonly call: ToolCall; readonly work: () => Promise<ToolOutcome | SuspendedCall> },
+): Promise<ToolOutcome | SuspendedCall> {
+  const waits: SuspendedCall[] = []
+  const innermost = async (): Promise<ToolOutcome> => {
+    const value = await work()
+    if (value.kind !== 'suspended') return value
+    waits.push(value)
+    throw new Error('The call waits for a person.')
+  }
+  const chain = wraps.reduceRight<() => Promise<ToolOutcome>>(
+    (next, wrap) => async () => {
+      const returned = await wrap(call, next)
+      return isOutcome(returned) ? returned : outcomeOf(returned)
+    },
+    innermost,
+  )
+  try {
+    const outcome = await chain()
+    return waits[0] ?? outcome
+  } catch (error) {
+    if (waits[0] !== undefined) return waits[0]
+    if (error instanceof ModelRetry || call.signal.aborted) return failureOf(error)
+    await hookFailed('wrapToolCall', messageOf(error))
+    return failureOf(error)
+  }
+}

@@ -1,0 +1,147 @@
+import { messageOf } from '#contracts/errors.js'
+import type { Compaction } from '../model-session.js'
+import { budgetOf } from '#run/money/budget.js'
+import { costOf, inDollars } from '#run/money/price.js'
+import { knownWindow } from '#run/money/prices.js'
+import { isObject } from '#util/json.js'
+import type { RunContext } from './run-context.js'
+import { extensionContext } from './extension-context.js'
+import type { RunSetup } from './run-plan.js'
+import type { PaidCompaction, ViewContext, ViewPolicy, ViewProposal } from '../extension/view.js'
+import type { DurablePayloads } from '../state/events.js'
+import { requireRange, viewOf, wholeChanges } from '../state/view.js'
+import { untilAborted } from './until-aborted.js'
+
+/**
+ * Asks the view policies in order, each about the view that the ones before it left. `refusals`: how often the provider has
+ * refused the request since it is too long. Resolves with true if the view has changed.
+ */
+export async function changeView(context: RunContext, setup: RunSetup, refusals: number): Promise<boolean> {
+  let hasChanged = false
+  for (const { extension, member } of context.extensions.views) {
+    const change = await changeBy(context, extension, () =>
+      member(viewContext(context, setup, { refusals, policy: extension })),
+    )
+    if (change === null) continue
+    await context.emit('view_changed', change)
+    hasChanged ||= change.changes.length > 0
+  }
+  return hasChanged
+}
+
+/** A policy that fails is reported, and changes nothing. */
+async function changeBy(
+  context: RunContext,
+  policy: string,
+  ask: () => ReturnType<ViewPolicy>,
+): Promise<DurablePayloads['view_changed'] | null> {
+  try {
+    const proposal = await untilAborted(context, async () => ask())
+    if (proposal === null || proposal === undefined) return null
+    checkProposal(proposal)
+    const { tokensBefore = null, tokensAfter = null, usage = null, costUsd } = proposal
+    const changes = wholeChanges(context.state, proposal.changes)
+    const first = context.state.transcript[0]?.id
+    if (changes.some(({ from, native }) => native !== undefined && from !== first))
+      throw new RangeError('Expected a range with `native` to begin with the first entry.')
+    return {
+      changes,
+      policy,
+      tokensBefore,
+      tokensAfter,
+      usage,
+      cost: inMicro(costUsd),
+    }
+  } catch (error) {
+    context.signal.throwIfAborted()
+    await context.hookFailed('view', messageOf(error), policy)
+    return null
+  }
+}
+
+/** In whole micro-dollars. */
+function inMicro(costUsd: number | undefined): number | null {
+  return costUsd === undefined ? null : Math.ceil(costUsd * 1_000_000)
+}
+
+function viewContext(
+  context: RunContext,
+  setup: RunSetup,
+  { refusals, policy }: { readonly refusals: number; readonly policy: string },
+): ViewContext {
+  const { state } = context
+  const { model, spending, tools } = setup
+  const { entries: view, generation } = viewOf(state)
+  // The reply to the view as it is now, if there is one.
+  const index = state.transcript.findLastIndex(({ role }) => role === 'assistant')
+  const last = index < Math.max(state.firstEntry, state.view?.changedAt ?? 0) ? undefined : state.transcript[index]
+  return {
+    ...extensionContext(context),
+    view,
+    generation,
+    lastInputTokens: last?.role === 'assistant' ? last.usage.inputTokens : null,
+    window: model.capabilities.contextTokens ?? knownWindow(model),
+    hasTool: (name) => tools.has(name),
+    promptId: state.transcript[state.firstEntry]?.id ?? '',
+    refusals,
+    budget: spending === null ? null : budgetOf(spending.purse),
+    compact: compactionOf(setup),
+    get prepared() {
+      return (state.view?.prepared ?? []).filter((text) => text.policy === policy)
+    },
+    prepare: async ({ from, to, shown, usage = null, costUsd }) => {
+      requireRange(state, { from, to })
+      await context.emit('view_prepared', { policy, from, to, shown, usage, cost: inMicro(costUsd) })
+    },
+  }
+}
+
+function checkProposal(proposal: ViewProposal): void {
+  const { changes }: { changes: unknown } = proposal
+  const isChange = (change: unknown): boolean =>
+    isObject(change) &&
+    typeof change['from'] === 'string' &&
+    typeof change['to'] === 'string' &&
+    isShown(change['shown']) &&
+    isNative(change['native'])
+  if (Array.isArray(changes) && changes.every(isChange)) return
+  throw new TypeError('Expected a view policy to return null or `{ changes: [{ from, to, shown }] }`.')
+}
+
+function isNative(native: unknown): boolean {
+  return native === undefined || (isObject(native) && typeof native['provider'] === 'string' && 'data' in native)
+}
+
+function isShown(shown: unknown): boolean {
+  return typeof shown === 'string' || Array.isArray(shown)
+}
+
+/** Compaction by the provider of the model, reserved and charged like a request; null if its API has none. */
+function compactionOf({ model, constants, spending, price }: RunSetup): ViewContext['compact'] {
+  if (model.compact === undefined) return null
+  return async (entries, signal) => {
+    const ask = async (maxOutputTokens: number | null): Promise<Asked> => {
+      const limit = maxOutputTokens === null ? {} : { maxOutputTokens }
+      const compaction = await model.compact?.(entries, constants, { signal, ...limit })
+      if (compaction === undefined) throw new TypeError(`The model \`${model.id}\` returned no compaction.`)
+      return { compaction, entry: { usage: compaction.usage } }
+    }
+    if (spending !== null) {
+      const { turn, cost } = await spending.pay({ transcript: entries, constants, signal, ask, isAside: true })
+      return paid(turn, cost)
+    }
+    const asked = await ask(null)
+    const known = await price
+    return paid(asked, known === null ? null : costOf(known, asked.compaction.usage))
+  }
+}
+
+interface Asked {
+  readonly compaction: Compaction
+  readonly entry: Pick<Compaction, 'usage'>
+}
+
+/** `cost` is in micro-dollars. */
+function paid({ compaction }: Asked, cost: number | null): PaidCompaction {
+  return { ...compaction, costUsd: cost === null ? null : inDollars(cost) }
+}

@@ -1,0 +1,139 @@
+import { textOf } from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { HarnessResult } from '#contracts/result.js'
+import type { RunContext } from './run-context.js'
+import { RunStopped, failureError } from './run-failure.js'
+import { rememberContinued } from '#run/resume/load-run.js'
+import type { LoadedRun } from './run-plan.js'
+import { RunSetup } from './run-plan.js'
+import type { GoOnOpening, Opening, RunPlan } from './run-plan.js'
+import { reportOf, resultOf, stateDocument } from './run-result.js'
+import type { Answer } from '../state/answers.js'
+import { requestBreach } from '../state/limits.js'
+import type { Breach } from '../state/limits.js'
+import type { Ended, RunState } from '../state/state.js'
+import { checkAnswers } from './check-answers.js'
+import { checkConfig } from './check-config.js'
+import { belowAnother, pendingOf } from '#run/resume/stored-state.js'
+import type { InputMessage } from '../stream/input.js'
+import type { Ending } from './turn-driver.js'
+import { addedByHooks, askStart, drive, prepare, startedBy, tracedRun } from './start-run.js'
+import type { Conducted } from './start-run.js'
+
+/** Continues a run from its state. Everything that can be refused is refused before the first event. */
+export async function continueRun(run: Conducted, opening: GoOnOpening, found: LoadedRun): Promise<Ending> {
+  const { context, plan } = run
+  const { state, responses } = found
+  const { answers } = opening
+  if (context.parent === null && state.parent !== null) throw belowAnother(state.runId, state.parent)
+  context.prepareDeps(opening.metadata ?? state.metadata)
+  context.openExtensions(state)
+  const prepared = await prepare(run, state)
+  const setup = await RunSetup.open(context, plan, prepared)
+  checkConfig(state, setup, opening.configPolicy)
+  if (context.parent === null) await checkAnswers(state, answers, setup.tools)
+  const breach = isAnswered(state, answers) ? requestBreach(prepared.rules, state.usage) : undefined
+  if (breach !== undefined && context.parent === null) throw staysPaused(context, found, breach)
+  // Made before the run takes the state over and changes it.
+  const before = found.isLogged ? {} : { state: stateDocument(state, responses) }
+  context.adopt(state, responses, opening.metadata)
+  context.tracer?.open(() => tracedRun(context, plan, state))
+  const started = startedBy(run, prepared)
+  const { seq } = state
+  await context.emit('run_started', { begun: opening.begun, prompt: null, ...started, history: [], ...before })
+  if (opening.begun !== 'forked' && context.recording === null)
+    rememberContinued(context.log, { runId: state.runId, seq })
+  forgetNothing(run, opening, state)
+  context.signal.throwIfAborted()
+  await askStart(run, null, prepared.rules)
+  await takeAnswers(context, answers)
+  // Nobody can give a child run a larger budget: it ends, or its question would be asked again with each of its siblings'.
+  if (breach !== undefined) throw new RunStopped({ kind: 'limit', breach })
+  const addition = state.phase.at === 'opening' ? await addedByHooks(context, promptOf(state)) : ''
+  return drive(run, setup, addition)
+}
+
+/** Child runs of earlier stretches end with their calls, also if these do not start them again. */
+function forgetNothing({ context, plan, end }: Conducted, { begun }: GoOnOpening, { phase }: RunState): void {
+  if (begun === 'forked' || context.recording !== null) return
+  const calls = phase.at === 'batch' ? phase.calls : []
+  const named = calls.flatMap(({ children }) => children.map(({ runId }) => runId))
+  const asked = calls.flatMap(({ waiting }) => waiting)
+  const isAfterCrash = begun !== 'resumed' || asked.some(({ kind }) => kind === 'unknown_outcome')
+  if (isAfterCrash || named.length > 0)
+    end.onContinued((isPaused) => plan.host.endForgotten(context, { named, isAfterCrash, isPaused }))
+}
+
+/** The prompt of a run whose first request has not begun. */
+function promptOf({ transcript, firstEntry }: RunState): InputMessage {
+  const entry = transcript[firstEntry]
+  const content = entry?.role === 'user' ? entry.content : []
+  const [first] = content
+  return content.length === 1 && first?.type === 'text' ? first.text : content
+}
+
+/** The ending of a run that is not to continue: it has ended, or it waits for people who have not answered. */
+export async function storedEnding<Output>(
+  context: RunContext,
+  plan: RunPlan,
+  {
+    found: { state, responses, last, isReopened },
+    answers,
+  }: { readonly found: LoadedRun; readonly answers: readonly Answer[] },
+): Promise<HarnessResult<Output> | null> {
+  const isOver = last === null || last.kind === 'run_completed' || last.kind === 'run_failed'
+  const { phase } = state
+  const retries = isReopened === true || isRetry(plan.opening)
+  if (retries && phase.at === 'ended' && phase.error !== undefined) return null
+  const pending = pendingOf(state)
+  if (!isOver || (phase.at !== 'ended' && (pending.length === 0 || answers.length > 0))) return null
+  await context.fromLog(context.children.load(state))
+  const announce = (result: HarnessResult<Output> | null): void => {
+    if (context.parent === null && last !== null) context.emitStored(last, result)
+  }
+  if (phase.at === 'ended' && phase.error !== undefined) {
+    announce(null)
+    const { stopReason, error } = phase
+    const run = reportOf(state, stopReason, context.documentMeans(responses))
+    throw new HarnessError(error.code, error.message, { ...error, run })
+  }
+  const text = lastTextOf(state)
+  const output = phase.at === 'ended' ? await answerOf(plan, phase, text) : null
+  const result = resultOf(state, { text, output: output as Output, pending }, context.documentMeans(responses))
+  announce(result)
+  return result
+}
+
+function isRetry(opening: Opening): boolean {
+  return opening.kind === 'go_on' && opening.begun === 'retried'
+}
+
+async function answerOf(plan: RunPlan, { output }: Ended, text: string): Promise<unknown> {
+  return output === undefined ? text : plan.answer.read(output)
+}
+
+function lastTextOf({ transcript }: RunState): string {
+  const last = transcript.findLast((entry) => entry.role === 'assistant')
+  return last === undefined ? '' : textOf(last.parts)
+}
+
+/** People have answered for the calls of the current turn: if there is no request left for their results, none of them runs. */
+function isAnswered({ phase }: RunState, answers: readonly Answer[]): boolean {
+  return phase.at === 'batch' && (answers.length > 0 || phase.resumed)
+}
+
+function staysPaused(context: RunContext, { state, responses }: LoadedRun, breach: Breach): HarnessError {
+  const { error } = failureError({ kind: 'limit', breach })
+  const run = reportOf(state, 'limit_reached', context.documentMeans(responses))
+  return new HarnessError(error.code, `${error.message} The run stays paused.`, { run })
+}
+
+/** Stored together, so that a crash cannot lose some of them. */
+async function takeAnswers(context: RunContext, answers: readonly Answer[]): Promise<void> {
+  if (answers.length === 0) return
+  const resumed = context.emit('approval_resumed', { decisions: answers })
+  await Promise.all([
+    resumed,
+    ...answers.map((answer) => context.emit('answer_received', { callId: answer.callId, answer })),
+  ])
+}

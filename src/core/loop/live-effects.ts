@@ -1,0 +1,182 @@
+import { entryId } from '#contracts/entry.js'
+import type { ModelTurn } from '../model-session.js'
+import type { OutputContext } from '../tools/output-type.js'
+import { resolveTurn } from '../state/resolve-turn.js'
+import type { Resolution, Resolved } from '../state/resolve-turn.js'
+import { untilStopped } from '#util/abort.js'
+import type { CheckedArguments } from '../tools/boundary/arguments.js'
+import type { ConfigDigest } from '../state/config-digest.js'
+import { refusedContent } from './limit-notices.js'
+import type { RunContext } from './run-context.js'
+import type { Effects, HostNotices, Reply, Until } from './effects.js'
+import type { RequestKind } from '../state/events.js'
+import type { RunSetup } from './run-plan.js'
+import { changeView } from './change-view.js'
+import { isOverflow, overflowError } from './context-overflow.js'
+import { hostNotices } from './add-notices.js'
+import { CallIds, readTurn } from './read-turn.js'
+import type { ReadTurn } from './read-turn.js'
+import { viewOf } from '../state/view.js'
+import { sizeOf } from '../state/limits.js'
+import type { BatchCall } from '../state/batch-call.js'
+import { isLastReply } from './decide.js'
+import { ToolBatchExecutor } from './calls/tool-batch-executor.js'
+import { OtherRuns } from '#run/children/other-runs.js'
+import type { Work } from '#util/wrapped.js'
+import { costOf } from '#run/money/price.js'
+import type { PaidReply } from '#run/money/spending.js'
+import { askingOf } from './send-request.js'
+import type { Request } from './send-request.js'
+import type { ReplyDeltas } from './reply-deltas.js'
+
+/** A reply as the model gave it and as it is recorded, and its meaning. */
+interface Answered extends ReadTurn, Resolved {
+  readonly reply: ModelTurn
+  readonly cost: number | null
+}
+
+/** Asks the model and runs the tools. */
+export class LiveEffects implements Effects {
+  readonly #context: RunContext
+  readonly #setup: RunSetup
+  readonly #batches: ToolBatchExecutor
+  readonly #ids: CallIds
+  readonly #ask: Work<Request, PaidReply<ModelTurn>>
+  readonly #others: OtherRuns
+  readonly #hasViews: boolean
+  readonly #outputContext: Omit<OutputContext, 'transcript'>
+  /** Of the reply that is arriving, if it is streamed. */
+  #reader: ReplyDeltas | null = null
+  /** The checked arguments of the calls in the last reply, by call id. */
+  #checked: ReadonlyMap<string, CheckedArguments> = new Map()
+
+  constructor(context: RunContext, setup: RunSetup) {
+    this.#context = context
+    this.#setup = setup
+    this.#ask = askingOf(context, setup, (reader) => (this.#reader = reader))
+    this.#others = new OtherRuns(context, setup)
+    this.#batches = new ToolBatchExecutor(context, setup, (callId, left) => this.#others.begin(callId, left))
+    this.#ids = new CallIds(context.state.transcript)
+    this.#hasViews = context.extensions.views.length > 0
+    const { runId, metadata, signal } = context
+    this.#outputContext = { runId, metadata, signal, root: setup.root }
+  }
+
+  async configure(): Promise<ConfigDigest> {
+    const setup = this.#setup
+    if (setup.plan.offers.canChange) await setup.refresh(this.#context.signal)
+    return setup.config
+  }
+
+  hostNotices(): Promise<HostNotices | null> {
+    return hostNotices(this.#context)
+  }
+
+  async ask(requestKind: RequestKind): Promise<Reply> {
+    const { abort, state, clock, responses } = this.#context
+    this.#reader = null
+    if (this.#hasViews) await changeView(this.#context, this.#setup, 0)
+    if (abort.isAborted) throw abort.signal.reason
+    // A model or a schema that ignores its signal is abandoned when the run is aborted.
+    const answering = this.#hasViews ? this.#fitting(requestKind) : this.#answered(requestKind)
+    const { value: answered } = await untilStopped(answering, abort).catch((error: unknown) => {
+      if (!abort.isAborted) throw isOverflow(error) ? overflowError(error, viewOf(state).entries) : error
+      return { value: undefined }
+    })
+    const isCut = abort.signal.aborted || answered === undefined
+    if (!isCut) responses.push(answered.reply.raw)
+    this.#checked = isCut ? new Map() : answered.checked
+    const { turn, resolution, value, cost } = isCut ? await this.#cutOff(answered) : answered
+    return {
+      value,
+      message: {
+        finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
+        entry: Object.assign({}, turn.entry, { id: entryId(state.transcript.length), at: clock.iso() }),
+        resolution,
+        nativeFinishReason: turn.nativeFinishReason ?? null,
+        responseId: turn.responseId ?? null,
+        responseModel: turn.responseModel ?? null,
+        ...(cost !== null && { cost }),
+      },
+    }
+  }
+
+  /** The run was aborted during a reply: the text that has arrived is kept, without calls. Throws if there is none. */
+  async #cutOff(answered: Answered | undefined): Promise<Resolved & Pick<Answered, 'turn' | 'cost'>> {
+    const { model, spending, price } = this.#setup
+    const { abort } = this.#context
+    const entry = abort.isLeft ? null : (this.#reader?.cutOff(model, answered?.reply.entry.usage) ?? null)
+    if (entry === null) {
+      abort.signal.throwIfAborted()
+      throw new RangeError('Expected a reply of the model, got nothing.')
+    }
+    const rates = price === null ? null : await price
+    const cost = answered?.cost ?? spending?.cutOff ?? (rates === null ? null : costOf(rates, entry.usage))
+    return { turn: { entry }, cost, resolution: { kind: 'ask_again', reason: 'aborted' } }
+  }
+
+  runTools(calls: readonly BatchCall[]): Promise<void> {
+    return this.#batches.perform(calls, this.#checked)
+  }
+
+  async refuseCalls(calls: readonly BatchCall[]): Promise<void> {
+    const { rules, usage, phase } = this.#context.state
+    const batch = phase.at === 'batch' ? phase.calls : calls
+    const content = refusedContent(rules, sizeOf(rules, batch), usage.toolCalls)
+    await this.#batches.refuse(calls, { kind: 'failed', errorType: 'LimitReached', content, retry: false })
+  }
+
+  settleUnknown(calls: readonly BatchCall[]): Promise<void> {
+    return this.#batches.settleUnknown(calls)
+  }
+
+  takeReports(until: Until): Promise<boolean> {
+    return this.#others.report(until, this.#setup.plan.input)
+  }
+
+  endOthers(): Promise<void> {
+    return this.#others.end()
+  }
+
+  stop(): Promise<void> {
+    return this.#others.end()
+  }
+
+  /** A request that is longer than the window is repeated with a shorter view, as often as policies make it shorter. */
+  async #fitting(requestKind: RequestKind): Promise<Answered> {
+    for (let refusals = 1; ; refusals++) {
+      try {
+        return await this.#answered(requestKind)
+      } catch (error) {
+        if (!isOverflow(error) || refusals > MOST_REPEATS) throw error
+        if (!(await changeView(this.#context, this.#setup, refusals))) throw error
+        const { message: reason, status = null } = error
+        this.#context.emitLive('transport_retry', { attempt: refusals, delayMs: 0, reason, status, withdrawn: false })
+      }
+    }
+  }
+
+  /** The next reply, and its meaning. */
+  async #answered(requestKind: RequestKind): Promise<Answered> {
+    const { state, signal } = this.#context
+    const { tools, constants, model, output, price } = this.#setup
+    const { entries: transcript, generation } = viewOf(state)
+    const asked = { requestKind, transcript, generation, constants, signal, maxOutputTokens: null }
+    const { turn: reply, cost: paid } = await this.#ask(asked)
+    const read = await readTurn(reply, model, { tools, ids: this.#ids })
+    const rates = price === null ? null : await price
+    const cost = rates === null ? paid : costOf(rates, reply.entry.usage)
+    const isLast = read.calls.length > 1 && output?.mode === 'tool' && isLastReply(state, reply.entry, cost)
+    const context = { ...this.#outputContext, transcript: state.transcript }
+    const resolved = await resolveTurn({ ...read, isLast }, output, context)
+    const { resolution } = resolved
+    const isEmptyAgain =
+      requestKind === 'empty_retry' && resolution.kind === 'ask_again' && resolution.reason === 'empty'
+    return Object.assign({ reply, cost }, read, isEmptyAgain ? { resolution: EMPTY_TWICE } : resolved)
+  }
+}
+
+/** Repetitions of a request that was too long. */
+const MOST_REPEATS = 3
+
+const EMPTY_TWICE: Resolution = { kind: 'unexpected', message: 'The model gave an empty reply twice.' }

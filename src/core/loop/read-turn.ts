@@ -1,0 +1,141 @@
+import { HarnessError } from '#contracts/errors.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
+import type { AssistantPart, FinishReason, TranscriptEntry } from '#contracts/entry.js'
+import type { Model, ModelToolCall, ModelTurn } from '../model-session.js'
+import type { ReceivedTurn } from '../state/resolve-turn.js'
+import { previewArguments } from '../tools/boundary/arguments.js'
+import type { CheckedArguments } from '../tools/boundary/arguments.js'
+import type { ToolSpec } from '../tools/tool-spec.js'
+import { isObject } from '#util/json.js'
+import { checkCall } from './calls/admission.js'
+
+/** A reply as it is recorded. */
+export interface ReadTurn extends ReceivedTurn {
+  /** The checked arguments of the calls of known tools, by call id. */
+  readonly checked: ReadonlyMap<string, CheckedArguments>
+}
+
+/**
+ * Reads a reply: its call ids become unique in the transcript, and its arguments those that the tool boundary accepts.
+ * `calls` are the calls of the entry, by these ids, with their original arguments. Rejects with `provider_error` if a custom
+ * model returned another shape.
+ */
+export async function readTurn(
+  turn: ModelTurn,
+  model: Pick<Model, 'provider' | 'id'>,
+  { tools, ids }: { readonly tools: ReadonlyMap<string, ToolSpec>; readonly ids: CallIds },
+): Promise<ReadTurn> {
+  checkTurn(turn, model)
+  const { entry } = turn
+  // Copies: the run freezes its entries, and the model's own objects stay its own. A spread would be slower to freeze.
+  const parts: AssistantPart[] = []
+  const calls: ModelToolCall[] = []
+  const checked = new Map<string, CheckedArguments>()
+  for (const part of entry.parts) {
+    if (part.type !== 'tool_call') {
+      parts.push(Object.assign({}, part))
+      continue
+    }
+    const { name, arguments: text } = part
+    const callId = ids.claim(part.callId)
+    const spec = tools.get(name)
+    const result = spec === undefined ? undefined : await checkCall(spec, text, entry.finishReason)
+    if (result !== undefined) checked.set(callId, result)
+    calls.push({ callId, name, arguments: text })
+    parts.push(Object.assign({}, part, { callId, arguments: result?.text ?? previewArguments(text) }))
+  }
+  const usage = Object.assign({}, UNREPORTED_USAGE, entry.usage)
+  return { turn: Object.assign({}, turn, { entry: Object.assign({}, entry, { parts, usage }) }), calls, checked }
+}
+
+/** Throws `provider_error` if a custom model returned something else than a turn. */
+export function checkTurn(turn: unknown, { provider, id }: Pick<Model, 'provider' | 'id'>): asserts turn is ModelTurn {
+  const problem = problemOf(turn)
+  if (problem !== undefined)
+    throw new HarnessError('provider_error', `Model \`${provider}:${id}\` returned an invalid turn: ${problem}.`)
+}
+
+const PARTS: ReadonlySet<unknown> = new Set(['text', 'reasoning', 'tool_call', 'opaque'])
+const FINISH_REASONS: ReadonlySet<unknown> = new Set<FinishReason>([
+  ...(['stop', 'tool_calls', 'length', 'refusal', 'content_filter', 'pause', 'cancelled', 'error', 'other'] as const),
+])
+const COUNTS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const
+const WORDS = ['nativeFinishReason', 'responseId', 'responseModel', 'refusal'] as const
+
+/** The first member of a turn that has an invalid value, in words. */
+function problemOf(turn: unknown): string | undefined {
+  if (!isObject(turn)) return `expected an object, got \`${shown(turn)}\``
+  const { entry } = turn
+  if (!isObject(entry)) return `\`entry\` must be an object, got \`${shown(entry)}\``
+  const { role, parts, finishReason, usage, provider, model, native } = entry
+  if (role !== 'assistant') return `\`entry.role\` must be \`assistant\`, got \`${shown(role)}\``
+  if (!Array.isArray(parts)) return `\`entry.parts\` must be a list, got \`${shown(parts)}\``
+  let index = 0
+  for (const part of parts as readonly unknown[]) {
+    const at = `\`entry.parts[${index++}]`
+    if (!isObject(part)) return `${at}\` must be an object, got \`${shown(part)}\``
+    const { type, text, callId, name, arguments: input, native: own } = part
+    if (!PARTS.has(type)) return `${at}.type\` must be one of \`${[...PARTS].join('`, `')}\`, got \`${shown(type)}\``
+    if ((type === 'text' || type === 'reasoning') && typeof text !== 'string')
+      return `${at}.text\` must be a string, got \`${shown(text)}\``
+    if (own !== undefined && !(isObject(own) && typeof own['provider'] === 'string'))
+      return `${at}.native\` must be an object with \`provider\` and \`data\`, got \`${shown(own)}\``
+    if (type !== 'tool_call') continue
+    if (typeof callId !== 'string') return `${at}.callId\` must be a string, got \`${shown(callId)}\``
+    if (typeof name !== 'string') return `${at}.name\` must be a string, got \`${shown(name)}\``
+    if (typeof input !== 'string') return `${at}.arguments\` must be a string, got \`${shown(input)}\``
+  }
+  if (typeof provider !== 'string') return `\`entry.provider\` must be a string, got \`${shown(provider)}\``
+  if (typeof model !== 'string') return `\`entry.model\` must be a string, got \`${shown(model)}\``
+  if (!FINISH_REASONS.has(finishReason))
+    return `\`entry.finishReason\` must be one of \`${[...FINISH_REASONS].join('`, `')}\`, got \`${shown(finishReason)}\``
+  if (native !== undefined && !(isObject(native) && typeof native['provider'] === 'string'))
+    return `\`entry.native\` must be an object with \`provider\` and \`data\`, got \`${shown(native)}\``
+  if (!isObject(usage)) return `\`entry.usage\` must be an object, got \`${shown(usage)}\``
+  for (const name of COUNTS) {
+    const count = usage[name]
+    if (count !== undefined && count !== null && !(Number.isSafeInteger(count) && Number(count) >= 0))
+      return `\`entry.usage.${name}\` must be a whole number from 0 up, or null, got \`${shown(count)}\``
+  }
+  for (const name of WORDS) {
+    const word = turn[name]
+    if (word !== undefined && word !== null && typeof word !== 'string')
+      return `\`${name}\` must be a string, got \`${shown(word)}\``
+  }
+  return undefined
+}
+
+/** A value in a message: of an object, only its kind. */
+function shown(value: unknown): string {
+  if (typeof value === 'string') return value.slice(0, 100)
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object'
+  return typeof value === 'function' ? 'a function' : String(value)
+}
+
+/** The call ids of a transcript: each is given out once. They are read when the first reply has a call. */
+export class CallIds {
+  readonly #transcript: readonly TranscriptEntry[]
+  #used: Set<string> | null = null
+
+  constructor(transcript: readonly TranscriptEntry[]) {
+    this.#transcript = transcript
+  }
+
+  /** `wanted`, or an id made from it if it is empty, in use or not a safe key. */
+  claim(wanted: string): string {
+    const used = (this.#used ??= usedIn(this.#transcript))
+    const base = wanted === '' || wanted === '__proto__' ? 'call' : wanted
+    let id = base
+    for (let copy = 2; used.has(id) || id === 'call'; copy++) id = `${base}_${copy}`
+    used.add(id)
+    return id
+  }
+}
+
+/** The transcript may be long: its entries are only looked at. */
+function usedIn(transcript: readonly TranscriptEntry[]): Set<string> {
+  const used = new Set<string>()
+  for (const entry of transcript)
+    if (entry.role === 'assistant') for (const part of entry.parts) if (part.type === 'tool_call') used.add(part.callId)
+  return used
+}

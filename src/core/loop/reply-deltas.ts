@@ -1,0 +1,79 @@
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
+import type { AssistantEntry, TokenUsage, Unstamped } from '#contracts/entry.js'
+import type { Model, ModelDelta } from '../model-session.js'
+import { FINAL_RESULT } from '../state/output-format.js'
+import type { OutputFormat, PartialAnswer } from '../state/output-format.js'
+import type { RunContext } from './run-context.js'
+
+/** Emits the deltas of one reply as they arrive, and after them the partial answer. */
+export class ReplyDeltas {
+  readonly #context: RunContext
+  readonly #output: OutputFormat | null
+  /** The source of the partial answer: the first text of a reply, or its first call of `final_result`. */
+  #followed: { readonly callId: string | null; readonly answer: PartialAnswer | null } | null = null
+
+  /** Kind and number of the part that arrives: text after anything else is another part. */
+  #part = { kind: '', number: 0 }
+
+  /** The text of the reply so far, by part. */
+  readonly #texts: { readonly number: number; text: string }[] = []
+  #usage: TokenUsage = UNREPORTED_USAGE
+
+  constructor(context: RunContext, output: OutputFormat | null) {
+    this.#context = context
+    this.#output = output
+  }
+
+  readonly emit = (delta: ModelDelta): void => {
+    const { kind, text, callId, toolName } = delta
+    if (kind !== this.#part.kind) this.#part = { kind, number: this.#part.number + 1 }
+    if (kind === 'text_delta') this.#keep(text)
+    if (kind === 'tool_input_delta')
+      this.#context.emitLive(kind, { text, callId: callId ?? '', ...(toolName !== undefined && { toolName }) })
+    else this.#context.emitLive(kind, { text, partId: `${this.#context.state.seq}.${this.#part.number}` })
+    if (this.#output === null || !isOfAnswer(delta, this.#output)) return
+    this.#followed ??= { callId: callId ?? null, answer: this.#output.follow() }
+    if (this.#followed.callId !== (callId ?? null)) return
+    const output = this.#followed.answer?.push(text)
+    if (output !== undefined) this.#context.emitLive('output_delta', { output })
+  }
+
+  readonly count = (usage: TokenUsage): void => {
+    this.#usage = usage
+  }
+
+  /**
+   * The reply as far as it has arrived, for a run that was aborted: its text, without calls; null if there is none. `usage`
+   * is that of the reply if it has ended.
+   */
+  cutOff(
+    { provider, id: model }: Pick<Model, 'provider' | 'id'>,
+    usage: TokenUsage = this.#usage,
+  ): Unstamped<AssistantEntry> | null {
+    // A provider takes no empty text. The last character may be half of a pair.
+    const parts = this.#texts.flatMap(({ text }) => {
+      const whole = text.replace(/[\uD800-\uDBFF]$/, '')
+      return whole.trim() === '' ? [] : [{ type: 'text' as const, text: whole }]
+    })
+    if (parts.length === 0) return null
+    return { role: 'assistant', parts, provider, model, finishReason: 'cancelled', usage }
+  }
+
+  #keep(text: string): void {
+    const last = this.#texts.at(-1)
+    if (last?.number === this.#part.number) last.text += text
+    else this.#texts.push({ number: this.#part.number, text })
+  }
+
+  /** The emitted deltas do not count: the reply begins again. */
+  withdraw(): void {
+    this.#followed = null
+    this.#texts.length = 0
+    this.#part = { kind: '', number: this.#part.number }
+  }
+}
+
+function isOfAnswer({ kind, toolName }: ModelDelta, { mode }: OutputFormat): boolean {
+  if (mode === 'tool') return kind === 'tool_input_delta' && toolName === FINAL_RESULT
+  return kind === 'text_delta'
+}

@@ -1,0 +1,404 @@
+import { HarnessError } from '#contracts/errors.js'
+import { NO_USAGE } from '#contracts/result.js'
+import type { HarnessResult, RunReport, StopReason } from '#contracts/result.js'
+import type { Purse } from '#run/money/purse.js'
+import type { Clock } from '#util/clock.js'
+import type { JsonInput, JsonObject } from '#util/json.js'
+import { plainJson } from '#util/plain-json.js'
+import type { ConfigPolicy } from '../state/config-digest.js'
+import type {
+  DurableEvent,
+  DurablePayloads,
+  EphemeralEvent,
+  EphemeralPayloads,
+  EventBase,
+  StreamEvent,
+} from '../state/events.js'
+import type { RunAbort } from '#util/abort.js'
+import type { ExtensionRun } from '../extension/extension.js'
+import type { FoldAnswer, HookContexts, HookEvent } from '../extension/hooks.js'
+import { redactedEvent } from '../extension/redact.js'
+import type { RunExtensions } from '../extension/run-extensions.js'
+import { DigestFold } from './digest-fold.js'
+import { RunWriter } from '../log/run-writer.js'
+import { storeFailure } from '../log/log.js'
+import type { RunLog } from '../log/log.js'
+import type { EventQueue } from '../stream/queue.js'
+import type { Recording } from './recording.js'
+import { reportOf } from './run-result.js'
+import type { ChildStates, DocumentMeans } from './run-result.js'
+import type { SigningKey } from './signature.js'
+import { apply } from './apply.js'
+import type { Conversation } from '../state/history.js'
+import { openState } from '../state/state.js'
+import type { RunParent, RunState } from '../state/state.js'
+import { frozenEvent, streamed } from './streamed.js'
+import { RunTracer } from '../extension/tracing.js'
+
+/** Creates the dependencies of a run. */
+type CreateDeps = (run: { readonly runId: string; readonly metadata: JsonObject }) => unknown
+
+/** Everything that a run gets at its start, live or replayed. */
+export interface RunSurroundings {
+  readonly runId: string
+  readonly parent: RunParent | null
+  /** The number of its ancestors. Default 0: it is at the top. */
+  readonly depth?: number
+  readonly metadata: JsonObject
+  /** The purse of the parent run, if its costs are counted. */
+  readonly outerPurse?: Purse | null
+  readonly log: RunLog
+  readonly children: ChildStates
+  readonly clock: Clock
+  readonly extensions: RunExtensions
+  readonly queue: EventQueue
+  /** The queue for events of child runs. Default: `queue`. */
+  readonly childQueue?: EventQueue
+  readonly abort: RunAbort
+  /** Creates the dependencies of tools, hooks and policies. Default: none. */
+  readonly depsFor?: CreateDeps | null
+  /** The key that signs stored states. */
+  readonly signingKey: SigningKey | null
+  /** The configurations that the run and its child runs may continue with. */
+  readonly configPolicy: ConfigPolicy
+  /** The recording that the run replays: it must emit the same events. */
+  readonly recording?: Recording
+}
+
+/** One run: its state, log, clock, ids and abort signal. The only one that emits. */
+export class RunContext {
+  readonly runId: string
+  readonly parent: RunParent | null
+  readonly depth: number
+  readonly outerPurse: Purse | null
+  readonly log: RunLog
+  readonly queue: EventQueue
+  readonly childQueue: EventQueue
+  readonly clock: Clock
+  readonly abort: RunAbort
+  readonly signal: AbortSignal
+  readonly signingKey: SigningKey | null
+  readonly recording: Recording | null
+  /** Null if the run is not traced. */
+  readonly tracer: RunTracer | null
+  readonly configPolicy: ConfigPolicy
+  readonly children: ChildStates
+  /** The provider's raw replies. They are not in the state, since no event contains them. */
+  readonly responses: unknown[] = []
+  readonly #writer: RunWriter
+  readonly #depsFor: CreateDeps | null
+  readonly #origin: Pick<EventBase, 'parentRunId' | 'parentToolCallId' | 'agentName'>
+  #deps: { readonly value: unknown } | null = null
+  #metadata: JsonObject
+  #history: Conversation = { entries: [] }
+  readonly #givenExtensions: RunExtensions
+  #extensions: RunExtensions
+  #state: RunState | null = null
+  #lastSeq = 0
+  readonly #digests = new DigestFold()
+  /** Events that are appended together, and the promise of that append. */
+  #gathering: { readonly events: DurableEvent[]; readonly kept: Promise<void> } | null = null
+  #lastAppend: Promise<void> = Promise.resolve()
+  /** Nothing more is stored, for this reason. */
+  #refusal: Error | null = null
+  /** The last event of the run has been emitted: later reports of an abandoned model or tool are ignored. */
+  #isOver = false
+  #hadEnded = false
+  /** The result of the run, for readers of its stream. */
+  #result: HarnessResult<unknown> | null = null
+
+  constructor(surroundings: RunSurroundings) {
+    this.runId = surroundings.runId
+    this.parent = surroundings.parent
+    const { runId: parentRunId = null, callId: parentToolCallId = null, agentName = null } = surroundings.parent ?? {}
+    this.#origin = { parentRunId, parentToolCallId, agentName }
+    this.depth = surroundings.depth ?? 0
+    this.#metadata = surroundings.metadata
+    this.outerPurse = surroundings.outerPurse ?? null
+    this.log = surroundings.log
+    this.queue = surroundings.queue
+    this.childQueue = surroundings.childQueue ?? surroundings.queue
+    this.clock = surroundings.clock
+    this.#givenExtensions = surroundings.extensions
+    this.#extensions = surroundings.extensions
+    this.abort = surroundings.abort
+    this.signal = surroundings.abort.signal
+    this.#writer = new RunWriter(surroundings.log, surroundings.runId, surroundings.abort)
+    this.#depsFor = surroundings.depsFor ?? null
+    this.signingKey = surroundings.signingKey
+    this.recording = surroundings.recording ?? null
+    const { tracings } = surroundings.extensions
+    this.tracer = tracings.length === 0 ? null : new RunTracer(tracings)
+    this.configPolicy = surroundings.configPolicy
+    this.children = surroundings.children
+  }
+
+  /** Claims the run for this process, if its log has owners. Rejects if another process owns it. */
+  async claim(begins: boolean): Promise<void> {
+    this.abort.onAbort(() => {
+      if (this.abort.isLeft) this.#refusal = this.signal.reason as Error
+    })
+    await this.#writer.claim({ begins, waits: this.parent !== null })
+  }
+
+  release(): Promise<void> {
+    return this.#writer.release()
+  }
+
+  /** The answer of the log. A log that does not answer is abandoned soon after the run was aborted. */
+  fromLog<T>(answer: Promise<T>): Promise<T> {
+    return this.#writer.answer(answer)
+  }
+
+  /** The conversation before a new run. */
+  inherit(history: Conversation): void {
+    this.#history = history
+  }
+
+  /** Continues the run from a state. `metadata` replaces that of the run; null keeps it. */
+  adopt(state: RunState, responses: readonly unknown[], metadata: JsonObject | null): void {
+    this.#state = state
+    this.#lastSeq = state.seq
+    this.#metadata = metadata ?? state.metadata
+    this.responses.push(...responses)
+  }
+
+  /** Creates the dependencies before the run's first event: a run whose dependencies fail has no event. */
+  prepareDeps(metadata: JsonObject): void {
+    this.#deps ??= { value: this.#depsFor?.({ runId: this.runId, metadata }) }
+  }
+
+  /** The dependencies of tools, hooks and policies. They are never logged. */
+  get deps(): unknown {
+    return this.#deps?.value
+  }
+
+  /** Gives the extensions their state of this run. `state` is the state that the run continues from; null for a new run. */
+  openExtensions(state: RunState | null): void {
+    this.#extensions = this.#givenExtensions.open((extension) => this.#runFor(extension, state))
+  }
+
+  #runFor(extension: string, state: RunState | null): ExtensionRun {
+    const recorded = [...(state?.recorded?.[extension] ?? [])]
+    const record = async (value: JsonInput): Promise<void> => {
+      // A replay takes the recorded values.
+      if (this.recording !== null) return
+      const reason = 'it can be called from hooks, policies and the other members that `forRun` returns'
+      if (!this.hasBegun)
+        throw new HarnessError('invalid_state', `\`record\` was called before the run began: ${reason}.`)
+      await this.emit('extension_recorded', { extension, value: plainJson(value) })
+    }
+    return { runId: this.runId, deps: this.deps, recorded, record }
+  }
+
+  get extensions(): RunExtensions {
+    return this.#extensions
+  }
+
+  /** The extensions of the runs that calls of this one start. */
+  get childExtensions(): RunExtensions {
+    return this.#givenExtensions.ofChildren(this.#state?.transcript ?? [])
+  }
+
+  /** Name of the subagent; null for the run at the top. */
+  get agentName(): string | null {
+    return this.#origin.agentName
+  }
+
+  get metadata(): JsonObject {
+    return this.#metadata
+  }
+
+  get state(): RunState {
+    if (this.#state === null) throw new RangeError(`Expected run \`${this.runId}\` to have begun.`)
+    return this.#state
+  }
+
+  get hasBegun(): boolean {
+    return this.#state !== null
+  }
+
+  /**
+   * Stores an event, then changes the state by it, then emits it. Resolves when all three are done and the reader has
+   * room; events that are emitted during an append are stored together. Rejects with `store_failure` if the log cannot
+   * store it, and from then on for every event.
+   */
+  emit<Kind extends keyof DurablePayloads>(kind: Kind, payload: DurablePayloads[Kind]): Promise<void> {
+    if (this.#refusal !== null) return Promise.reject(this.#refusal)
+    if (this.#isOver) return Promise.reject(new RangeError(`Run \`${this.runId}\` is over: it emits nothing more.`))
+    this.#lastSeq += 1
+    const event = frozenEvent(Object.assign(this.#base(kind, this.#lastSeq, true), payload) as unknown as DurableEvent)
+    if (this.recording !== null) return this.#replayMatching(event, this.recording)
+    this.#isOver = kind === 'run_completed' || kind === 'run_failed'
+    if (this.#gathering === null) {
+      const events: DurableEvent[] = []
+      this.#gathering = { events, kept: this.#keep(events) }
+      // The next append waits for this one, however it ends.
+      this.#lastAppend = this.#gathering.kept.catch(() => undefined)
+    }
+    this.#gathering.events.push(event)
+    return this.#gathering.kept
+  }
+
+  /** Applies and publishes a recorded event. */
+  replay(event: DurableEvent): void {
+    this.#lastSeq = event.seq
+    this.#apply(event)
+    void this.queue.push(streamed(event, this.#result))
+  }
+
+  /** Replays the next events that came from others. */
+  replayGiven(): void {
+    for (let event = this.recording?.takeGiven(); event !== undefined; event = this.recording?.takeGiven())
+      this.replay(event)
+  }
+
+  async #replayMatching(emitted: DurableEvent, recording: Recording): Promise<void> {
+    this.replayGiven()
+    this.replay(recording.matching(emitted))
+    this.#isOver = emitted.kind === 'run_completed' || emitted.kind === 'run_failed'
+  }
+
+  /** The run had ended before, and its stored end has been emitted. */
+  get hadEnded(): boolean {
+    return this.#hadEnded
+  }
+
+  /** Resolves when the state contains every event that was emitted so far. */
+  async #settled(): Promise<void> {
+    if (this.recording !== null) return
+    while (this.#refusal === null && this.#state !== null && this.#state.seq < this.#lastSeq) await this.#lastAppend
+  }
+
+  /** Emits the end of a run that failed, even if the log cannot store it: a stream always has an end. */
+  async emitFailure(error: HarnessError, stopReason: StopReason): Promise<void> {
+    await this.#settled()
+    const { code, name: errorType, message, status, retryable } = error
+    const asked = { ...(status !== undefined && { status }), ...(retryable && { retryable: true as const }) }
+    const payload = { stopReason, code, errorType, message, ...asked, usage: this.#state?.usage ?? NO_USAGE }
+    try {
+      if (!this.hasBegun) throw error
+      await this.emit('run_failed', payload)
+    } catch {
+      this.emitLive('run_failed', payload)
+    }
+  }
+
+  /**
+   * Emits the end or the pause of a run, with its result for those who read the stream. `renewed`: the result after events
+   * that were still being stored.
+   */
+  async emitResult<Result extends HarnessResult<unknown>>(seen: Result, renewed: () => Result): Promise<Result> {
+    if (this.state.seq < this.#lastSeq) await this.#settled()
+    const result = this.state.usage === seen.usage ? seen : renewed()
+    this.#result = result
+    const { stopReason, usage, pending } = result
+    await this.emit('run_completed', { stopReason, usage, pending: pending.map(({ callId }) => callId) })
+    return result
+  }
+
+  /** Emits the end of a run that had ended before: it is in the log already. */
+  emitStored(ending: DurableEvent, result: HarnessResult<unknown> | null): void {
+    this.#hadEnded = true
+    this.#isOver = true
+    void this.#publish(streamed(ending, result), false)
+  }
+
+  /** Emits that the run was left, once all events so far have been stored. Nothing is stored after that. */
+  async emitLeft({ code, message }: HarnessError): Promise<void> {
+    await this.#lastAppend
+    const usage = this.#state?.usage ?? NO_USAGE
+    this.emitLive('run_left', { usage })
+    this.#isOver = true
+    const failure = { code, message, stopReason: 'interrupted', errorType: 'Interrupted' } as const
+    this.tracer?.event({ ...this.#base('run_failed', this.#lastSeq, false), durable: false, ...failure, usage })
+  }
+
+  /** Emits an event that is never stored. */
+  emitLive<Kind extends keyof EphemeralPayloads>(kind: Kind, payload: EphemeralPayloads[Kind]): void {
+    if (this.#isOver && kind !== 'run_failed') return
+    const event = Object.assign(this.#base(kind, this.#state?.seq ?? 0, false), payload) as unknown as EphemeralEvent
+    void this.#publish(event, kind === 'transport_retry' || kind === 'run_failed')
+  }
+
+  /** Gives an event to its readers, as the extensions redact it. An event that cannot be redacted ends the run. */
+  #publish(event: StreamEvent, isTraced: boolean): Promise<void> | undefined {
+    const { redactions } = this.#extensions
+    let shown = event
+    try {
+      if (redactions.length > 0) shown = redactedEvent(redactions, event)
+    } catch (error) {
+      this.abort.abort(error)
+      if (event.kind !== 'run_failed') return undefined
+      shown = { ...event, message: 'The run failed, and so did the redaction of its error.' }
+    }
+    if (isTraced) this.tracer?.event(shown)
+    return this.queue.push(shown)
+  }
+
+  /** Reports a hook that failed and was skipped. */
+  readonly hookFailed = (hookEvent: string, message: string, extension?: string): Promise<void> =>
+    this.emit('hook_failed', { hookEvent, message, ...(extension !== undefined && { extension }) })
+
+  /** True if some hook of the event is asked by this run; of an event of tools, about calls of that tool. */
+  hasHook(event: HookEvent, toolName?: string): boolean {
+    return this.#extensions.hooks.has(event, this.agentName, toolName)
+  }
+
+  /** Asks the hooks of an event, in order. Default of `fold`: their answers do not count. */
+  askHooks<Event extends HookEvent>(
+    event: Event,
+    about: HookContexts[Event],
+    fold: FoldAnswer<Event> = (same) => same,
+  ): Promise<void> {
+    const { runId, metadata, deps } = this
+    return this.#extensions.hooks.ask({ event, runId, metadata, deps, ...about }, this, fold)
+  }
+
+  /** The parts of a stored state that are not in the state. `responses` are those of the run so far. */
+  documentMeans(responses: readonly unknown[]): DocumentMeans {
+    return { responses, signingKey: this.signingKey, childOf: this.children.of }
+  }
+
+  /** The report of a run that failed; undefined if it had not begun. */
+  report(stopReason: StopReason): RunReport | undefined {
+    return this.#state === null ? undefined : reportOf(this.#state, stopReason, this.documentMeans(this.responses))
+  }
+
+  #base<Kind>(kind: Kind, seq: number, durable: boolean): EventBase & { kind: Kind } {
+    const { parentRunId, parentToolCallId, agentName } = this.#origin
+    return { kind, runId: this.runId, seq, at: this.clock.iso(), durable, parentRunId, parentToolCallId, agentName }
+  }
+
+  async #keep(events: readonly DurableEvent[]): Promise<void> {
+    await this.#lastAppend
+    this.#gathering = null
+    if (this.#refusal !== null) throw this.#refusal
+    const [state, history, digests] = [this.#state, this.#history, this.#digests]
+    try {
+      await this.#writer.append(events, () => digests.after(state, events, history))
+    } catch (cause) {
+      this.#refusal = storeFailure(`store an event of run \`${this.runId}\``, cause)
+      // Stops the work in progress; nothing more begins.
+      this.abort.abort(this.#refusal)
+      throw this.#refusal
+    }
+    const room = this.#applyAll(events)
+    if (room !== undefined) await room
+  }
+
+  /** Changes the state by stored events and emits them. Resolves when the reader has room. */
+  #applyAll(events: readonly DurableEvent[]): Promise<void> | undefined {
+    let room: Promise<void> | undefined
+    for (const event of events) {
+      this.#apply(event)
+      room = this.#publish(streamed(event, this.#result), true) ?? room
+    }
+    return room
+  }
+
+  #apply(event: DurableEvent): void {
+    if (this.#state !== null) apply(this.#state, event)
+    else if (event.kind === 'run_started') this.#state = openState(event, this.#history)
+  }
+}

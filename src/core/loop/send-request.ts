@@ -1,0 +1,117 @@
+import type { ModelTurn, RequestConstants, TurnOptions } from '../model-session.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
+import type { PaidReply } from '#run/money/spending.js'
+import { wrapped } from '#util/wrapped.js'
+import type { Work, Wrap } from '#util/wrapped.js'
+import type { RunContext } from './run-context.js'
+import type { RunSetup } from './run-plan.js'
+import { wrappedTurn } from '../extension/wraps.js'
+import type { RequestKind } from '../state/events.js'
+import { checkTurn } from './read-turn.js'
+import { ReplyDeltas } from './reply-deltas.js'
+
+/** A request to the model. */
+export interface Request {
+  readonly requestKind: RequestKind
+  /** The entries as the model gets them. */
+  readonly transcript: readonly TranscriptEntry[]
+  /** Number of the view of the transcript. */
+  readonly generation: number
+  readonly constants: RequestConstants
+  readonly signal: AbortSignal
+  /** Tokens of the reply that the budget allows; null: as many as the settings do. */
+  readonly maxOutputTokens: number | null
+}
+
+type Reply = PaidReply<ModelTurn>
+
+/**
+ * Everything that surrounds each request of a run, composed once: price, trace, middleware. Without them, the session itself.
+ * `onReader` gets the reader of each reply that is streamed.
+ */
+export function askingOf(
+  context: RunContext,
+  setup: RunSetup,
+  onReader: (reader: ReplyDeltas) => void,
+): Work<Request, Reply> {
+  const { session, output, plan } = setup
+  return wrapped([...priced(setup), ...traced(context), ...middleware(context)], async (request) => {
+    const { transcript, constants } = request
+    const reader = plan.deltas ? new ReplyDeltas(context, output) : null
+    if (reader !== null) onReader(reader)
+    const options = turnOptions(context, request, { reader, hasTools: setup.constants.tools.length > 0 })
+    return { turn: await session.turn(transcript, constants, options), cost: null }
+  })
+}
+
+function turnOptions(
+  context: RunContext,
+  { signal, generation, maxOutputTokens }: Request,
+  { reader, hasTools }: { readonly reader: ReplyDeltas | null; readonly hasTools: boolean },
+): TurnOptions {
+  const { closing, rules } = context.state
+  // Models that think would refuse a forced call of `final_result`: for them the notice must be enough.
+  const withoutTools = closing !== null && !rules.answersByTool && hasTools
+  return {
+    signal,
+    generation,
+    ...(withoutTools && { toolChoice: 'none' }),
+    ...(maxOutputTokens !== null && { maxOutputTokens }),
+    ...(reader !== null && { onDelta: reader.emit, onUsage: reader.count }),
+    onRetry: (retry) => {
+      context.emitLive('transport_retry', retry)
+      if (!retry.withdrawn) return
+      context.emitLive('deltas_withdrawn', { attempt: retry.attempt })
+      reader?.withdraw()
+    },
+    onCacheBust: (bust) => void context.emit('cache_bust', bust).catch(ignore),
+    onRepair: (repair) => void context.emit('transcript_repaired', repair).catch(ignore),
+  }
+}
+
+/** The next event that the run waits for reports an append that failed. */
+function ignore(): void {
+  return undefined
+}
+
+function priced({ spending, model }: RunSetup): readonly Wrap<Request, Reply>[] {
+  if (spending === null) return []
+  return [
+    (request, next) => {
+      const ask = (maxOutputTokens: number | null): Promise<ModelTurn> =>
+        next({ ...request, maxOutputTokens }).then(({ turn }) => {
+          // Before its usage is read: a failure settles the reserved amount.
+          checkTurn(turn, model)
+          return turn
+        })
+      return spending.pay({ ...request, ask })
+    },
+  ]
+}
+
+function traced({ tracer }: RunContext): readonly Wrap<Request, Reply>[] {
+  if (tracer === null) return []
+  return [(request, next) => tracer.within({ kind: 'turn', requestKind: request.requestKind }, () => next(request))]
+}
+
+function middleware({ extensions, runId, agentName, metadata }: RunContext): readonly Wrap<Request, Reply>[] {
+  if (extensions.modelWraps.length === 0) return []
+  return [
+    async (request, next) => {
+      const { requestKind, transcript, constants, signal } = request
+      const call = { runId, agentName, metadata, requestKind, transcript, constants, signal }
+      const turn = await wrappedTurn(extensions.modelWraps, call, (changed) =>
+        next({ ...request, ...partsOf(changed) }).then((reply) => reply.turn),
+      )
+      return { turn, cost: null }
+    },
+  ]
+}
+
+function partsOf({
+  transcript,
+  constants,
+  signal,
+}: Pick<Request, 'transcript' | 'constants' | 'signal'>): Pick<Request, 'transcript' | 'constants' | 'signal'> {
+  return { transcript, constants, signal }
+}

@@ -1,0 +1,202 @@
+import type { TranscriptRepair } from '#contracts/mend.js'
+import type { AssistantEntry, NativePart, TokenUsage, TranscriptEntry, Unstamped } from '#contracts/entry.js'
+import type { JsonObject, JsonSchema } from '#util/json.js'
+
+/** A model that can be asked, by any number of runs at once. It holds no conversation. */
+export interface Model {
+  /** Name of the provider, such as `openai`, for events, entries and traces. */
+  readonly provider: string
+  /** The provider's name of the model, such as `gpt-5.5`. */
+  readonly id: string
+  readonly capabilities: ModelCapabilities
+  /** A fresh session for one run. Must do no I/O. */
+  openSession(): ModelSession
+  /**
+   * Tokens that a request would have, by the provider's own counter, which costs nothing. Absent if the API has none; rejects
+   * with a `HarnessError` if the server has none, or cannot be reached. Default: none.
+   */
+  readonly countTokens?:
+    | ((
+        view: readonly TranscriptEntry[],
+        constants: RequestConstants,
+        options: { readonly signal: AbortSignal },
+      ) => Promise<number>)
+    | undefined
+  /**
+   * Has the provider write a conversation in a shorter form that only this provider reads. `view` ends with a whole step. Absent
+   * if the API cannot; rejects with a `HarnessError` if the server cannot, or with the reason of `signal`. Default: none.
+   */
+  readonly compact?:
+    | ((
+        view: readonly TranscriptEntry[],
+        constants: RequestConstants,
+        options: Pick<TurnOptions, 'signal' | 'maxOutputTokens'>,
+      ) => Promise<Compaction>)
+    | undefined
+  /** Gives back connections. Called by the harness for the models that it made itself from a reference. */
+  close?(): Promise<void>
+}
+
+/** A conversation in a provider's own, shorter form. */
+export interface Compaction {
+  /** Replayed unchanged to the same provider, first in its conversation. */
+  readonly native: NativePart
+  /** The part of it that people and other models can read; empty if there is none. */
+  readonly text: string
+  readonly usage: TokenUsage
+}
+
+/** The memory of an adapter within one run: the entries it has encoded, the chain's last response. Never the conversation. */
+export interface ModelSession {
+  /**
+   * Requests the next turn. `view` is the transcript as the model sees it: under one `options.generation` it only grows, and
+   * encoded entries are not encoded again. Rejects with a `HarnessError` of code `provider_error`, or with the reason of
+   * `options.signal`.
+   */
+  turn(view: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Promise<ModelTurn>
+}
+
+/** The parts that all requests of a run share; frozen when the run starts, so that a provider can cache the prefix. */
+export interface RequestConstants {
+  /** The system prompt; may be empty. */
+  readonly instructions: string
+  readonly tools: readonly ToolDefinition[]
+  /** Set when the reply must be JSON of a schema, enforced by the provider. */
+  readonly structuredOutput: StructuredOutputRequest | null
+  readonly settings: ModelSettings
+}
+
+/** A tool as the model sees it. */
+export interface ToolDefinition {
+  readonly name: string
+  readonly description: string
+  readonly parameters: JsonSchema
+}
+
+export interface StructuredOutputRequest {
+  readonly name: string
+  readonly schema: JsonSchema
+  /** True if the provider's strict mode can take the schema. */
+  readonly strict: boolean
+  readonly description?: string
+}
+
+/** Portable settings. They win over the defaults that a model was made with (`openai(id, { temperature })`). */
+export interface ModelSettings {
+  /** Cap of one reply, in tokens. Default: the adapter's (16,384 if the provider requires one). */
+  readonly maxOutputTokens?: number | undefined
+  /** Sent only when set. */
+  readonly temperature?: number | undefined
+  /** How much a reasoning model should think. Refused for a model that cannot. Default: the provider's. */
+  readonly reasoningEffort?: ReasoningEffort | undefined
+  /** Default `auto`. */
+  readonly toolChoice?: ToolChoice | undefined
+  /** Fields merged into the request body, by provider name; objects are merged deeply, other values replaced. */
+  readonly providerOptions?: Readonly<Record<string, JsonObject>> | undefined
+}
+
+export type ReasoningEffort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+
+/** True if the model may, must not or must call tools, or must call this one. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
+
+/** How a final answer of a schema is asked for. */
+export type StructuredOutputMode = 'native' | 'tool' | 'prompted' | 'text'
+
+/** The capabilities of a model. A field that is left out has the default that its line names. */
+export interface ModelCapabilities {
+  /** The provider enforces a JSON Schema on the reply. Default false. */
+  readonly supportsJsonSchemaOutput?: boolean | undefined
+  /** Default true. */
+  readonly supportsTools?: boolean | undefined
+  /**
+   * Which schemas the provider can enforce: any that its API takes (`any`, the default), or only those without recursion,
+   * maps and open objects (`closed`). For others mode `auto` is not `native`, and `native` is refused.
+   */
+  readonly nativeSchemas?: 'any' | 'closed' | undefined
+  /** Mode `native` may be asked for although `supportsJsonSchemaOutput` is false; a refusal is the provider's. Default false. */
+  readonly permissiveNativeOverride?: boolean | undefined
+  /** Default `tool`. */
+  readonly defaultStructuredOutputMode?: StructuredOutputMode | undefined
+  /** Efforts that the model accepts; empty: it is no reasoning model. Default: unknown, anything is passed on. */
+  readonly reasoningEfforts?: readonly ReasoningEffort[] | undefined
+  /** Kinds of input in addition to text. Default: unknown, anything is passed on. */
+  readonly inputs?: readonly ('image' | 'file' | 'audio')[] | undefined
+  /** Cap of one reply, in tokens, unless the settings name one. Default: unknown. */
+  readonly maxOutputTokens?: number | undefined
+  /** Tokens of input and output together. Default: that of the table of prices, if it has the model; otherwise unknown. */
+  readonly contextTokens?: number | undefined
+  /** True if prompts may be cached for an hour, for which a provider can charge more. Default: unknown, counted as true. */
+  readonly longCacheWrites?: boolean | undefined
+}
+
+export interface TurnOptions {
+  readonly signal: AbortSignal
+  /** Number of the view. Under one number it only grows; under another one, earlier entries may differ. */
+  readonly generation: number
+  /** If set, the request is streamed, and each piece is passed on once, in order. Must not throw. */
+  readonly onDelta?: (delta: ModelDelta) => void
+  /** Called before the turn rejects because of `signal`, with the usage that the provider has reported of the reply so far. */
+  readonly onUsage?: (usage: TokenUsage) => void
+  /** Called before each repetition of a request. */
+  readonly onRetry?: (retry: TransportRetry) => void
+  /** For this turn only, in place of `settings.toolChoice`. */
+  readonly toolChoice?: ToolChoice
+  /** For this turn only, in place of `settings.maxOutputTokens`: never more than that, or than the model's own cap. */
+  readonly maxOutputTokens?: number
+  /** Something in the request before its new entries differs from the last request, so the provider's cache is lost. */
+  readonly onCacheBust?: (bust: CacheBust) => void
+  /** Broken history was mended for the provider; the transcript itself is unchanged. */
+  readonly onRepair?: (repair: TranscriptRepair) => void
+}
+
+/** A piece of a reply as it arrives. `callId` and `toolName` say which call a `tool_input_delta` belongs to. */
+export interface ModelDelta {
+  readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta'
+  readonly text: string
+  readonly callId?: string
+  /** Absent until the provider has sent it. */
+  readonly toolName?: string
+}
+
+export interface TransportRetry {
+  /** The attempt that failed, counted from 1. */
+  readonly attempt: number
+  /** Wait before the next attempt, in ms. */
+  readonly delayMs: number
+  /** The problem, as a sentence. */
+  readonly reason: string
+  readonly status: number | null
+  /** Deltas of the failed attempt were emitted and are withdrawn; the next attempt starts over. */
+  readonly withdrawn: boolean
+}
+
+export interface CacheBust {
+  /** JSON path of the first difference in the request, such as `$.messages[3].content[0].text`. */
+  readonly path: string
+  /** `entry_changed`, `constants_changed` or `model_changed`. */
+  readonly cause: string
+}
+
+/** A complete reply. Its text, calls, finish reason and usage are those of `entry`. */
+export interface ModelTurn {
+  /** The run replaces `id` and `at`. */
+  readonly entry: Unstamped<AssistantEntry>
+  /** The provider's own finish reason. Default: null, the provider gave none. */
+  readonly nativeFinishReason?: string | null
+  /** The explanation of a refusal, if the provider gave one. It is not part of the text. */
+  readonly refusal?: string
+  /** Default null. */
+  readonly responseId?: string | null
+  /** The model that answered, as the provider names it. Default null. */
+  readonly responseModel?: string | null
+  /** The provider's unchanged reply; of a stream, the reply that it adds up to. Kept in `result.responses`, never in an event. */
+  readonly raw?: unknown
+}
+
+export interface ModelToolCall {
+  readonly callId: string
+  readonly name: string
+  /** Raw JSON text. */
+  readonly arguments: string
+}

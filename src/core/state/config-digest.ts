@@ -1,0 +1,94 @@
+import type { RequestConstants } from '../model-session.js'
+import type { ToolSpec } from '../tools/tool-spec.js'
+import type { RunLimits } from '#contracts/limits.js'
+import { sha256 } from '#util/platform/sha256.js'
+
+/** The configuration of a run, as digests: enough to notice that a run continues with another one. */
+export interface ConfigDigest {
+  readonly instructions: string
+  /** Of each tool, its definition as the model reads it. */
+  readonly tools: Readonly<Record<string, string>>
+  /** Of the form of the answer. */
+  readonly output: string
+  readonly limits: string
+}
+
+/**
+ * The configuration that a run may continue with: exactly its own (`same`); any, as long as the tools whose
+ * calls are still to be run have not changed (`compatible`); any at all (`any`).
+ */
+export type ConfigPolicy = 'same' | 'compatible' | 'any'
+
+/** The difference between the configuration that a run continues with and its earlier one. */
+export interface ConfigChange {
+  readonly kind: 'same' | 'compatible' | 'breaking'
+  /** The differences, in plain words. */
+  readonly differences: readonly string[]
+}
+
+export function configDigest(
+  { instructions, structuredOutput, tools }: RequestConstants,
+  specs: Iterable<ToolSpec>,
+  limits: RunLimits,
+): ConfigDigest {
+  const digests: Record<string, string> = Object.create(null) as Record<string, string>
+  for (const spec of specs) digests[spec.name] = toolDigest(spec)
+  const answerTool = tools.filter(({ name }) => digests[name] === undefined)
+  return {
+    instructions: digestOf(instructions),
+    tools: { ...digests },
+    output: digestOf([structuredOutput, answerTool]),
+    limits: digestOf(limits),
+  }
+}
+
+export function isSameConfig(a: ConfigDigest, b: ConfigDigest): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b)
+}
+
+/** `needed` are the tools whose calls are still to be run: a change of one of them is breaking. */
+export function compareConfig(before: ConfigDigest, now: ConfigDigest, needed: Iterable<string>): ConfigChange {
+  const breaking = [...new Set(needed)].flatMap((name) => {
+    const [was, is] = [own(before.tools, name), own(now.tools, name)]
+    if (was === is) return []
+    return [is === undefined ? `tool \`${name}\` is gone` : `tool \`${name}\` has changed`]
+  })
+  const names = new Set([...Object.keys(before.tools), ...Object.keys(now.tools)])
+  const tools = [...names].filter((name) => own(before.tools, name) !== own(now.tools, name))
+  const others = (['instructions', 'output', 'limits'] as const).filter((part) => before[part] !== now[part])
+  const differences = [...others, ...tools.map((name) => `tool \`${name}\``)]
+  if (breaking.length > 0) return { kind: 'breaking', differences: breaking }
+  return { kind: differences.length === 0 ? 'same' : 'compatible', differences }
+}
+
+function own(digests: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(digests, name) ? digests[name] : undefined
+}
+
+/** Made once a tool: they are the same in every run. */
+const ofTools = new WeakMap<ToolSpec, string>()
+
+function toolDigest(spec: ToolSpec): string {
+  let digest = ofTools.get(spec)
+  if (digest === undefined) ofTools.set(spec, (digest = digestOf([spec.name, spec.description, spec.parameters])))
+  return digest
+}
+
+/** Digests of the latest texts: most runs of a harness have the same instructions, answers and limits. */
+const latest = new Map<string, string>()
+const MOST_LATEST = 32
+/** Longer texts are not held, in characters. */
+const LONGEST_LATEST = 16_384
+
+/** 96 bits: enough to tell two configurations apart. */
+function digestOf(value: unknown): string {
+  const text = JSON.stringify(value)
+  const known = latest.get(text)
+  if (known !== undefined) return known
+  const digest = sha256(text).slice(0, 24)
+  if (text.length > LONGEST_LATEST) return digest
+  const oldest = latest.size < MOST_LATEST ? undefined : latest.keys().next().value
+  if (oldest !== undefined) latest.delete(oldest)
+  latest.set(text, digest)
+  return digest
+}

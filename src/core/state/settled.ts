@@ -1,0 +1,65 @@
+import type { HarnessErrorCode } from '#contracts/errors.js'
+import { renderEnvelope } from '../tools/boundary/envelope.js'
+import type { ContentPart, ContentSource } from '#contracts/entry.js'
+
+/** How a call of a batch ended: what its entry will say, and what counts. */
+export interface SettledCall {
+  readonly at: string
+  readonly output: string
+  readonly parts: readonly ContentPart[] | null
+  readonly ok: boolean
+  readonly cancelled: boolean
+  readonly retryKind: string | null
+  readonly source?: ContentSource
+  /** It brought nothing new. */
+  readonly stale?: true
+}
+
+/** Why a run ended without an answer. */
+export interface EndedError {
+  readonly code: HarnessErrorCode
+  readonly message: string
+  /** HTTP status of the provider's answer, if the request failed. */
+  readonly status?: number
+  /** The same request may succeed later. */
+  readonly retryable?: true
+}
+
+export function endedError({ code, message, status, retryable }: EndedError): EndedError {
+  return { code, message, ...(status !== undefined && { status }), ...(retryable === true && { retryable }) }
+}
+
+/** Facts about a call that are not in its entry. */
+export interface CallNote {
+  readonly cancelled?: true
+  readonly approval?: { readonly approved: boolean; readonly reason?: string }
+}
+
+/** The `final_result` call by which the answer was given. */
+export function acceptedAnswer(at: string): SettledCall {
+  const output = renderEnvelope({ ok: true, content: 'The final answer was accepted.', metadata: {} })
+  return { at, output, parts: null, ok: true, cancelled: false, retryKind: null }
+}
+
+/** A `final_result` call next to other calls: the answer was given before their results were known. */
+export function setAsideAnswer(at: string): SettledCall {
+  const output = renderEnvelope({
+    ok: false,
+    content:
+      'The answer was not accepted yet, because other calls were made together with it. Read their results, then give the answer again: call `final_result` alone.',
+    metadata: { error_type: 'AnswerNotAlone', retry: true },
+  })
+  return { at, output, parts: null, ok: false, cancelled: false, retryKind: null }
+}
+
+/** A call that had not ended when its run did. */
+export function cutOff(started: boolean, at: string): SettledCall {
+  const output = renderEnvelope({
+    ok: false,
+    content: started
+      ? 'The run ended while this call was under way: its outcome is unknown.'
+      : 'The run ended before this call was made: it had no effect.',
+    metadata: { error_type: started ? 'Interrupted' : 'Cancelled' },
+  })
+  return { at, output, parts: null, ok: false, cancelled: true, retryKind: null }
+}

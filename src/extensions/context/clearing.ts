@@ -1,0 +1,229 @@
+import type { ProposedChange, ViewContext } from '#core/extension/view.js'
+import type { Extension } from '#core/extension/extension.js'
+import { estimateEntry, estimateText } from './estimate.js'
+import type { Need } from './need.js'
+import type { TriggerOptions } from './options.js'
+import { callsIn, recallHint, stepsOf } from './spans.js'
+import type { Span, Step } from './spans.js'
+import { defineExtension } from '#core/extension/extension.js'
+import { parse } from '#contracts/parse.js'
+import { partial } from '#util/shape.js'
+import { needOf } from './need.js'
+import { TRIGGER } from './options.js'
+import { recall } from './recall.js'
+
+/** Changes of a view, and the length of the request with them, in tokens. */
+export interface Shortened {
+  readonly changes: readonly ProposedChange[]
+  readonly tokensAfter: number
+}
+
+/** A shorter result saves too little. */
+const SHORT = 80
+
+/** The steps of a view, and the steps that may be changed. */
+export interface Field {
+  readonly context: ViewContext
+  readonly steps: readonly Step[]
+  /** Steps before the recent ones. */
+  readonly older: number
+  readonly isKept: (step: Step) => boolean
+}
+
+/** The first request, the prompt of the run, pinned entries and the recent steps stay. */
+export function fieldOf(context: ViewContext, need: Need, { pinned = () => false }: TriggerOptions): Field {
+  const { view, transcript, promptId } = context
+  const steps = stepsOf(view, transcript)
+  const first = view.find((entry) => entry.role === 'user' && entry.notice !== true)
+  const isKept = ({ spans }: Step): boolean =>
+    spans.some(({ entry }) => entry === first || entry.id === promptId || pinned(entry))
+  let recent = 0
+  let older = steps.length
+  while (older > 0 && (older === steps.length || recent < need.target / 2)) {
+    older -= 1
+    recent += steps.slice(older, older + 1).reduce((sum, step) => sum + stepLength(step), 0) * need.ratio
+  }
+  return { context, steps, older: recent > need.target / 2 && older < steps.length - 1 ? older + 1 : older, isKept }
+}
+
+/**
+ * Clears old tool results; if that is not enough, leaves out the oldest steps; and if even that is not, clears large results
+ * among the recent ones. Null if there is nothing to save.
+ */
+export function cleared(context: ViewContext, need: Need, options: TriggerOptions): Shortened | null {
+  const field = fieldOf(context, need, options)
+  const clearing = new Clearing(field, need)
+  for (const { spans } of changeable(field)) spans.forEach(clearing.clear)
+  const ranges = rangesOf(field, clearing.excess, clearing.lengthOf)
+  if (ranges.saved > 0) for (const range of ranges.list) clearing.replace(range, left(context, range))
+  return clearing.end()
+}
+
+/** Replaces all steps before the recent ones by `shown`. Null if that saves too little. */
+export function summarised(field: Field, need: Need, shown: string): Shortened | null {
+  const clearing = new Clearing(field, need)
+  const [first, ...others] = rangesOf(field, Infinity, stepLength).list
+  if (first === undefined) return null
+  clearing.replace(first, { ...idsOf(field.context, first), shown })
+  for (const range of others) clearing.replace(range, left(field.context, range))
+  return clearing.end()
+}
+
+/** Changes of a view that are being collected. */
+class Clearing {
+  readonly #field: Field
+  readonly #need: Need
+  readonly #results = new Map<Span, ProposedChange & { readonly shown: string }>()
+  readonly #ranges: (Range & { readonly change: ProposedChange })[] = []
+  #tokens: number
+
+  constructor(field: Field, need: Need) {
+    this.#field = field
+    this.#need = need
+    this.#tokens = need.tokens
+  }
+
+  /** Tokens of the estimate that are still to be saved. */
+  get excess(): number {
+    return (this.#tokens - this.#need.target) / this.#need.ratio
+  }
+
+  readonly clear = (span: Span): void => {
+    const change = clearedResult(this.#field.context, span)
+    if (change === null || this.#results.has(span)) return
+    this.#results.set(span, change)
+    this.#save(estimateEntry(span.entry) - estimateText(change.shown))
+  }
+
+  /** Tokens of a step as it is shown now. */
+  readonly lengthOf = ({ spans }: Step): number =>
+    spans.reduce((sum, span) => {
+      const change = this.#results.get(span)
+      return sum + (change === undefined ? estimateEntry(span.entry) : estimateText(change.shown))
+    }, 0)
+
+  replace(range: Range, change: ProposedChange & { readonly shown: string }): void {
+    this.#ranges.push({ ...range, change })
+    const steps = this.#field.steps.filter((step) => contains(range, step))
+    this.#save(steps.reduce((sum, step) => sum + this.lengthOf(step), -estimateText(change.shown)))
+  }
+
+  #save(estimate: number): void {
+    this.#tokens -= estimate * this.#need.ratio
+  }
+
+  /** The changes, with large recent results if it is still too long. Null if they save too little. */
+  end(): Shortened | null {
+    const need = this.#need
+    for (const span of recentSpans(this.#field, need, this.#tokens)) if (this.excess > 0) this.clear(span)
+    const results = [...this.#results].filter(([span]) => !this.#ranges.some((range) => contains(range, span)))
+    const changes = [...this.#ranges, ...results.map(([, change]) => ({ change }))].map(({ change }) => change)
+    if (changes.length === 0 || need.tokens - this.#tokens < Math.max(need.least, SHORT)) return null
+    return { changes, tokensAfter: Math.round(this.#tokens) }
+  }
+}
+
+function contains(range: Range, { first, last }: Range): boolean {
+  return first >= range.first && last <= range.last
+}
+
+/** The steps before the recent ones, without those that stay. */
+export function changeable({ steps, older, isKept }: Field): readonly Step[] {
+  return steps.slice(0, older).filter((step) => !isKept(step))
+}
+
+/** Recent entries, the largest first. Results that the model has not seen are among them only if nothing else helps. */
+function recentSpans({ context, steps, older, isKept }: Field, need: Need, tokens: number): readonly Span[] {
+  const isTooLong = need.least === 0 || tokens > (context.window ?? Infinity) * 0.9
+  if (!isTooLong && tokens < need.target * 1.5) return []
+  const recent = steps.slice(older, isTooLong ? steps.length : -1).filter((step) => !isKept(step))
+  return recent
+    .flatMap(({ spans }) => spans)
+    .toSorted((one, other) => estimateEntry(other.entry) - estimateEntry(one.entry))
+}
+
+export function stepLength({ spans }: Step): number {
+  return spans.reduce((sum, { entry }) => sum + estimateEntry(entry), 0)
+}
+
+function clearedResult(context: ViewContext, span: Span): (ProposedChange & { readonly shown: string }) | null {
+  const { entry } = span
+  if (entry.role !== 'tool' || estimateEntry(entry) <= SHORT) return null
+  const shown = `[This result was removed to save space.${recallHint(context, span, 'shows it.')}]`
+  return { from: entry.id, to: entry.id, shown }
+}
+
+/** Neighbouring steps: indexes in the transcript, both included. */
+interface Range {
+  readonly first: number
+  readonly last: number
+}
+
+/** The oldest steps whose absence saves `excess` tokens of the estimate. Steps that are shown as one already come first. */
+function rangesOf(
+  { steps, older, isKept }: Field,
+  excess: number,
+  lengthOf: (step: Step) => number,
+): { readonly list: readonly Range[]; readonly saved: number } {
+  const list: { first: number; last: number }[] = []
+  let saved = 0
+  let open: { first: number; last: number } | null = null
+  for (const step of steps.slice(0, older)) {
+    if (saved >= excess) break
+    if (isKept(step)) {
+      open = null
+      continue
+    }
+    saved += lengthOf(step)
+    if (open === null) {
+      saved -= LINE
+      open = { first: step.first, last: step.last }
+      list.push(open)
+    } else open.last = step.last
+  }
+  return { list, saved }
+}
+
+/** Tokens of the line in place of steps. */
+const LINE = 60
+
+function left(context: ViewContext, range: Range): ProposedChange & { readonly shown: string } {
+  const entries = context.transcript.slice(range.first, range.last + 1)
+  const calls = callsIn(entries)
+  const content = `${entries.length} entries${calls === '' ? '' : `, with calls of ${calls}`}`
+  const hint = recallHint(context, range, 'shows them.')
+  const shown = `[Earlier steps were left out to save space: ${content}.${hint}]`
+  return { ...idsOf(context, range), shown }
+}
+
+function idsOf({ transcript }: ViewContext, { first, last }: Range): { readonly from: string; readonly to: string } {
+  return { from: transcript[first]?.id ?? '', to: transcript[last]?.id ?? '' }
+}
+
+export type ClearResultsOptions = TriggerOptions
+
+const OPTIONS = partial<ClearResultsOptions>(TRIGGER)
+
+/**
+ * Keeps a long conversation within the model's window without another model: old tool results become one line each, and if
+ * that is not enough, the oldest steps become one line together. The tool `recall` reads the originals, which stay in the log.
+ * It acts rarely and in large steps, so that the provider's cache holds in between.
+ *
+ * Throws `invalid_options` for options of the wrong form.
+ *
+ * @example
+ * new Harness({ model: 'anthropic:claude-sonnet-5', root: '.', use: [clearResults()] })
+ */
+export function clearResults(options: ClearResultsOptions = {}): Extension {
+  const given = parse(OPTIONS, options, '`clearResults`')
+  return defineExtension({
+    name: 'clear_results',
+    tools: [recall],
+    view(context) {
+      const need = needOf(context, given)
+      if (need === null) return null
+      const shorter = cleared(context, need, given)
+      return shorter === null ? null : { ...shorter, tokensBefore: Math.round(need.tokens) }
+    },
+  })
+}

@@ -1,0 +1,140 @@
+import { Harness } from '#harness/typed-harness.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { Budget } from '#run/money/budget.js'
+import type { Model } from '#core/model-session.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { Prices } from '#run/money/prices.js'
+import type { TokenUsage } from '#contracts/entry.js'
+import type { ViewContext } from '#core/extension/view.js'
+import { estimateText } from './estimate.js'
+
+/** A model that writes about a conversation. */
+export interface WriterOptions {
+  /** The model that writes: a small, cheap one is enough. */
+  readonly model: ModelRef | Model
+  /** Longest text, in tokens. Default 2,000. */
+  readonly maxTokens?: number | undefined
+  /** Longest time for one text, repetitions included, in ms. Default 60,000. */
+  readonly timeoutMs?: number | undefined
+  /** Prices of the model if they are not known, for the run's cost. Default: the known prices. */
+  readonly prices?: Prices | undefined
+}
+
+/** A text, with what it has cost. */
+export interface Written {
+  /** Null: the model failed, was too slow, or wrote nothing that can be used. */
+  readonly text: string | null
+  readonly usage: TokenUsage
+  /** In US dollars; null if it is unknown. */
+  readonly costUsd: number | null
+}
+
+/** A text without sense is asked for once more. */
+const ATTEMPTS = 2
+
+/** Asks a model for texts. It fails in bounded time, with bounded output, and never throws. */
+export class Writer {
+  readonly #options: WriterOptions
+  readonly #instructions: string
+  #harness: Harness | null = null
+
+  constructor(options: WriterOptions, instructions: string) {
+    this.#options = options
+    this.#instructions = instructions
+  }
+
+  /** When a text that is asked for now must be there, by `performance.now()`. */
+  get until(): number {
+    return performance.now() + (this.#options.timeoutMs ?? 60_000)
+  }
+
+  async write(
+    prompt: string,
+    { signal, budget, until = this.until }: Pick<ViewContext, 'signal' | 'budget'> & { readonly until?: number },
+  ): Promise<Written> {
+    const { maxTokens = 2000 } = this.#options
+    let written: Written = { text: null, usage: NOTHING, costUsd: 0 }
+    for (let attempt = 1; attempt <= ATTEMPTS && written.text === null; attempt++) {
+      const timeMs = Math.floor(until - performance.now())
+      if (timeMs <= 0 || signal.aborted) break
+      written = added(written, await this.#attempt(prompt, { signal, budget, timeMs, maxTokens }))
+    }
+    return written
+  }
+
+  async #attempt(
+    prompt: string,
+    {
+      signal,
+      budget,
+      timeMs,
+      maxTokens,
+    }: { signal: AbortSignal; budget: Budget | null; timeMs: number; maxTokens: number },
+  ): Promise<Written> {
+    this.#harness ??= this.#open(maxTokens)
+    try {
+      const limits = { timeMs, modelRequests: 1 }
+      const { text, usage } = await this.#harness.run(prompt, { signal, limits, ...(budget !== null && { budget }) })
+      return { text: hasSense(text, maxTokens) ? text.trim() : null, usage, costUsd: usage.costUsd }
+    } catch (error) {
+      const usage = error instanceof HarnessError ? error.run?.usage : undefined
+      return { text: null, usage: usage ?? NOTHING, costUsd: usage?.costUsd ?? 0 }
+    }
+  }
+
+  #open(maxTokens: number): Harness {
+    const { model, prices } = this.#options
+    const settings = { maxOutputTokens: maxTokens }
+    return new Harness({
+      model,
+      instructions: this.#instructions,
+      builtinTools: [],
+      settings,
+      ...(prices && { prices }),
+    })
+  }
+
+  async close(): Promise<void> {
+    await this.#harness?.close()
+  }
+}
+
+const NOTHING: TokenUsage = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+}
+
+function added(one: Written, other: Written): Written {
+  const sum = (
+    key: 'inputTokens' | 'outputTokens' | 'cacheReadTokens' | 'cacheWriteTokens' | 'reasoningTokens',
+  ): number => (one.usage[key] ?? 0) + (other.usage[key] ?? 0)
+  return {
+    text: other.text,
+    usage: {
+      inputTokens: sum('inputTokens'),
+      outputTokens: sum('outputTokens'),
+      cacheReadTokens: sum('cacheReadTokens'),
+      cacheWriteTokens: sum('cacheWriteTokens'),
+      reasoningTokens: sum('reasoningTokens'),
+    },
+    costUsd: one.costUsd === null || other.costUsd === null ? null : one.costUsd + other.costUsd,
+  }
+}
+
+/** Longest line, in characters. */
+const LONGEST_LINE = 10_000
+
+/** False for texts that are empty, much too long, or repeat themselves. */
+export function hasSense(text: string, maxTokens: number): boolean {
+  if (text.trim() === '' || estimateText(text) > 2 * maxTokens) return false
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  if (lines.some((line) => line.length > LONGEST_LINE) || isRepeated(lines, 6, 1 / 2)) return false
+  return !isRepeated(text.split(/\s+/), 100, 1 / 10)
+}
+
+function isRepeated(parts: readonly string[], least: number, share: number): boolean {
+  return parts.length >= least && new Set(parts).size < parts.length * share
+}

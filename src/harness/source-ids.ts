@@ -1,0 +1,49 @@
+import type { JsonObject } from '#util/json.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
+
+/** The sources, each once and under an id of its own: a second one of an id `x` is `x-2`. */
+export function withUniqueIds(sources: readonly ToolSource[]): readonly ToolSource[] {
+  const taken = new Set<string>()
+  return [...new Set(sources)].map((source) => {
+    let id = source.id
+    for (let count = 2; taken.has(id); count++) id = `${source.id}-${count}`
+    taken.add(id)
+    return id === source.id ? source : renamed(source, id)
+  })
+}
+
+function renamed(source: ToolSource, id: string): ToolSource {
+  // A list that has not changed stays the same array.
+  const known = new WeakMap<readonly ToolSpec[], readonly ToolSpec[]>()
+  return {
+    id,
+    required: source.required,
+    close: (host) => source.close(host),
+    tools: async (host, signal) => {
+      const specs = await source.tools(host, signal)
+      const mine = known.get(specs) ?? specs.map((spec) => relabelled(spec, source.id, id))
+      known.set(specs, mine)
+      return mine
+    },
+  }
+}
+
+/** Names the source `id` in the metadata of the tool and of its results. */
+function relabelled(spec: ToolSpec, from: string, id: string): ToolSpec {
+  const named = (metadata: JsonObject): JsonObject =>
+    Object.fromEntries(
+      Object.entries(metadata).map(([key, value]) => [key, key === SOURCE_ID && value === from ? id : value]),
+    )
+  return {
+    ...spec,
+    metadata: named(spec.metadata ?? {}),
+    call: async (args, context): Promise<ToolOutcome> => {
+      const outcome = await spec.call(args, context)
+      if (outcome.kind === 'rejected' || outcome.metadata === undefined) return outcome
+      return { ...outcome, metadata: named(outcome.metadata) }
+    },
+  }
+}
+
+const SOURCE_ID = 'mcp_server_id'

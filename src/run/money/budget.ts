@@ -1,0 +1,66 @@
+import { parse } from '#contracts/parse.js'
+import { dollars, leaf, object, optional } from '#util/shape.js'
+import { inDollars, inMicroDollars } from './price.js'
+import { Purse } from './purse.js'
+
+export interface BudgetSettings {
+  /** The most that all runs together may cost, in US dollars. */
+  readonly costUsd: number
+  /** Spent from it before, in US dollars, such as by an earlier process. Default 0. */
+  readonly spentUsd?: number | undefined
+}
+
+const SETTINGS = object<BudgetSettings>({ costUsd: dollars, spentUsd: optional(dollars) })
+
+/** The purse of a budget. */
+export let purseOf: (budget: Budget) => Purse
+
+/** A budget that spends from the purse of a run. */
+export let budgetOf: (purse: Purse) => Budget
+
+/**
+ * Money that any number of runs of one process share, their child runs included: the option `budget` of a harness, a run or
+ * `map`. Like for `limits.costUsd`, the maximum cost of a request is reserved before it is sent, so concurrent runs never
+ * exceed the budget together. A request that does not fit ends its run with `limit_reached`. A model without a known price is
+ * rejected with `invalid_options`. Counts requests of this process only; pass what was spent before as `spentUsd`.
+ *
+ * @example
+ * const budget = new Budget({ costUsd: 5 })
+ * await Promise.all(prompts.map((prompt) => harness.run(prompt, { budget })))
+ * console.log(budget.spent, budget.left)
+ */
+export class Budget {
+  #purse: Purse
+
+  static {
+    purseOf = (budget) => budget.#purse
+    budgetOf = (purse) => {
+      const budget = new Budget({ costUsd: 0 })
+      budget.#purse = purse
+      return budget
+    }
+  }
+
+  /** Throws `invalid_options` for amounts that are not numbers from 0 up. */
+  constructor(settings: BudgetSettings) {
+    const { costUsd, spentUsd = 0 } = parse(SETTINGS, settings, '`Budget`')
+    this.#purse = new Purse(inMicroDollars(costUsd), { spent: inMicroDollars(spentUsd), isBudget: true })
+  }
+
+  /** The limit, in US dollars. */
+  get costUsd(): number {
+    return inDollars(this.#purse.limit)
+  }
+
+  /** Spent so far, `spentUsd` included, in US dollars. Reserved amounts are not spent yet. */
+  get spent(): number {
+    return inDollars(this.#purse.spent)
+  }
+
+  /** `costUsd` without `spent`, at least 0, in US dollars. */
+  get left(): number {
+    return inDollars(Math.max(0, this.#purse.limit - this.#purse.spent))
+  }
+}
+
+export const budget = leaf<Budget>('a `Budget`', (given) => given instanceof Budget)

@@ -1,0 +1,50 @@
+import { HarnessError } from '#contracts/errors.js'
+import type { Model } from '#core/model-session.js'
+import { inDollars, inMicroDollars } from './price.js'
+import { priceOf } from './prices.js'
+import type { Prices } from './prices.js'
+import { Purse } from './purse.js'
+import type { Shortage } from './purse.js'
+import { Spending } from './spending.js'
+
+export interface SpendingSetup {
+  readonly model: Model
+  readonly prices: Prices
+  /** US dollars; null: no limit of its own. */
+  readonly limitUsd: number | null
+  /** Spent by the run before, in US dollars. */
+  readonly spentUsd: number
+  /** The purse of the run above, or the budget of the run. */
+  readonly outer: Purse | null
+  /** The error of a request that could exceed a limit; amounts are in US dollars. */
+  readonly stop: (shortage: Shortage) => Error
+}
+
+/** The money of a run with a limit. Throws `invalid_options` for a limit that cannot be kept, since the model has no known price. */
+export async function openSpending({
+  model,
+  prices,
+  limitUsd,
+  spentUsd,
+  outer,
+  stop,
+}: SpendingSetup): Promise<Spending> {
+  const price = await priceOf(model, prices)
+  if (price === null) throw unknownPrice(model, limitUsd === null ? 'the budget' : '`limits.costUsd`')
+  const limit = limitUsd === null ? null : inMicroDollars(limitUsd)
+  const purse = new Purse(limit, { outer, spent: inMicroDollars(spentUsd) })
+  return new Spending(purse, {
+    price,
+    modelCap: model.capabilities.maxOutputTokens,
+    cachesLong: model.capabilities.longCacheWrites !== false,
+    stop: (short) => stop({ ...short, limit: inDollars(short.limit), needed: inDollars(short.needed) }),
+  })
+}
+
+function unknownPrice({ provider, id }: Model, limit: string): HarnessError {
+  const name = `${provider}:${id}`
+  return new HarnessError(
+    'invalid_options',
+    `${limit} cannot be kept: no price is known for \`${name}\`. Give one as \`prices: { models: { '${name}': { inputPerMillion, outputPerMillion } } }\`, or a highest price for all such models as \`prices: { unknown: { … } }\`.`,
+  )
+}
