@@ -28,6 +28,8 @@ export default defineConfig([
   },
   programs('bench'),
   programs('rigs'),
+  // For `scripts/test-long.js`.
+  { entry: ['tests/support/postgres.ts'], ...shared, outDir: '.build/support' },
   {
     // The client under test uses internal modules: they are bundled.
     entry: ['conformance/run.ts', 'conformance/client.ts'],

@@ -9,8 +9,9 @@ import type { JsonObject, ToolSpec } from 'thinharness'
 import { bash, fetchUrl } from 'thinharness/tools'
 import { loadSkills } from '#toolbox/skills/load-skills.js'
 import { oddServer, toolsOf } from '../mcp/support.js'
-import { argumentsOf, expectSound, INJECTIONS, malformedJson, NAUGHTY, naughtyText, rounds, SECRET } from './support.js'
+import { argumentsOf, expectSound, INJECTIONS, malformedJson, NAUGHTY, naughtyText, SECRET } from './support.js'
 import { temporaryFolder } from '../support/folder.js'
+import { rounds, timeLimit } from '../support/length.js'
 
 const folder = temporaryFolder()
 let root = ''
@@ -179,7 +180,7 @@ test.each(ROWS)(
     expect(expectSound(await callTool(tool, good(), { root }))).toMatchObject({ ok: true })
     await expectOutsideAsItWas()
   },
-  300_000,
+  timeLimit(300_000),
 )
 
 test.each(ROWS)(
@@ -193,5 +194,5 @@ test.each(ROWS)(
       rounds(30),
     )
   },
-  300_000,
+  timeLimit(300_000),
 )

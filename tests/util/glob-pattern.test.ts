@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compileGlob, globProblem } from '#util/glob/pattern.js'
 import type { GlobState } from '#util/glob/pattern.js'
+import { rounds } from '../support/length.js'
 
 function stateFor(pattern: string, path: string, namedOnly = false): GlobState {
   const glob = compileGlob(pattern)
@@ -102,7 +103,7 @@ describe('the glob dialect', () => {
         const expected = defined(pattern.split('/'), path.split('/'), namedOnly)
         expect(stateFor(pattern, path, namedOnly).matched).toBe(expected)
       }),
-      { numRuns: 5_000 },
+      rounds(5_000),
     )
   })
 })

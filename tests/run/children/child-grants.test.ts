@@ -7,6 +7,7 @@ import { fetchUrl, fileTools, subagent } from 'thinharness/tools'
 import { ScriptedModel } from 'thinharness/testing'
 import { checkGrants } from '#run/children/grants.js'
 import { harnessOf, tool } from '../../harness/support.js'
+import { rounds } from '../../support/length.js'
 
 const ROOT = '/work/space'
 
@@ -96,7 +97,7 @@ describe('the capabilities of a child run', () => {
         expect([...given.freely].filter((thing) => !above.freely.has(thing))).toEqual([])
         expect([...given.atAll].filter((thing) => !above.atAll.has(thing))).toEqual([])
       }),
-      { numRuns: 2_000 },
+      rounds(2_000),
     )
     expect(Math.min(told.allowed, told.refused)).toBeGreaterThan(100)
   })

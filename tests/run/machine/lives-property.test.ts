@@ -8,9 +8,7 @@ import { checkLog, checkTranscript } from './invariants.js'
 import { asJson } from './random-runs.js'
 import { leftBy, live, randomLife } from './random-lives.js'
 import type { Stretch } from './random-lives.js'
-
-/** `LIVES=10000` is the long form. */
-const LIVES = Number(process.env['LIVES'] ?? 300)
+import { rounds, timeLimit } from '../../support/length.js'
 
 function ofRun(events: readonly DurableEvent[], runId: string): DurableEvent[] {
   return events.filter((event) => event.runId === runId)
@@ -76,10 +74,10 @@ test(
           checkEffects(before, stretch)
         })
       }),
-      { numRuns: LIVES },
+      rounds(300, 10_000),
     )
   },
-  60_000 + LIVES * 200,
+  timeLimit(120_000),
 )
 
 test('159 the random lives are killed, aborted and resumed, and wait for everything', async () => {

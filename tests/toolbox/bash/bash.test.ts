@@ -10,6 +10,7 @@ import { ShellRunner } from '#toolbox/bash/run-command.js'
 import { isObject } from '#util/json.js'
 import type { JsonInput } from '#util/json.js'
 import { call, folderWith, workspaceIn } from '../support.js'
+import { rounds } from '../../support/length.js'
 
 /** Without a sandbox, so that every machine runs the same. */
 function bash(options: BashOptions = {}): ReturnType<typeof bashTool> {
@@ -174,7 +175,7 @@ describe('bash', () => {
         if (ok) expect([`stdout:\n${root}\n`, `stdout:\n${root}/sub\n`]).toContain(content)
         else expect(content).not.toContain('\n    at ')
       }),
-      { numRuns: 60 },
+      rounds(60),
     )
   })
 
@@ -298,7 +299,7 @@ describe('the environment of a command', () => {
         const { ok, content } = await call(spec, { command: `printf %s '${text.replaceAll("'", `'\\''`)}'` })
         expect([ok, content]).toEqual([true, `stdout:\n${text}`])
       }),
-      { numRuns: 15 },
+      rounds(15),
     )
   })
 })

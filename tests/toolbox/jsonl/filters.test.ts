@@ -5,6 +5,7 @@ import type { WhereFilter } from '#toolbox/jsonl/filter.js'
 import { needleOf } from '#toolbox/jsonl/needle.js'
 import { textAt } from '#toolbox/jsonl/row.js'
 import { pathOf, rowOf } from './support.js'
+import { rounds } from '../../support/length.js'
 
 const noPause = (): void => undefined
 
@@ -180,7 +181,7 @@ describe('the literal prefilter', () => {
           expect([...needle.texts, needle.marker].some((each) => Buffer.from(row.text).includes(each))).toBe(true)
         },
       ),
-      { numRuns: 3_000 },
+      rounds(3_000),
     )
     expect(used).toBeGreaterThan(500)
   })

@@ -5,6 +5,7 @@ import { Groups } from '#toolbox/jsonl/groups.js'
 import { parseRow } from '#toolbox/jsonl/row.js'
 import type { JsonObject } from '#util/json.js'
 import { body, lines, searched, summary } from './support.js'
+import { rounds } from '../../support/length.js'
 
 describe('`order_by`, `limit` and `offset`', () => {
   const FILES = {
@@ -90,7 +91,7 @@ describe('`order_by`, `limit` and `offset`', () => {
           expect(await ids({ offset, limit })).toEqual((await ids({ limit: 100 })).slice(offset, offset + limit))
         },
       ),
-      { numRuns: 40 },
+      rounds(40),
     )
   })
 })

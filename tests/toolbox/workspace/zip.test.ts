@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { storedZip, unpack, zipEntries, ZipProblem } from '#toolbox/workspace/zip.js'
 import { docxOf, paragraph } from '../docx.js'
+import { rounds } from '../../support/length.js'
 
 const BYTES = docxOf(paragraph('Some words.'))
 
@@ -27,7 +28,7 @@ test('FT-86 whatever the bytes of an archive are, it is read or refused, and not
         expect(error).toBeInstanceOf(ZipProblem)
       }
     }),
-    { numRuns: 500 },
+    rounds(500),
   )
 })
 

@@ -6,6 +6,7 @@ import { defineTool } from '#tools/define.js'
 import { envelopeOf } from '#tools/boundary/envelope.js'
 import type { ToolSpec } from '#tools/spec.js'
 import { message, refused } from '../support/refused.js'
+import { rounds } from '../../support/length.js'
 
 const write = defineTool({
   name: 'write',
@@ -233,7 +234,7 @@ describe.each(specs)('checkArguments by %s', (_name, spec) => {
           if (!checked.ok) expect(checked.outcome.content.length).toBeLessThanOrEqual(1_200)
         },
       ),
-      { numRuns: 500 },
+      rounds(500),
     )
   })
 })
