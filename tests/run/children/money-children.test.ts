@@ -124,7 +124,7 @@ describe('a cost limit over 64 children that spend as much as they may', () => {
           expect(told).toBe(charged)
           expect(['end_turn', 'limit_reached']).toContain(ended)
         }),
-        rounds(12, 300),
+        rounds(6, 300),
       )
     },
     3_600_000,

@@ -40,7 +40,7 @@ describe('the summary of a run', () => {
             expect(digestOf(state)).toMatchObject({ usage, provider, model, lastSeq: seq, parent })
           }
         }),
-        rounds(60),
+        rounds(30, 1_200),
       )
     },
     timeLimit(60_000),
@@ -61,7 +61,7 @@ describe('the summary of a run', () => {
             expect(digests.after(state, events, { entries: [] })).toEqual(expected)
           }
         }),
-        rounds(40),
+        rounds(20, 800),
       )
     },
     timeLimit(60_000),

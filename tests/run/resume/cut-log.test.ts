@@ -7,12 +7,12 @@ import { isObject, parseJson } from '#util/json.js'
 import { playing } from '../children/children-support.js'
 import { failureOf, harnessOf, tool } from '../../harness/support.js'
 import { temporaryFolder } from '../../support/folder.js'
-import { times, timeLimit } from '../../support/length.js'
+import { oneIn, timeLimit } from '../../support/length.js'
 
 const PLAY = { go: [['pay', 'look'], ['pay'], 'All done.'] }
 const ENDED = 'tool_call_completed'
 /** Between the ends of the records, one offset in so many is tried. */
-const EVERY = Math.max(1, Math.floor(13 / times(1, 13)))
+const EVERY = oneIn(29)
 
 let folder: string
 beforeEach(() => void (folder = temporaryFolder()))

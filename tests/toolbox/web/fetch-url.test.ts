@@ -274,7 +274,7 @@ describe('fetch_url and hostile servers', () => {
       const startedAt = performance.now()
       const result = await fetched({ url }, options, { signal: abort.signal })
       expect(result).toMatchObject({ ok: false, content: 'Error: stopped by the test' })
-      expect(performance.now() - startedAt).toBeLessThan(8_000)
+      expect(performance.now() - startedAt).toBeLessThan(30_000)
     }
   })
 
