@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { entries } from './scripts/entries.js'
-import { timeLimit } from './tests/support/length.js'
+import { isLong, timeLimit } from './tests/support/length.js'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
 
@@ -31,7 +31,12 @@ const resolve = {
     replacement: join(root, source),
   })),
 }
-const setupFiles = ['tests/support/sent-requests.ts', 'tests/support/replayed-runs.ts']
+const isLonger = process.env['THINHARNESS_RUNS'] !== undefined || isLong
+const setupFiles = [
+  'tests/support/sent-requests.ts',
+  'tests/support/replayed-runs.ts',
+  ...(isLonger ? ['tests/support/more-cases.ts'] : []),
+]
 const shared = ['tests/support/shared-process.ts', ...setupFiles]
 /** Long enough for a busy machine: no test measures speed. */
 const common = {

@@ -102,6 +102,6 @@ test('an independent policy engine agrees on which rules match, and that a deny 
         }
       },
     ),
-    rounds(200, 10_000),
+    rounds(60, 10_000),
   )
 })

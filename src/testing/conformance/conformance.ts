@@ -31,7 +31,7 @@ export interface ConformanceOptions {
   readonly seed?: number | undefined
   /** Number of cases for each law. Default 20. */
   readonly cases?: number | undefined
-  /** Longest time of one turn, in ms. Default 5,000. */
+  /** Longest time of one turn, in ms. Default 20,000. */
   readonly turnMs?: number | undefined
 }
 

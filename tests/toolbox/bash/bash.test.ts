@@ -178,7 +178,7 @@ describe('bash', () => {
         if (ok) expect([`stdout:\n${root}\n`, `stdout:\n${root}/sub\n`]).toContain(content)
         else expect(content).not.toContain('\n    at ')
       }),
-      rounds(60),
+      rounds(25, 1_200),
     )
   })
 
@@ -302,7 +302,7 @@ describe('the environment of a command', () => {
         const { ok, content } = await call(spec, { command: `printf %s '${text.replaceAll("'", `'\\''`)}'` })
         expect([ok, content]).toEqual([true, `stdout:\n${text}`])
       }),
-      rounds(15),
+      rounds(8, 300),
     )
   })
 })

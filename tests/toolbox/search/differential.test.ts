@@ -138,7 +138,7 @@ test.skipIf(ripgrep === undefined)(
           expect(found).toEqual(expected)
         },
       ),
-      rounds(100),
+      rounds(30, 2_000),
     )
   },
 )

@@ -101,7 +101,7 @@ test.skipIf(ripgrep === undefined)(
         expect(ours).toEqual(theirs)
         expect(ours.content).not.toContain('outside')
       }),
-      rounds(40, 1_000),
+      rounds(15, 1_000),
     )
   },
 )
@@ -122,7 +122,7 @@ test('`search`, `glob`, `list` and `jsonl_search` see the same files', { timeout
       expect(namesIn(listed.content, /^file (?!link-|\ufffd)(.+)$/)).toEqual(found)
       expect(namesIn(rows.content, /^(?!\s|summary:)(.+)$/)).toEqual(found.filter((each) => /\.jsonl$/i.test(each)))
     }),
-    rounds(40, 1_000),
+    rounds(15, 1_000),
   )
 })
 

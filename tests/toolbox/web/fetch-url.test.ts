@@ -10,6 +10,7 @@ import { fetchUrl } from '#toolbox/web/index.js'
 import { docxOf, linked, paragraph, zipOf } from '../docx.js'
 import { call, folderWith } from '../support.js'
 import { fetched, serve, servePage } from './support.js'
+import { rounds } from '../../support/length.js'
 
 const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
 const NEVER = new AbortController().signal
@@ -217,6 +218,7 @@ describe('fetch_url', () => {
         expect(result.ok).toBe(false)
         expect(result.content).not.toContain('\n    at ')
       }),
+      rounds(40, 2_000),
     )
   })
 })

@@ -85,7 +85,7 @@ test.skipIf(ripgrep === undefined)(
           expect(await filesOfWalk(root)).toEqual(await filesOfRipgrep(ripgrep ?? '', root))
         },
       ),
-      rounds(100),
+      rounds(30, 2_000),
     )
   },
 )
