@@ -111,7 +111,7 @@ async function race(): Promise<void> {
     const store = await storeIn(place)
     const endsAt = values.minutes === undefined ? Infinity : Date.now() + Number(values.minutes) * 60_000
     let round = 0
-    for (; round < rounds && Date.now() < endsAt; round++) await raceRound(store, racers, round)
+    for (; round < rounds && (round === 0 || Date.now() < endsAt); round++) await raceRound(store, racers, round)
     await store.close?.()
     console.log(
       `${round} rounds of ${racers.length} processes (${values.store}): one won each, and every log is intact.`,

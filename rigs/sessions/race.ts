@@ -45,7 +45,7 @@ async function race(): Promise<void> {
   const endsAt = values.minutes === undefined ? Infinity : Date.now() + Number(values.minutes) * 60_000
   let next = 0
   const lane = async (): Promise<void> => {
-    while (next < rounds && Date.now() < endsAt) {
+    while (next < rounds && (next === 0 || Date.now() < endsAt)) {
       const threadId = `t_${values.seed}_${process.pid}_${next++}`
       for (const problem of await problemsOfRound(store, racers, threadId)) {
         problems += 1

@@ -62,7 +62,7 @@ describe('clearing results', () => {
       .length
   }
 
-  const RUNS = times(60, 10_000)
+  const RUNS = times(30, 10_000)
   /** The runs of a test are kept until its end, to be replayed. */
   const PER_TEST = 100
 

@@ -7,7 +7,7 @@ import { eventsOfRun } from '../support/collect.js'
 import { lookingFor, randomOf, windowedModel } from './windowed-model.js'
 import { times, timeLimit } from '../support/length.js'
 
-const HISTORIES = times(12, 300)
+const HISTORIES = times(6, 300)
 
 /** The view of each request, in bytes. */
 function watching(views: string[]): Extension {
@@ -100,7 +100,7 @@ describe('views', () => {
       }
       expect(changes).toBeGreaterThan(HISTORIES)
     },
-    timeLimit(120_000),
+    timeLimit(240_000),
   )
 
   /** Moments right after a view was changed for a request. */
