@@ -7,6 +7,7 @@ import { replayRun } from '#run/replay/replay.js'
 import { isReference } from '#run/machine/history.js'
 import type { Conversation } from '#run/machine/history.js'
 import type { StartHistory } from '#run/resume/read-log.js'
+import { timeLimit, times } from './length.js'
 
 /**
  * After each test, every run of it is replayed by its events, with no request and no tool call: it must emit the same
@@ -21,7 +22,7 @@ interface RecordedRun {
 }
 
 /** More runs of one test are alike. */
-const MOST = 500
+const MOST = times(100, 500)
 
 let recorded: RecordedRun[] = []
 
@@ -53,7 +54,7 @@ afterEach(async () => {
   const runs = recorded
   recorded = []
   for (const run of runs.slice(0, MOST)) await replay(run)
-}, 60_000)
+}, timeLimit(120_000))
 
 async function replay({ launch, events, history: before, end }: RecordedRun): Promise<void> {
   const { runId, options } = launch.run
