@@ -54,7 +54,9 @@ function allForms() {
   return [
     rig('sim', 5, 'sim/run.js', ['--lives', '1000000', '--lanes', '1', '--seed', String((seed % 10_000) * 100_000)]),
     tests('fuzz', 3, ['tests/fuzz']),
-    tests('properties', 4, propertyFiles()),
+    tests('properties of runs', 2, propertyFiles(/^tests\/run\//)),
+    tests('properties of tools', 2, propertyFiles(/^tests\/(policy|toolbox|tools)\//)),
+    tests('other properties', 2, propertyFiles(/^tests\/(?!run|policy|toolbox|tools|fuzz|context)/)),
     tests('context', 2, ['tests/context/clear-results.test.ts', 'tests/context/same-views.test.ts']),
     ...stores.map(([store, ...more]) =>
       rig(`crash ${store}`, store === 'file' ? 2 : 1, 'crash/run.js', [
@@ -81,13 +83,14 @@ function allForms() {
   ]
 }
 
-/** Test files that try generated cases, and belong to no other form. */
-function propertyFiles() {
+/** Test files that try generated cases, but those of `npm run cuts`. */
+function propertyFiles(places) {
   const files = readdirSync('tests', { recursive: true, encoding: 'utf8' }).map((file) => `tests/${file}`)
   return files.filter(
     (file) =>
       file.endsWith('.test.ts') &&
-      !/^tests\/(fuzz|context)\//.test(file) &&
+      places.test(file) &&
+      !/^tests\/ui\/.*\/(readings|cut)\.test/.test(file) &&
       /\b(fc\.assert|rounds|times|oneIn)\(/.test(readFileSync(file, 'utf8')),
   )
 }
@@ -139,7 +142,7 @@ function tests(name, weight, files) {
   const pass = (times, number, shareMs) => {
     const length = values.full ? { THINHARNESS_LONG: '1' } : { THINHARNESS_RUNS: String(times) }
     const env = { ...length, THINHARNESS_SEED: String(seed + number) }
-    return run([VITEST, 'run', '--maxWorkers=1', '--reporter=dot', ...files], { shareMs, env })
+    return run([VITEST, 'run', '--maxWorkers=1', '--reporter=dot', ...files], { shareMs, graceMs: 30_000, env })
   }
   const play = async (shareMs) => {
     const until = Date.now() + shareMs
@@ -181,7 +184,7 @@ function shareOf({ weight }) {
 }
 
 /** One process and what it prints. After its share it is asked to end, and then made to. */
-function run(args, { shareMs, env = {} }) {
+function run(args, { shareMs, graceMs = GRACE_MS, env = {} }) {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, args, {
       env: { ...process.env, THINHARNESS_BUILT: '1', ...env },
@@ -197,8 +200,8 @@ function run(args, { shareMs, env = {} }) {
     }
     const timers = Number.isFinite(shareMs)
       ? [
-          setTimeout(() => stop('SIGTERM'), shareMs + GRACE_MS),
-          setTimeout(() => stop('SIGKILL'), shareMs + GRACE_MS + 10_000),
+          setTimeout(() => stop('SIGTERM'), shareMs + graceMs),
+          setTimeout(() => stop('SIGKILL'), shareMs + graceMs + 10_000),
         ]
       : []
     for (const stream of [child.stdout, child.stderr])
