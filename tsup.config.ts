@@ -28,6 +28,8 @@ export default defineConfig([
   },
   programs('bench', 'e2e/bench'),
   programs('rigs', 'e2e/rigs'),
+  // For `scripts/test-long.js`.
+  { entry: ['tests/support/postgres.ts'], ...shared, outDir: '.build/support' },
   {
     // The client under test uses internal modules: they are bundled.
     entry: ['e2e/conformance/run.ts', 'e2e/conformance/client.ts'],

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { entries } from './scripts/entries.js'
+import { isLong, timeLimit } from './tests/support/length.js'
 
 const root = fileURLToPath(new URL('.', import.meta.url))
 
@@ -30,9 +31,20 @@ const resolve = {
     replacement: join(root, source),
   })),
 }
-const setupFiles = ['tests/support/sent-requests.ts', 'tests/support/replayed-runs.ts']
+const isLonger = process.env['THINHARNESS_RUNS'] !== undefined || isLong
+const setupFiles = [
+  'tests/support/sent-requests.ts',
+  'tests/support/replayed-runs.ts',
+  ...(isLonger ? ['tests/support/more-cases.ts'] : []),
+]
 const shared = ['tests/support/shared-process.ts', ...setupFiles]
-const common = { testTimeout: 20_000, sequence: { shuffle: true } }
+/** Long enough for a busy machine: no test measures speed. */
+const common = {
+  testTimeout: timeLimit(60_000),
+  hookTimeout: timeLimit(60_000),
+  expect: { poll: { timeout: 20_000 } },
+  sequence: { shuffle: true },
+}
 
 export default defineConfig({
   resolve,

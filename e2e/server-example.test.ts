@@ -7,10 +7,10 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import { temporaryFolder } from '../tests/support/folder.js'
+import { times, timeLimit } from '../tests/support/length.js'
 
 const folder = temporaryFolder()
-/** Orders; the long form has a hundred: `SERVER_ORDERS=100`. */
-const ORDERS = Number(process.env['SERVER_ORDERS'] ?? 20)
+const ORDERS = times(20, 100)
 const orders = Array.from({ length: ORDERS }, (_, index) => String(index + 1))
 const started: ChildProcess[] = []
 afterAll(() => started.filter(({ exitCode }) => exitCode === null).forEach((child) => child.kill('SIGKILL')))
@@ -54,26 +54,30 @@ async function ask(url: string, order: string, method: 'GET' | 'POST'): Promise<
   return (await (await fetch(`${url}/orders/${order}`, { method })).text()).trimEnd()
 }
 
-test('server: runs in progress are left at SIGTERM and continued by the next process; each ends once, and nothing is shipped twice', async () => {
-  const first = await start()
-  await Promise.all(orders.map((order) => ask(first.url, order, 'POST')))
-  while (shipped().length < ORDERS) await delay(5)
-  expect(await first.stop('SIGTERM')).toBe(0)
-  expect(first.lines.at(-1)).toBe('closed')
-  const left = first.lines.filter((line) => line.endsWith(': left'))
-  expect(left.length).toBeGreaterThan(0)
-  const before = shipped()
+test(
+  'server: runs in progress are left at SIGTERM and continued by the next process; each ends once, and nothing is shipped twice',
+  async () => {
+    const first = await start()
+    await Promise.all(orders.map((order) => ask(first.url, order, 'POST')))
+    while (shipped().length < ORDERS) await delay(5)
+    expect(await first.stop('SIGTERM')).toBe(0)
+    expect(first.lines.at(-1)).toBe('closed')
+    const left = first.lines.filter((line) => line.endsWith(': left'))
+    expect(left.length).toBeGreaterThan(0)
+    const before = shipped()
 
-  const second = await start()
-  // A job that is delivered again begins no second run.
-  await ask(second.url, '1', 'POST')
-  while (second.lines.filter((line) => line.endsWith('is shipped.')).length < left.length) await delay(5)
-  for (const order of orders) expect([order, await ask(second.url, order, 'GET')]).toEqual([order, 'completed'])
-  expect(await second.stop('SIGTERM')).toBe(0)
+    const second = await start()
+    // A job that is delivered again begins no second run.
+    await ask(second.url, '1', 'POST')
+    while (second.lines.filter((line) => line.endsWith('is shipped.')).length < left.length) await delay(5)
+    for (const order of orders) expect([order, await ask(second.url, order, 'GET')]).toEqual([order, 'completed'])
+    expect(await second.stop('SIGTERM')).toBe(0)
 
-  const parts = orders.flatMap((order) => ['1', '2', '3'].map((part) => `${order}/${part}`))
-  expect(shipped().toSorted()).toEqual(parts.toSorted())
-  expect(shipped().slice(0, before.length)).toEqual(before)
-  const ends = [...first.lines, ...second.lines].filter((line) => line.endsWith('is shipped.'))
-  expect(ends.toSorted()).toEqual(orders.map((order) => `order ${order}: Order ${order} is shipped.`).toSorted())
-}, 120_000)
+    const parts = orders.flatMap((order) => ['1', '2', '3'].map((part) => `${order}/${part}`))
+    expect(shipped().toSorted()).toEqual(parts.toSorted())
+    expect(shipped().slice(0, before.length)).toEqual(before)
+    const ends = [...first.lines, ...second.lines].filter((line) => line.endsWith('is shipped.'))
+    expect(ends.toSorted()).toEqual(orders.map((order) => `order ${order}: Order ${order} is shipped.`).toSorted())
+  },
+  timeLimit(120_000),
+)

@@ -5,7 +5,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 
-const TOTALS = '.build/cuts.jsonl'
+/** Several protocols may be cut at once. */
+const TOTALS = `.build/cuts-${process.pid}.jsonl`
 const PROTOCOLS = ['native', 'ai-sdk', 'ag-ui', 'responses']
 const FILES = { 'ai-sdk': ['cut', 'readings'] }
 
@@ -20,12 +21,12 @@ const files = (given.length > 0 ? given : PROTOCOLS).flatMap((name) =>
 )
 
 mkdirSync('.build', { recursive: true })
-rmSync(TOTALS, { force: true })
 const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...files], {
   env: { RUNS: '2000', EVERY_BYTE: '1', ...process.env, CUTS_TOTALS: TOTALS },
   stdio: ['ignore', 'inherit', 'inherit'],
 })
 const totals = existsSync(TOTALS) ? readFileSync(TOTALS, 'utf8').trim().split('\n') : []
+rmSync(TOTALS, { force: true })
 for (const { protocol, corpusRuns, generatedRuns, streams, cuts, readings } of totals.map((line) => JSON.parse(line))) {
   const runs = `${corpusRuns} runs of the corpus and ${generatedRuns} generated ones`
   console.log(`${protocol}: ${runs}, ${streams} streams, ${cuts} cuts, ${readings} readings that were cut and resumed`)

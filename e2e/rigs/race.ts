@@ -1,5 +1,7 @@
 // Many processes race to take over one run, again and again: one wins, the log is intact, and no other process appends.
 //   node .build/rigs/race.js [--processes 64] [--rounds 500] [--store file|sqlite|postgres] [--url postgres://…]
+//     [--minutes 5]
+// Ends early after `--minutes`.
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,6 +33,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '500' },
     store: { type: 'string', default: 'file' },
     url: { type: 'string' },
+    minutes: { type: 'string' },
     // Of a child process; the script passes these to itself.
     part: { type: 'string' },
     place: { type: 'string' },
@@ -106,10 +109,12 @@ async function race(): Promise<void> {
   try {
     await Promise.all(racers.map(messageFrom))
     const store = await storeIn(place)
-    for (let round = 0; round < rounds; round++) await raceRound(store, racers, round)
+    const endsAt = values.minutes === undefined ? Infinity : Date.now() + Number(values.minutes) * 60_000
+    let round = 0
+    for (; round < rounds && (round === 0 || Date.now() < endsAt); round++) await raceRound(store, racers, round)
     await store.close?.()
     console.log(
-      `${rounds} rounds of ${racers.length} processes (${values.store}): one won each, and every log is intact.`,
+      `${round} rounds of ${racers.length} processes (${values.store}): one won each, and every log is intact.`,
     )
   } finally {
     await Promise.all(racers.map(stop))

@@ -23,7 +23,7 @@ function memoryDatabase(): Database {
 }
 
 describe('docs/writing-a-store.md: the log keeps the contract', () => {
-  for (const { name, says, check } of laws(memoryDatabase)) test(`${name}: ${says}`, check, 30_000)
+  for (const { name, says, check } of laws(memoryDatabase)) test(`${name}: ${says}`, check, 60_000)
 })
 
 test('docs/writing-a-store.md: another process has the result of a run', async () => {
@@ -38,7 +38,7 @@ test.each(['lookup', 'structured', 'by-prompt', 'question'])('docs/testing.md: %
   await import(new URL(`testing/${name}.ts`, SNIPPETS).pathname)
 })
 
-test('docs/testing.md: provider.ts passes', { timeout: 15_000 }, async () => {
+test('docs/testing.md: provider.ts passes', { timeout: 60_000 }, async () => {
   await import('../../docs/snippets/testing/provider.js')
 })
 

@@ -10,8 +10,9 @@ import type { ScriptedProvider } from 'thinharness/testing'
 import { bash } from 'thinharness/tools'
 import type { McpServer } from '#adapters/mcp/index.js'
 import { oddServer } from '../adapters/mcp/support.js'
-import { INJECTIONS, rounds } from './support.js'
+import { INJECTIONS } from './support.js'
 import { temporaryFolder } from '../support/folder.js'
+import { rounds, timeLimit } from '../support/length.js'
 
 const folder = temporaryFolder()
 let provider: ScriptedProvider
@@ -119,7 +120,7 @@ test.each(Object.keys(APIS))(
       rounds(3, 150),
     )
   },
-  300_000,
+  timeLimit(300_000),
 )
 
 /** The item in which a result of a tool stands. */

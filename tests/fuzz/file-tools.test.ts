@@ -5,8 +5,9 @@ import { beforeAll, expect, test } from 'vitest'
 import { callTool } from 'thinharness'
 import type { ToolSpec } from 'thinharness'
 import { fileTools, jsonlSearch } from 'thinharness/tools'
-import { argumentsOf, expectSound, malformedJson, rounds, SECRET } from './support.js'
+import { argumentsOf, expectSound, malformedJson, SECRET } from './support.js'
 import { temporaryFolder } from '../support/folder.js'
+import { rounds, timeLimit } from '../support/length.js'
 
 const folder = temporaryFolder()
 let root = ''
@@ -47,7 +48,7 @@ test.each(TOOLS)(
     expect(await readdir(join(folder, 'outside'))).toEqual(['secret.jsonl', 'secret.txt'])
     expect(await readFile(join(folder, 'outside', 'secret.txt'), 'utf8')).toBe(SECRET)
   },
-  300_000,
+  timeLimit(300_000),
 )
 
 test.each(TOOLS.slice(0, 7))(
@@ -62,5 +63,5 @@ test.each(TOOLS.slice(0, 7))(
       rounds(60),
     )
   },
-  300_000,
+  timeLimit(300_000),
 )

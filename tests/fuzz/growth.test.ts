@@ -7,9 +7,10 @@ import { bash, fileTools, jsonlSearch } from 'thinharness/tools'
 import { loadSkills } from '#toolbox/skills/load-skills.js'
 import { oddServer, toolsOf } from '../adapters/mcp/support.js'
 import { call, folderWith } from '../toolbox/support.js'
-import { INJECTIONS, isLong } from './support.js'
+import { INJECTIONS } from './support.js'
+import { times, timeLimit } from '../support/length.js'
 
-const ROUNDS = isLong ? 1_000 : 12
+const ROUNDS = times(12, 1_000)
 const WARM_UP = 10
 const MB = 1 << 20
 
@@ -29,7 +30,7 @@ async function openDescriptors(): Promise<number> {
   return process.platform === 'linux' ? (await readdir('/proc/self/fd')).length : 0
 }
 
-test('any number of calls leaves no memory and no open file', { timeout: 600_000 }, async () => {
+test('any number of calls leaves no memory and no open file', { timeout: timeLimit(600_000) }, async () => {
   const long = `${'x'.repeat(300_000)}\n`
   const root = await folderWith({
     'a.txt': long,

@@ -5,7 +5,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Envelope, JsonObject } from 'thinharness'
 import { fileTools, jsonlSearch } from 'thinharness/tools'
 import { call, folderWith, textOf } from '../toolbox/support.js'
-import { isLong, SECRET } from './support.js'
+import { SECRET } from './support.js'
+import { times, timeLimit } from '../support/length.js'
 
 /** Swaps a folder, and a file, for links to those outside and back, as fast as it can, until it is killed. */
 const SWAPPER = `
@@ -80,7 +81,7 @@ test.skipIf(process.platform !== 'linux').each([
     const ended = { ok: 0, failed: 0 }
     // A call that succeeds and one that fails must both happen, or nothing was tried: a slow machine needs more rounds.
     const triedBoth = (): boolean => Math.min(ended.ok, ended.failed) > 5
-    for (let round = 0; round < (isLong ? 600 : 8) || (!triedBoth() && round < 600); round++) {
+    for (let round = 0; round < times(8, 600) || (!triedBoth() && round < 600); round++) {
       for (const [name, args] of callsOf(round)) {
         const envelope: Envelope = await call(tools.get(name)!, args)
         ended[envelope.ok ? 'ok' : 'failed']++
@@ -97,5 +98,5 @@ test.skipIf(process.platform !== 'linux').each([
     for (const [file, text] of Object.entries(filesOf(SECRET))) expect(await textOf(outside, file)).toBe(text)
     expect(triedBoth(), JSON.stringify(ended)).toBe(true)
   },
-  600_000,
+  timeLimit(600_000),
 )

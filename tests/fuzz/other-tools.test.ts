@@ -9,8 +9,9 @@ import type { JsonObject, ToolSpec } from 'thinharness'
 import { bash, fetchUrl } from 'thinharness/tools'
 import { loadSkills } from '#toolbox/skills/load-skills.js'
 import { oddServer, toolsOf } from '../adapters/mcp/support.js'
-import { argumentsOf, expectSound, INJECTIONS, malformedJson, NAUGHTY, naughtyText, rounds, SECRET } from './support.js'
+import { argumentsOf, expectSound, INJECTIONS, malformedJson, NAUGHTY, naughtyText, SECRET } from './support.js'
 import { temporaryFolder } from '../support/folder.js'
+import { rounds, timeLimit } from '../support/length.js'
 
 const folder = temporaryFolder()
 let root = ''
@@ -140,15 +141,15 @@ const ROWS: readonly [
       cwd: fc.constantFrom('.', 'skills', 'link', '../outside', 'no\nsuch', '\0'),
       timeout_ms: fc.constantFrom(1_000, 0, -1),
     },
-    25,
+    12,
     () => ({ command: 'exit 3' }),
   ],
-  ['fetch_url', { url }, 60, () => ({ url: `http://page.test:${port}/0` })],
-  ['skill_read', { skill_name: skillName }, 100, () => ({ skill_name: 'demo' })],
+  ['fetch_url', { url }, 20, () => ({ url: `http://page.test:${port}/0` })],
+  ['skill_read', { skill_name: skillName }, 50, () => ({ skill_name: 'demo' })],
   [
     'skill_run',
     { skill_name: skillName, script: fc.oneof(fc.constant('say.sh'), naughtyText), timeout: fc.constant(5) },
-    25,
+    12,
     () => ({ skill_name: 'demo', script: 'say.sh' }),
   ],
   ['echo', {}, 60, () => ({ text: 'Hello.' })],
@@ -179,7 +180,7 @@ test.each(ROWS)(
     expect(expectSound(await callTool(tool, good(), { root }))).toMatchObject({ ok: true })
     await expectOutsideAsItWas()
   },
-  300_000,
+  timeLimit(300_000),
 )
 
 test.each(ROWS)(
@@ -193,5 +194,5 @@ test.each(ROWS)(
       rounds(30),
     )
   },
-  300_000,
+  timeLimit(300_000),
 )

@@ -6,8 +6,9 @@ import { Harness } from 'thinharness'
 import type { Envelope, HarnessOptions } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { parallelLlm, subagent } from 'thinharness/tools'
-import { argumentsOf, expectSound, malformedJson, naughtyText, rounds, SECRET } from './support.js'
+import { argumentsOf, expectSound, malformedJson, naughtyText, SECRET } from './support.js'
 import { temporaryFolder } from '../support/folder.js'
+import { rounds, timeLimit } from '../support/length.js'
 
 const folder = temporaryFolder()
 let root = ''
@@ -73,5 +74,5 @@ test.each(Object.keys(ROWS) as (keyof typeof ROWS)[])(
     expect((await readdir(join(folder, 'outside'))).sort()).toEqual(['prompts.json', 'secret.txt'])
     expect(await readFile(join(folder, 'outside', 'prompts.json'), 'utf8')).toBe(JSON.stringify([SECRET]))
   },
-  300_000,
+  timeLimit(300_000),
 )

@@ -2,18 +2,6 @@ import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Envelope, JsonObject, ToolSpec } from 'thinharness'
 
-/** `THINHARNESS_LONG=1`: many times as much. */
-export const isLong = Number(process.env['THINHARNESS_LONG'] ?? 0) > 0
-
-/**
- * How often a property is tried, and from which seed: another one each time, told when it fails, and the one of
- * `FUZZ_SEED` to see a failure again.
- */
-export function rounds(short: number, long = short * 20): { readonly numRuns: number; readonly seed?: number } {
-  const seed = process.env['FUZZ_SEED']
-  return { numRuns: isLong ? long : short, ...(seed !== undefined && { seed: Number(seed) }) }
-}
-
 /** What lies outside every root, and must never be read. */
 export const SECRET = 'the-secret-of-the-outside-7f3a'
 

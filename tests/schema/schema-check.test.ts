@@ -259,7 +259,7 @@ describe('an untrusted schema', () => {
     const startedAt = performance.now()
 
     expect(await issues(schema, value)).toEqual([': too long or too complicated to be checked; send less at once'])
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
+    expect(performance.now() - startedAt).toBeLessThan(30_000)
   })
 
   test('a schema that consists only of itself accepts anything', async () => {

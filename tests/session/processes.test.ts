@@ -10,7 +10,7 @@ afterAll(() => server?.stop())
 
 async function play(rig: string, ...args: readonly string[]): Promise<string> {
   const path = fileURLToPath(new URL(`../../.build/rigs/sessions/${rig}.js`, import.meta.url))
-  const run = promisify(execFile)(process.execPath, [path, ...args], { timeout: 100_000 })
+  const run = promisify(execFile)(process.execPath, [path, ...args], { timeout: 290_000 })
   const { stdout, stderr } = await run.catch((error: unknown) => error as { stdout: string; stderr: string })
   return stderr + stdout
 }
@@ -31,7 +31,7 @@ describe('two processes that open and write one new thread at the same moment', 
     async (store) => {
       expect(await race('--store', store)).toBe(`8 rounds of two processes (${store}): 0 problems.\n`)
     },
-    120_000,
+    300_000,
   )
 
   test.skipIf(server === null)(
@@ -41,7 +41,7 @@ describe('two processes that open and write one new thread at the same moment', 
         '8 rounds of two processes (postgres): 0 problems.\n',
       )
     },
-    120_000,
+    300_000,
   )
 })
 
@@ -53,7 +53,7 @@ describe('processes that are killed at random moments while people send, steer, 
         /^\S+ seed \d+: 8 kills of processes, .* 0 problems\.\n/,
       )
     },
-    120_000,
+    300_000,
   )
 
   test.skipIf(server === null)(
@@ -63,6 +63,6 @@ describe('processes that are killed at random moments while people send, steer, 
         /: 4 kills of processes, .* 0 problems\.\n$/,
       )
     },
-    120_000,
+    300_000,
   )
 })

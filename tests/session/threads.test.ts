@@ -7,6 +7,7 @@ import { tasks } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
 import { allStores, codeOf, gate, said, sessionsOf, until } from './support.js'
+import { times } from '../support/length.js'
 
 const SETTINGS = z.strictObject({ theme: z.string().default('light'), size: z.number().optional() })
 
@@ -215,10 +216,11 @@ describe.each(await allStores())('threads in the %s log', (_name, open: () => Lo
     const log = open()
     const one = await sessionsOf({ log, harness: always() }).open('t1')
     const other = await sessionsOf({ log, harness: always() }).open('t1')
-    for (let round = 0; round < 20; round += 1)
+    const rounds = times(6, 50)
+    for (let round = 0; round < rounds; round += 1)
       await Promise.all([one.set({ [`a${round}`]: round }), other.set({ [`b${round}`]: round })])
     const chat = await sessionsOf({ log, harness: always() }).open('t1')
-    expect(Object.keys(chat.snapshot.thread.settings)).toHaveLength(40)
+    expect(Object.keys(chat.snapshot.thread.settings)).toHaveLength(2 * rounds)
   })
 
   test('SB-36 the last messages come oldest first; a thread without messages has none', async () => {

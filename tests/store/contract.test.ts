@@ -23,7 +23,7 @@ describe('a log in a folder', () => {
     return log
   }
   const laws = runLogContract({ open: () => open(), reopen: (log) => open(places.get(log)) })
-  for (const { name, says, check } of laws) test(`160 the contract of a log holds: ${name}, ${says}`, check, 30_000)
+  for (const { name, says, check } of laws) test(`160 the contract of a log holds: ${name}, ${says}`, check, 60_000)
 })
 
 describe('a log in SQLite', () => {
@@ -39,7 +39,7 @@ describe('a log in SQLite', () => {
     kill: (log) => log.close(),
     close: (log) => log.close(),
   })
-  for (const { name, says, check } of laws) test(`160 the contract of a log holds: ${name}, ${says}`, check, 30_000)
+  for (const { name, says, check } of laws) test(`160 the contract of a log holds: ${name}, ${says}`, check, 60_000)
 })
 
 describe('the contract', () => {

@@ -158,7 +158,7 @@ describe('a claim on a file', () => {
     expect(await log.inspect({ kind: 'run', id: 'run_a' })).toMatchObject({ status: 'running' })
     await log.append({ kind: 'run', id: 'run_a' }, numbers(3), { owner: 'ann' })
     expect(await readAll(log)).toEqual(numbers(1, 2, 3))
-  }, 30_000)
+  }, 60_000)
 
   test.skipIf(process.platform === 'win32')(
     '160 SB-43 a process that was stopped for a while loses its claim',
@@ -183,7 +183,7 @@ describe('a claim on a file', () => {
         child.kill('SIGSTOP')
         const log = fileLog(folder)
         await vi.waitFor(async () => expect(await log.claim({ kind: 'run', id: 'run_a' }, 'bob', LONG_MS)).toBe(true), {
-          timeout: 5000,
+          timeout: 30_000,
         })
         await log.append({ kind: 'run', id: 'run_a' }, numbers(2), { owner: 'bob' })
         const said = once(child.stdout, 'data')

@@ -10,6 +10,7 @@ import { isReference } from '#core/state/history.js'
 import type { Conversation } from '#core/state/history.js'
 import type { StartHistory } from '#run/resume/read-log.js'
 import type { ReplayedStretch, Stretch } from '#run/replay/replay.js'
+import { timeLimit, times } from './length.js'
 
 /**
  * After each test, every run of it is replayed by its events, with no request and no tool call: it must emit the same
@@ -26,7 +27,7 @@ interface RecordedRun {
 }
 
 /** More runs of one test are alike. */
-const MOST = 500
+const MOST = times(100, 500)
 
 let recorded: RecordedRun[] = []
 
@@ -107,7 +108,7 @@ afterEach(async () => {
   const runs = recorded
   recorded = []
   for (const run of runs.slice(0, MOST)) await replay(run)
-}, 60_000)
+}, timeLimit(120_000))
 
 async function replay({ run, events, history: before, end, again }: RecordedRun): Promise<void> {
   const { runId, options } = run

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compileGlob, globProblem } from '#util/glob/pattern.js'
 import type { GlobState } from '#util/glob/pattern.js'
+import { rounds } from '../support/length.js'
 
 function stateFor(pattern: string, path: string, namedOnly = false): GlobState {
   const glob = compileGlob(pattern)
@@ -89,7 +90,7 @@ describe('the glob dialect', () => {
     expect(stateFor(`${'*a'.repeat(400)}b`, 'a'.repeat(255)).matched).toBe(false)
     expect(stateFor(`${'**/a/'.repeat(150)}b`, Array(400).fill('a').join('/')).matched).toBe(false)
     expect(globProblem('{'.repeat(1_000))).toBeUndefined()
-    expect(performance.now() - started).toBeLessThan(2_000)
+    expect(performance.now() - started).toBeLessThan(30_000)
   })
 
   test('agrees with the plain definition', () => {
@@ -102,7 +103,7 @@ describe('the glob dialect', () => {
         const expected = defined(pattern.split('/'), path.split('/'), namedOnly)
         expect(stateFor(pattern, path, namedOnly).matched).toBe(expected)
       }),
-      { numRuns: 5_000 },
+      rounds(2_000, 100_000),
     )
   })
 })

@@ -2,6 +2,8 @@
 // and after every append to the log and at random moments. Runs are also cancelled or made to fail, and retried; appends may
 // take time. Other processes continue the runs and may be stopped too. Effects on the world are counted outside.
 //   npm run crash -- [--store file|sqlite|postgres|dbos] [--url postgres://…] [--kills 2000] [--terms 2000] [--seed 1] [--lanes 2]
+//     [--minutes 30]
+// Ends early after `--minutes`, and reports what it did.
 import { fork } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -49,6 +51,7 @@ const { values } = parseArgs({
     terms: { type: 'string' },
     seed: { type: 'string', default: '1' },
     lanes: { type: 'string', default: '2' },
+    minutes: { type: 'string' },
   },
 })
 /** The ends of each kind. An engine ends its runs in its own way, and retries them. */
@@ -58,6 +61,7 @@ const wanted: Readonly<Record<Signal, number>> = {
   SIGTERM: isEngine ? 0 : Number(values.terms ?? values.kills),
 }
 const random = randomOf(Number(values.seed))
+const endsAt = values.minutes === undefined ? Infinity : Date.now() + Number(values.minutes) * 60_000
 const isDatabase = values.store === 'postgres' || values.store === 'dbos'
 if (isDatabase && values.url === undefined)
   throw new Error(`With \`--store ${values.store}\` the rig needs \`--url postgres://…\`.`)
@@ -81,7 +85,7 @@ function missing(signal: Signal): boolean {
 }
 
 function isOver(): boolean {
-  return !missing('SIGKILL') && !missing('SIGTERM')
+  return Date.now() >= endsAt || (!missing('SIGKILL') && !missing('SIGTERM'))
 }
 
 /** The ways of ending at an append that are still to be tried. */

@@ -1,6 +1,8 @@
 // Two processes race for one thread, again and again: both open it and send messages at the same moment. One owns it and there is
 // one log; the other follows and misses nothing; each message is answered once.
 //   npm run race:sessions -- [--rounds 10000] [--at-once 8] [--store file|sqlite|postgres] [--url postgres://…] [--seed 1]
+//     [--minutes 5]
+// Ends early after `--minutes`.
 import { fork } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -20,6 +22,7 @@ const { values } = parseArgs({
     store: { type: 'string', default: 'file' },
     url: { type: 'string' },
     seed: { type: 'string', default: '1' },
+    minutes: { type: 'string' },
     // Of a child process; the script passes it to itself.
     place: { type: 'string' },
   },
@@ -39,9 +42,10 @@ async function race(): Promise<void> {
   const racers = RACERS.map(() => new RacerProcess(fork(fileURLToPath(import.meta.url), args)))
   const lanes = Number(values['at-once'])
   let problems = 0
+  const endsAt = values.minutes === undefined ? Infinity : Date.now() + Number(values.minutes) * 60_000
   let next = 0
   const lane = async (): Promise<void> => {
-    while (next < rounds) {
+    while (next < rounds && (next === 0 || Date.now() < endsAt)) {
       const threadId = `t_${values.seed}_${process.pid}_${next++}`
       for (const problem of await problemsOfRound(store, racers, threadId)) {
         problems += 1
@@ -58,7 +62,7 @@ async function race(): Promise<void> {
     await store.close?.()
     await rm(place, { recursive: true, force: true })
   }
-  console.log(`${rounds} rounds of two processes (${values.store}): ${problems} problems.`)
+  console.log(`${next} rounds of two processes (${values.store}): ${problems} problems.`)
   process.exitCode = problems === 0 ? 0 : 1
 }
 

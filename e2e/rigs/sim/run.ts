@@ -2,7 +2,7 @@
 // fails, providers fail, processes die at any append, people answer late, twice or never; then every promise is checked.
 //   npm run sim -- [--lives 2000] [--seed 1] [--lanes 2] [--minutes 60]
 //   npm run sim -- --seed 17 --trace
-// The long form prints its totals every minute. It ends early after `--minutes`, or on SIGINT or SIGTERM, and reports what it did.
+// The long form prints its totals every minute. It ends after `--minutes`, or early on SIGINT or SIGTERM, and reports what it did.
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -46,12 +46,16 @@ async function play(): Promise<void> {
   const began = Date.now()
   const parts: Totals[] = []
   const workers = new Set<ChildProcess>()
-  const end = { isOver: false }
+  const end = { isOver: false, isInterrupted: false }
   const stop = (): void => {
     end.isOver = true
     for (const worker of workers) if (worker.connected) worker.send('stop')
   }
-  process.on('SIGINT', stop).on('SIGTERM', stop)
+  const interrupt = (): void => {
+    end.isInterrupted = true
+    stop()
+  }
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt)
   const sum = (): Totals => parts.reduce(added, NOTHING)
   const report = (): void => console.error(`${((Date.now() - began) / MINUTE_MS).toFixed(1)} min: ${shown(sum())}`)
   const timers = [
@@ -72,9 +76,8 @@ async function play(): Promise<void> {
   timers.forEach(clearTimeout)
   const totals = sum()
   console.log(`From seed ${first}: ${shown(totals)}.`)
-  const isEarly = totals.lives < lives
-  if (isEarly) console.error(`Stopped early: ${lives} lives were asked for.`)
-  process.exitCode = totals.problems === 0 && !isEarly ? 0 : 1
+  if (end.isInterrupted) console.error(`Stopped early: ${lives} lives were asked for.`)
+  process.exitCode = totals.problems === 0 && !end.isInterrupted ? 0 : 1
 }
 
 /** Resolves when a child process has ended; it tells its totals now and then, and at its end. */

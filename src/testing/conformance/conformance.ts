@@ -31,7 +31,7 @@ export interface ConformanceOptions {
   readonly seed?: number | undefined
   /** Number of cases for each law. Default 20. */
   readonly cases?: number | undefined
-  /** Longest time of one turn, in ms. Default 5,000. */
+  /** Longest time of one turn, in ms. Default 20,000. */
   readonly turnMs?: number | undefined
 }
 
@@ -82,7 +82,10 @@ const OPTIONS = object<ConformanceOptions>({
 
 type Settings = Omit<ConformanceOptions, 'without'> & { readonly seed: number }
 
-async function checkLaw(name: LawName, { api: given, make, seed, cases = 20, turnMs = 5000 }: Settings): Promise<void> {
+async function checkLaw(
+  name: LawName,
+  { api: given, make, seed, cases = 20, turnMs = 20_000 }: Settings,
+): Promise<void> {
   const law: LawText = LAWS[name]
   const count = Math.max(1, Math.round(cases * (law.share ?? 1)))
   const api = typeof given === 'string' ? knownApi(given) : given

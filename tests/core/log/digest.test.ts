@@ -7,6 +7,7 @@ import { digestOf, summaryOf } from '#core/log/digest.js'
 import { DigestFold } from '#core/loop/digest-fold.js'
 import { randomRun, play } from '../state/random-runs.js'
 import { AT, Story, calls, event } from '../state/support.js'
+import { rounds, timeLimit } from '../../support/length.js'
 
 function summaryFrom(events: readonly DurableEvent[]): RunSummary {
   return summaryOf(digestOf(fold(structuredClone(events))!), false)
@@ -25,38 +26,46 @@ const item = (callId: string, toolName = 'a'): PendingItem => {
 }
 
 describe('the summary of a run', () => {
-  test('161 a log computes the summary that its writer passes, at every event of random runs', async () => {
-    await fc.assert(
-      fc.asyncProperty(randomRun, async (run) => {
-        const { log } = await play(run)
-        for (let length = 1; length <= log.length; length++) {
-          const events = log.slice(0, length)
-          const state = fold(events)!
-          const { usage, provider, model, seq, parent } = state
-          expect(await computed(events)).toEqual(summaryOf(digestOf(state), false))
-          expect(digestOf(state)).toMatchObject({ usage, provider, model, lastSeq: seq, parent })
-        }
-      }),
-      { numRuns: 60 },
-    )
-  }, 60_000)
+  test(
+    '161 a log computes the summary that its writer passes, at every event of random runs',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(randomRun, async (run) => {
+          const { log } = await play(run)
+          for (let length = 1; length <= log.length; length++) {
+            const events = log.slice(0, length)
+            const state = fold(events)!
+            const { usage, provider, model, seq, parent } = state
+            expect(await computed(events)).toEqual(summaryOf(digestOf(state), false))
+            expect(digestOf(state)).toMatchObject({ usage, provider, model, lastSeq: seq, parent })
+          }
+        }),
+        rounds(30, 1_200),
+      )
+    },
+    timeLimit(60_000),
+  )
 
-  test('161 the digest that is passed with an append is that of the events so far', async () => {
-    await fc.assert(
-      fc.asyncProperty(randomRun, fc.integer({ min: 1, max: 4 }), async (run, together) => {
-        const { log } = await play(run)
-        const digests = new DigestFold()
-        for (let from = 0; from < log.length; from += together) {
-          const state = fold(log.slice(0, from)) ?? null
-          const events = log.slice(from, from + together)
-          const expected = digestOf(fold(log.slice(0, from + together))!)
-          expect(digests.after(state, events, { entries: [] })).toEqual(expected)
-          expect(digests.after(state, events, { entries: [] })).toEqual(expected)
-        }
-      }),
-      { numRuns: 40 },
-    )
-  }, 60_000)
+  test(
+    '161 the digest that is passed with an append is that of the events so far',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(randomRun, fc.integer({ min: 1, max: 4 }), async (run, together) => {
+          const { log } = await play(run)
+          const digests = new DigestFold()
+          for (let from = 0; from < log.length; from += together) {
+            const state = fold(log.slice(0, from)) ?? null
+            const events = log.slice(from, from + together)
+            const expected = digestOf(fold(log.slice(0, from + together))!)
+            expect(digests.after(state, events, { entries: [] })).toEqual(expected)
+            expect(digests.after(state, events, { entries: [] })).toEqual(expected)
+          }
+        }),
+        rounds(20, 800),
+      )
+    },
+    timeLimit(60_000),
+  )
 
   test('161 the digest of an append does not read the transcript again', () => {
     const { events } = new Story().asks().replies(calls('a')).starts('call_1').completes('call_1').asks()

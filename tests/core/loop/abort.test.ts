@@ -223,7 +223,7 @@ describe('work that ignores the signal', () => {
     progress(99)
     const error = await failureOf(stream.result)
     progress(100)
-    expect(timed(start)).toBeLessThan(5_000)
+    expect(timed(start)).toBeLessThan(30_000)
     expect(error.run.toolCallRecords.map(({ output: text, cancelled }) => [text, cancelled])).toEqual([
       [JSON.stringify(CUT_SHORT), true],
       ['{"ok":true,"content":"ok","metadata":{}}', undefined],
@@ -358,7 +358,7 @@ describe('closing the harness', () => {
     await harness.close()
     const end: unknown = ended.status === 'fulfilled' ? ended.value : ended.reason
     expect(end).toMatchObject(where === 'a run_end hook' ? { stopReason: 'end_turn' } : { code: 'cancelled' })
-    expect(timed(start)).toBeLessThan(4_000)
+    expect(timed(start)).toBeLessThan(30_000)
   })
 
   test('it succeeds even if a model could not be loaded, which the next run tries again', async () => {

@@ -3,53 +3,58 @@ import { HarnessError } from 'thinharness'
 import type { Hook, JsonObject } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, failureOf, harnessOf, kinds, output, ticks, tool } from '../../harness/support.js'
+import { timeLimit, times } from '../../support/length.js'
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof HarnessError ? error.code : undefined
 }
 
 describe('many concurrent runs of one harness', () => {
-  test('a thousand runs keep their own prompt, tools, metadata, limits, events and results', async () => {
-    const look = tool('look', async ({ n }, { runId, metadata }) => {
-      await ticks(1)
-      return `${Number(n)} ${runId} ${JSON.stringify(metadata)}`
-    })
-    const heard = new Map<string, unknown>()
-    const model = ScriptedModel.each(({ heard: first }) => {
-      const prompt = first.kind === 'start' ? String(first.prompt) : ''
-      return new ScriptedModel().calls('look', { n: Number(prompt) }).replies((request) => {
-        heard.set(prompt, request.heard)
-        return `Done with ${prompt}.`
+  test(
+    'hundreds of runs keep their own prompt, tools, metadata, limits, events and results',
+    async () => {
+      const look = tool('look', async ({ n }, { runId, metadata }) => {
+        await ticks(1)
+        return `${Number(n)} ${runId} ${JSON.stringify(metadata)}`
       })
-    })
-    const hook: Hook = {
-      event: 'user_prompt_submit',
-      handler: ({ metadata }) => void ((metadata as Record<string, unknown>)['n'] = 'spoilt'),
-    }
-    const harness = harnessOf({ model, tools: [look], hooks: [hook] })
-    const numbers = Array.from({ length: 1_000 }, (_, index) => index)
-    const seen = await Promise.all(
-      numbers.map(async (n) => {
-        const stream = harness.stream(String(n), { runId: `run_${n}`, metadata: { n }, deltas: false })
-        const events = await eventsOf(stream)
-        return { events, result: await stream.result }
-      }),
-    )
-    for (const [n, { events, result }] of seen.entries()) {
-      expect(events.every(({ runId }) => runId === `run_${n}`)).toBe(true)
-      expect(events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
-      expect(result).toMatchObject({
-        runId: `run_${n}`,
-        text: `Done with ${n}.`,
-        usage: { modelRequests: 2, toolCalls: 1 },
+      const heard = new Map<string, unknown>()
+      const model = ScriptedModel.each(({ heard: first }) => {
+        const prompt = first.kind === 'start' ? String(first.prompt) : ''
+        return new ScriptedModel().calls('look', { n: Number(prompt) }).replies((request) => {
+          heard.set(prompt, request.heard)
+          return `Done with ${prompt}.`
+        })
       })
-      expect(heard.get(String(n))).toEqual({
-        kind: 'tool_outputs',
-        outputs: [output('call_1', `${n} run_${n} {"n":${n}}`)],
-      })
-    }
-    model.assertDone()
-  }, 60_000)
+      const hook: Hook = {
+        event: 'user_prompt_submit',
+        handler: ({ metadata }) => void ((metadata as Record<string, unknown>)['n'] = 'spoilt'),
+      }
+      const harness = harnessOf({ model, tools: [look], hooks: [hook] })
+      const numbers = Array.from({ length: times(200, 1_000) }, (_, index) => index)
+      const seen = await Promise.all(
+        numbers.map(async (n) => {
+          const stream = harness.stream(String(n), { runId: `run_${n}`, metadata: { n }, deltas: false })
+          const events = await eventsOf(stream)
+          return { events, result: await stream.result }
+        }),
+      )
+      for (const [n, { events, result }] of seen.entries()) {
+        expect(events.every(({ runId }) => runId === `run_${n}`)).toBe(true)
+        expect(events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+        expect(result).toMatchObject({
+          runId: `run_${n}`,
+          text: `Done with ${n}.`,
+          usage: { modelRequests: 2, toolCalls: 1 },
+        })
+        expect(heard.get(String(n))).toEqual({
+          kind: 'tool_outputs',
+          outputs: [output('call_1', `${n} run_${n} {"n":${n}}`)],
+        })
+      }
+      model.assertDone()
+    },
+    timeLimit(60_000),
+  )
 
   test('some fail, some are cancelled, some reach a limit: each ends in its own way', async () => {
     const model = ScriptedModel.each(({ heard: first }) => {
@@ -73,7 +78,7 @@ describe('many concurrent runs of one harness', () => {
     expect(await codes).toEqual(
       Array.from({ length: 200 }, (_, index) => ['Done.', 'provider_error', 'cancelled', 'limit_reached'][index % 4]),
     )
-  }, 30_000)
+  }, 60_000)
 
   test('many runs on one signal cause no warning and are all cancelled by it', async () => {
     const warnings: string[] = []

@@ -4,6 +4,7 @@ import { HarnessError } from 'thinharness'
 import type { Model } from 'thinharness'
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import { harnessOf, tool } from '../../harness/support.js'
+import { rounds } from '../../support/length.js'
 
 const CALL = { type: 'tool_call', callId: 'call_1', name: 'look', arguments: '{}' }
 const TURN = {
@@ -120,6 +121,6 @@ test('whatever a custom model returns, a run ends in a result or a `HarnessError
       const error = await thrownFor(replaced(TURN, where, value))
       expect(error === null || error instanceof HarnessError, String(where)).toBe(true)
     }),
-    { numRuns: 150 },
+    rounds(150),
   )
 })

@@ -8,6 +8,7 @@ import type { RunState } from '#core/state/state.js'
 import { checkTranscript } from './invariants.js'
 import { asJson, play, randomRun } from './random-runs.js'
 import type { PlayedRun, RandomRun } from './random-runs.js'
+import { rounds, timeLimit } from '../../support/length.js'
 
 /** Checks one played run; throws what is wrong with it. */
 function check(run: RandomRun, played: PlayedRun): void {
@@ -94,35 +95,53 @@ function checkFailedStore({ log, final, streamed, error, begunTooLate }: PlayedR
   if (final !== null) checkTranscript(error!.run!.transcript)
 }
 
-test('159 folding the log of any run yields, at every prefix, the state that the run had, and a closed transcript at its end', async () => {
-  await fc.assert(
-    fc.asyncProperty(randomRun, async (run) => check(run, await play(run))),
-    { numRuns: 400 },
-  )
-}, 120_000)
+test(
+  '159 folding the log of any run yields, at every prefix, the state that the run had, and a closed transcript at its end',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(randomRun, async (run) => check(run, await play(run))),
+      rounds(120, 8_000),
+    )
+  },
+  timeLimit(120_000),
+)
 
-test('160 wherever the log of a run fails, nothing starts after that, and the run ends with `store_failure`', async () => {
-  await fc.assert(
-    fc.asyncProperty(randomRun, fc.integer({ min: 1, max: 12 }), async (run, failingAppend) => {
-      const played = await play(run, failingAppend)
-      if (played.streamed.at(-1)?.durable === true) check(run, played)
-      else checkFailedStore(played, (await play(run)).error?.code)
-    }),
-    { numRuns: 250 },
-  )
-}, 120_000)
+test(
+  '160 wherever the log of a run fails, nothing starts after that, and the run ends with `store_failure`',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(randomRun, fc.integer({ min: 1, max: 12 }), async (run, failingAppend) => {
+        const played = await play(run, failingAppend)
+        if (played.streamed.at(-1)?.durable === true) check(run, played)
+        else checkFailedStore(played, (await play(run)).error?.code)
+      }),
+      rounds(80, 5_000),
+    )
+  },
+  timeLimit(120_000),
+)
 
-test('159 the random runs cover every way to end and every kind of event', async () => {
-  const ends = new Map<string, number>()
-  for (const run of fc.sample(randomRun, { numRuns: 250, seed: 1 })) {
-    const { log, error } = await play(run)
-    for (const { kind } of log) ends.set(kind, (ends.get(kind) ?? 0) + 1)
-    const end = error?.code ?? 'end_turn'
-    ends.set(end, (ends.get(end) ?? 0) + 1)
-  }
-  const seen = [
-    ...['end_turn', 'cancelled', 'limit_reached', 'tool_retries_exceeded', 'provider_error', 'hook_failed'],
-    ...['output_validation_failed', 'unexpected_model_behavior', 'limit_warning', 'model_retry', 'tool_call_completed'],
-  ]
-  expect(seen.filter((name) => !ends.has(name))).toEqual([])
-}, 120_000)
+test(
+  '159 the random runs cover every way to end and every kind of event',
+  async () => {
+    const wanted = [
+      ...['end_turn', 'cancelled', 'limit_reached', 'tool_retries_exceeded', 'provider_error', 'hook_failed'],
+      ...[
+        'output_validation_failed',
+        'unexpected_model_behavior',
+        'limit_warning',
+        'model_retry',
+        'tool_call_completed',
+      ],
+    ]
+    const ends = new Set<string>()
+    for (const run of fc.sample(randomRun, { numRuns: 250, seed: 1 })) {
+      if (wanted.every((name) => ends.has(name))) break
+      const { log, error } = await play(run)
+      for (const { kind } of log) ends.add(kind)
+      ends.add(error?.code ?? 'end_turn')
+    }
+    expect(wanted.filter((name) => !ends.has(name))).toEqual([])
+  },
+  timeLimit(120_000),
+)

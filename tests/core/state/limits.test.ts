@@ -6,6 +6,7 @@ import { limitNotices } from '#core/loop/limit-notices.js'
 import { areLimitsFar, closingBreach, nearLimits, requestBreach, stallBreach } from '#core/state/limits.js'
 import type { Breach, Standing } from '#core/state/limits.js'
 import { RULES } from './support.js'
+import { rounds } from '../../support/length.js'
 
 interface Given {
   readonly limits?: Partial<RunRules['limits']>
@@ -77,7 +78,7 @@ test('if all limits are far, nothing forbids a request and there is nothing to s
       )
       expect(limitNotices(given, undefined, [])).toEqual([])
     }),
-    { numRuns: 3000 },
+    rounds(3000),
   )
   expect(far).toBeGreaterThan(50)
 })

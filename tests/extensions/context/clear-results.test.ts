@@ -4,8 +4,7 @@ import type { Extension, TranscriptEntry } from 'thinharness'
 import { clearResults, recall } from 'thinharness/context'
 import { eventsOf, harnessOf, ofKind, tool } from '../../harness/support.js'
 import { lookingFor, randomOf, windowedModel } from './windowed-model.js'
-
-const LONG = Number(process.env['THINHARNESS_LONG'] ?? 0) > 0
+import { isLong, times, timeLimit } from '../support/length.js'
 
 const limits = { modelRequests: null, toolCalls: null }
 
@@ -63,7 +62,7 @@ describe('clearing results', () => {
       .length
   }
 
-  const RUNS = LONG ? 10_000 : 60
+  const RUNS = times(30, 10_000)
   /** The runs of a test are kept until its end, to be replayed. */
   const PER_TEST = 100
 
@@ -91,7 +90,7 @@ describe('clearing results', () => {
         if (some?.role === 'tool') expect(await readAll(`run_1.${some.id}`, transcript)).toBe(plain(some))
       }
     },
-    LONG ? 300_000 : 20_000,
+    timeLimit(120_000),
   )
 
   function plain(entry: TranscriptEntry): unknown {
@@ -108,19 +107,23 @@ describe('clearing results', () => {
     }
   }
 
-  test('XC-04 a long run stays within its window, and ≥ 90 % of its input is read from the cache', async () => {
-    const turns = LONG ? 5000 : 400
-    const window = LONG ? 200_000 : 20_000
-    const model = windowedModel({ window, reply: lookingFor(turns) })
-    const random = randomOf(7)
-    const stream = run(clearResults(), model, () => 'word '.repeat(Math.floor(random() * (window / 100))))
-    await eventsOf(stream)
-    const { sums } = model
-    expect(sums.refused).toBe(0)
-    expect(sums.requests).toBe(turns + 1)
-    expect(sums.largest).toBeLessThan(window)
-    expect(sums.cached / sums.input).toBeGreaterThan(0.9)
-  }, 600_000)
+  test(
+    'XC-04 a long run stays within its window, and ≥ 90 % of its input is read from the cache',
+    async () => {
+      const turns = times(400, 5000)
+      const window = isLong ? 200_000 : 20_000
+      const model = windowedModel({ window, reply: lookingFor(turns) })
+      const random = randomOf(7)
+      const stream = run(clearResults(), model, () => 'word '.repeat(Math.floor(random() * (window / 100))))
+      await eventsOf(stream)
+      const { sums } = model
+      expect(sums.refused).toBe(0)
+      expect(sums.requests).toBe(turns + 1)
+      expect(sums.largest).toBeLessThan(window)
+      expect(sums.cached / sums.input).toBeGreaterThan(0.9)
+    },
+    timeLimit(600_000),
+  )
 
   test('XC-05 pinned entries stay', async () => {
     const model = windowedModel({ window: 10_000, reply: lookingFor(60) })

@@ -9,6 +9,7 @@ import { exploringProvider, WRITER } from '../../../e2e/bench/long/explorer.js'
 import { travel } from '../../../e2e/bench/long/journey.js'
 import { plantTree } from '../../../e2e/bench/long/trees.js'
 import { temporaryFolder } from '../../support/folder.js'
+import { timeLimit, times } from '../../support/length.js'
 
 const turns = 200
 const window = 25_000
@@ -54,7 +55,7 @@ describe('long runs over the sources of a package', () => {
       expect(journey.cached).toBeGreaterThan(0.9)
       expect(journey.lost).toEqual([])
     },
-    60_000,
+    timeLimit(240_000),
   )
 
   test.each<[string, (writer: Model) => Extension, (text: string) => string, boolean]>([
@@ -65,11 +66,11 @@ describe('long runs over the sources of a package', () => {
   ])(
     'XC-51 facts of turn 3 are answered much later, by the view or by `recall`: with %s',
     async (title, policy, write, needsRecall) => {
-      const asked = await ask({ tree, window, turns: [40, 120] }, { title, policy, write })
+      const asked = await ask({ tree, window, turns: [40, times(80, 120)] }, { title, policy, write })
       expect(asked.right).toEqual([NAMES.length, NAMES.length])
       expect(asked.recalls > 0).toBe(needsRecall)
       expect(asked.meter.longest).toBeLessThan(window)
     },
-    60_000,
+    timeLimit(240_000),
   )
 })

@@ -130,7 +130,7 @@ describe('observations', () => {
     expect(result.text).toBe('Done.')
     expect(asked.sums.refused).toBe(0)
     expect(changes[0]?.changes[0]?.shown).toContain('This result was removed')
-    expect(performance.now() - before).toBeLessThan(20_000)
+    expect(performance.now() - before).toBeLessThan(50_000)
     // Each part is tried twice, and a part that failed is tried again when it has doubled.
     if ('sums' in model) {
       const { requests, input } = (model as Windowed).sums
@@ -139,40 +139,45 @@ describe('observations', () => {
     }
   })
 
-  test('XC-52 a request waits for observations no longer than `timeoutMs`, however many are missing', async () => {
-    const waits: number[] = []
-    const silent: Model = {
-      ...{ provider: 'scripted', id: 'slow', capabilities: {} },
-      openSession: () => ({ turn: () => new Promise(() => undefined) }),
-    }
-    const timeoutMs = 1000
-    const policy = observe({ model: silent, timeoutMs, maxTokens: 500 })
-    const watched = defineExtension({
-      ...policy,
-      forRun: (extension) => {
-        const members = policy.forRun?.(extension) ?? {}
-        return {
-          ...members,
-          view: async (context) => {
-            const before = performance.now()
-            const proposal = await members.view?.(context)
-            waits.push(performance.now() - before)
-            return proposal ?? null
-          },
-        }
-      },
-    })
-    const asked = windowedModel({ window: 20_000, reply: lookingFor(30) })
-    const look = tool('look', async () => {
-      await new Promise((resolve) => setImmediate(resolve))
-      return 'star '.repeat(300)
-    })
-    await harnessOf({ model: asked, tools: [look], use: [watched], limits }).run('Go.')
-    const longest = Math.max(...waits)
-    expect(longest).toBeGreaterThan(timeoutMs / 2)
-    // One that waited once for each missing observation would take at least twice as long.
-    expect(longest).toBeLessThan(timeoutMs * 2)
-  })
+  /** It measures a time, which a busy machine may lengthen. */
+  test(
+    'XC-52 a request waits for observations no longer than `timeoutMs`, however many are missing',
+    { retry: 2 },
+    async () => {
+      const waits: number[] = []
+      const silent: Model = {
+        ...{ provider: 'scripted', id: 'slow', capabilities: {} },
+        openSession: () => ({ turn: () => new Promise(() => undefined) }),
+      }
+      const timeoutMs = 1000
+      const policy = observe({ model: silent, timeoutMs, maxTokens: 500 })
+      const watched = defineExtension({
+        ...policy,
+        forRun: (extension) => {
+          const members = policy.forRun?.(extension) ?? {}
+          return {
+            ...members,
+            view: async (context) => {
+              const before = performance.now()
+              const proposal = await members.view?.(context)
+              waits.push(performance.now() - before)
+              return proposal ?? null
+            },
+          }
+        },
+      })
+      const asked = windowedModel({ window: 20_000, reply: lookingFor(30) })
+      const look = tool('look', async () => {
+        await new Promise((resolve) => setImmediate(resolve))
+        return 'star '.repeat(300)
+      })
+      await harnessOf({ model: asked, tools: [look], use: [watched], limits }).run('Go.')
+      const longest = Math.max(...waits)
+      expect(longest).toBeGreaterThan(timeoutMs / 2)
+      // One that waited once for each missing observation would take at least twice as long.
+      expect(longest).toBeLessThan(timeoutMs * 2)
+    },
+  )
 
   test('XC-35 it can be replayed, and a run that was killed continues with its parts', async () => {
     const log = memoryLog()

@@ -5,9 +5,9 @@ import { clearResults, observe, summarise } from 'thinharness/context'
 import { harnessOf, tool } from '../../harness/support.js'
 import { eventsOfRun } from '../../support/collect.js'
 import { lookingFor, randomOf, windowedModel } from './windowed-model.js'
+import { times, timeLimit } from '../support/length.js'
 
-const LONG = Number(process.env['THINHARNESS_LONG'] ?? 0) > 0
-const HISTORIES = LONG ? 300 : 12
+const HISTORIES = times(6, 300)
 
 /** The view of each request, in bytes. */
 function watching(views: string[]): Extension {
@@ -100,7 +100,7 @@ describe('views', () => {
       }
       expect(changes).toBeGreaterThan(HISTORIES)
     },
-    LONG ? 1_200_000 : 120_000,
+    timeLimit(240_000),
   )
 
   /** Moments right after a view was changed for a request. */

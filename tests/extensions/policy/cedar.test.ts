@@ -5,9 +5,9 @@ import { explain } from 'thinharness/policy'
 import type { Rule } from 'thinharness/policy'
 import { callArbitrary, ruleArbitrary } from './support.js'
 import type { GeneratedCall } from './support.js'
+import { rounds } from '../support/length.js'
 
-/** Pairs of rules and calls that are tried; `POLICY_PAIRS=100000` tries more. */
-const PAIRS = Number(process.env['POLICY_PAIRS'] ?? 2_000)
+/** Calls that are tried with each set of rules. */
 const CALLS = 10
 
 const quoted = (text: string): string => JSON.stringify(text)
@@ -102,6 +102,6 @@ test('an independent policy engine agrees on which rules match, and that a deny 
         }
       },
     ),
-    { numRuns: Math.ceil(PAIRS / CALLS) },
+    rounds(60, 10_000),
   )
 })

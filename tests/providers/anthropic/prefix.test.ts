@@ -5,6 +5,7 @@ import { MessageList } from '#providers/wire/message-list.js'
 import type { AssistantPart, ContentPart, TranscriptEntry } from '#contracts/entry.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { assistant, bodyOf, CONSTANTS, format, tool, user } from './support.js'
+import { rounds } from '../../support/length.js'
 
 const anyText = fc.string({ unit: 'binary' })
 
@@ -99,6 +100,6 @@ test('every request is valid, in both versions', () => {
       const messages = body['messages'] as readonly { content: string | readonly unknown[] }[]
       for (const message of messages) expect(message.content.length).toBeGreaterThan(0)
     }),
-    { numRuns: 50 },
+    rounds(50),
   )
 })

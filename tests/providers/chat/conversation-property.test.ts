@@ -9,6 +9,7 @@ import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import type { RequestApi } from '../../support/request-schemas.js'
 import { assistant, bodyOf, constants, decode, DIALECTS, formatOf, replyOf, result, user } from './wire.js'
+import { rounds } from '../../support/length.js'
 
 /** Entries that join a conversation together: a user message, or a reply with the results of its calls. */
 type Step = readonly TranscriptEntry[]
@@ -135,7 +136,7 @@ describe.each(dialects)('%s', (name, dialect) => {
         const known = { ...body, messages: (body['messages'] as readonly JsonObject[]).map(withoutThinking) }
         expectValidRequest(api, JSON.parse(JSON.stringify(known)), { allow })
       }),
-      { numRuns: 60 },
+      rounds(60),
     )
   })
 })
@@ -153,7 +154,7 @@ test('a request to OpenAI has no field that its client does not know', () => {
       })
       expectValidRequest('openai-chat-sdk', JSON.parse(JSON.stringify(bodyOf(format, entries, GIVEN, true))))
     }),
-    { numRuns: 60 },
+    rounds(60),
   )
 })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EventReader } from '#providers/http/sse.js'
 import type { WireChunk } from '#providers/http/wire.js'
+import { rounds } from '../../support/length.js'
 
 /** The events and the failure of a stream that arrives in these pieces. */
 function read(pieces: readonly Uint8Array[]): { events: WireChunk[]; failure: string | null } {
@@ -169,6 +170,6 @@ test('any split of the bytes yields the same events', () => {
       const bytes = Buffer.from(mark + blocks.join(''))
       expect(read(cutAt(bytes, places))).toEqual(read([bytes]))
     }),
-    { numRuns: 500 },
+    rounds(500),
   )
 })

@@ -178,8 +178,8 @@ describe('TLS', () => {
   })
 
   test('the time limit for connecting ends once connected', async () => {
-    await using server = await loopback((response) => setTimeout(() => response.end('{}'), 120))
-    const transport = transportTo('default', server.url, { connectMs: 60 })
+    await using server = await loopback((response) => setTimeout(() => response.end('{}'), 900))
+    const transport = transportTo('default', server.url, { connectMs: 700 })
     expect(await transport.send(requestOf())).toEqual({})
     // On the kept connection too.
     expect(await transport.send(requestOf())).toEqual({})

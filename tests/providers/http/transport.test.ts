@@ -262,7 +262,7 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
     const from = performance.now()
     const { events: seen, error } = await readStream(transportTo(kind, server.url).stream(requestOf()))
     expect([seen.length, error]).toEqual([3, null])
-    expect(performance.now() - from).toBeLessThan(5000)
+    expect(performance.now() - from).toBeLessThan(30_000)
   })
 
   test('a whole reply of more than 64 MiB is rejected', async () => {

@@ -6,6 +6,7 @@ import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { assistant, encoded, replied, result, user } from './entries.js'
 import { NO_CONSTANTS, call, decoded, message, reasoning, response } from './replies.js'
+import { rounds } from '../../support/length.js'
 
 describe('replies of the model', () => {
   test('RF-04 RF-08 a reply is sent back in order, without fields that only a server that stores it could know', () => {
@@ -234,7 +235,7 @@ test('entries that join are encoded as if they had always been together', () => 
         encoded([...before, ...after]),
       )
     }),
-    { numRuns: 50 },
+    rounds(50),
   )
 })
 

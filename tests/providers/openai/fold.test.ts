@@ -6,6 +6,7 @@ import { without } from '#providers/wire/read.js'
 import { assistant } from './entries.js'
 import { NO_CONSTANTS, call, chunk, decoded, eventsOf, folded, message, reasoning, response, told } from './replies.js'
 import type { Fields } from './replies.js'
+import { rounds } from '../../support/length.js'
 
 const SUMMARY = [
   { type: 'summary_text', text: 'First this.' },
@@ -345,6 +346,6 @@ test('arbitrary server data yields a reply that can be sent back, or a provider 
         expect(error).toMatchObject({ code: 'provider_error' })
       }
     }),
-    { numRuns: 500 },
+    rounds(500),
   )
 })

@@ -10,6 +10,7 @@ import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { NO_CONSTANTS, call, eventsOf, message, reasoning, response, told } from './replies.js'
 import type { Fields } from './replies.js'
+import { rounds } from '../../support/length.js'
 
 const STAMP = { id: 'e1', at: '2026-01-01T00:00:00.000Z' }
 const LOOKUP = { name: 'lookup', description: 'Looks it up.', parameters: { type: 'object', properties: {} } }
@@ -218,7 +219,7 @@ test('each request begins with the bytes of the one before, up to the end of its
         expect(text.startsWith(before.slice(0, -2))).toBe(true)
       }
     }),
-    { numRuns: 30 },
+    rounds(30),
   )
 })
 

@@ -6,6 +6,7 @@ import { fetchUrl, fileTools, subagent } from 'thinharness/tools'
 import { ScriptedModel } from 'thinharness/testing'
 import { checkGrants } from '#run/children/grants.js'
 import { harnessOf, tool } from '../../harness/support.js'
+import { rounds } from '../../support/length.js'
 
 const asks = (): boolean => true
 const approvals = [false, true, 'always', asks] as const
@@ -39,7 +40,7 @@ describe('the tools of a child run', () => {
         else expect(() => checkGrants(child, above)).not.toThrow()
         seen[isLess ? 'refused' : 'allowed'] += 1
       }),
-      { numRuns: 2_000 },
+      rounds(2_000),
     )
     expect(Math.min(seen.allowed, seen.refused)).toBeGreaterThan(100)
   })

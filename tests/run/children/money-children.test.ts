@@ -9,8 +9,8 @@ import { costOf } from '#run/money/price.js'
 import type { Price } from '#run/money/price.js'
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import { harnessOf, tool } from '../../harness/support.js'
+import { rounds } from '../../support/length.js'
 
-const RUNS = Number(process.env['THINHARNESS_LONG'] ?? 0) > 0 ? 300 : 12
 const CHILDREN = 64
 const PRICE: Price = {
   ...{ inputPerMillion: 3, outputPerMillion: 15, cacheReadPerMillion: 0.3, cacheWritePerMillion: 3.75 },
@@ -115,7 +115,7 @@ describe('a cost limit over 64 children that spend as much as they may', () => {
     ['agents', byAgents],
     ['prompts of a batch', byBatch],
   ])(
-    `is not exceeded by %s, and the reported cost is the cost charged, in ${RUNS} runs`,
+    'is not exceeded by %s, and the reported cost is the cost charged',
     async (_who, by) => {
       await fc.assert(
         fc.asyncProperty(spending, async (given) => {
@@ -124,7 +124,7 @@ describe('a cost limit over 64 children that spend as much as they may', () => {
           expect(told).toBe(charged)
           expect(['end_turn', 'limit_reached']).toContain(ended)
         }),
-        { numRuns: RUNS },
+        rounds(6, 300),
       )
     },
     3_600_000,

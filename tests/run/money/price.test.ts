@@ -9,6 +9,7 @@ import { KNOWN, VERSION } from '#run/money/known-prices.js'
 import { priceOf } from '#run/money/prices.js'
 import { listed, lookUp } from '#run/money/table.js'
 import type { TokenUsage } from '#contracts/entry.js'
+import { rounds } from '../support/length.js'
 
 const NONE = { models: {} }
 
@@ -204,7 +205,7 @@ describe('prices that are kept', () => {
     const check = async ({ provider, id }: (typeof kept)[number], at: Date): Promise<void> => {
       expect(await listed(provider, id, at)).toEqual(await lookUp(provider, id, at))
     }
-    await fc.assert(fc.asyncProperty(one, when, check), { numRuns: 1000 })
+    await fc.assert(fc.asyncProperty(one, when, check), rounds(1000))
   })
 
   test('are of the installed version', () => {

@@ -7,6 +7,7 @@ import type { Hold, Shortage } from '#run/money/purse.js'
 import { Spending } from '#run/money/spending.js'
 import type { RequestConstants } from '#core/model-session.js'
 import type { UserEntry } from '#contracts/entry.js'
+import { rounds } from '../support/length.js'
 
 const NEVER = new AbortController().signal
 
@@ -75,7 +76,6 @@ describe('a purse', () => {
 
 const CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }
 const PRICE: Price = { inputPerMillion: 3, outputPerMillion: 15, cacheReadPerMillion: 0.3, cacheWritePerMillion: 3.75 }
-const RUNS = Number(process.env['THINHARNESS_LONG'] ?? 0) > 0 ? 10_000 : 60
 const STOPPED = new Error('stopped')
 
 /** How children behave that ask for as long as they are let. */
@@ -136,14 +136,14 @@ async function spendAll({ limit, settings, requests, lengths, ownLimit }: Childr
 }
 
 describe('the money of 64 children that spend the most they may', () => {
-  test(`is never passed, and settled to the micro-dollar, in ${RUNS} simulated runs`, async () => {
+  test('is never passed, and settled to the micro-dollar', async () => {
     await fc.assert(
       fc.asyncProperty(children, async (run) => {
         const [charged, purse] = await spendAll(run)
         expect(charged).toBeLessThanOrEqual(run.limit)
         expect(purse.spent).toBe(charged)
       }),
-      { numRuns: RUNS },
+      rounds(60, 10_000),
     )
   }, 3_600_000)
 

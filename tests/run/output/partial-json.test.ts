@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { JsonValue } from 'thinharness'
 import { followAnswer } from '#run/output/follow.js'
 import { PartialJson } from '#run/output/partial-json.js'
+import { rounds } from '../../support/length.js'
 
 function read(text: string): JsonValue | undefined {
   const json = new PartialJson()
@@ -80,7 +81,7 @@ describe('JSON that is still arriving', () => {
         expect(before).toEqual(whole)
         return true
       }),
-      { numRuns: 300 },
+      rounds(300),
     )
   })
 

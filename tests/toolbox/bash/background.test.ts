@@ -34,7 +34,7 @@ async function expectStopped(root: string): Promise<void> {
     const before = await beat()
     await new Promise((resolve) => setTimeout(resolve, 250))
     expect(await beat()).toBe(before)
-  })
+  }, 20_000)
 }
 
 describe('commands in the background', () => {

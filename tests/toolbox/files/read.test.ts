@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { readLineRange, splitLines } from '#toolbox/workspace/lines.js'
 import { readTool } from '#toolbox/files/read.js'
 import { call, folderWith } from '../support.js'
+import { rounds } from '../../support/length.js'
 
 const TEN = Array.from({ length: 10 }, (_, index) => `line ${index + 1}`)
 
@@ -178,6 +179,6 @@ test('a range that is read in pieces has the lines of the whole file', async () 
         await file.close()
       }
     }),
-    { numRuns: 100, examples: [['\r\n\n', 0, 1, 1]] },
+    { ...rounds(100), examples: [['\r\n\n', 0, 1, 1]] },
   )
 })

@@ -98,7 +98,7 @@ describe('one deadline for the whole call', () => {
       content: 'jsonl_search timed out after 0.2s: narrow the path, or add a query',
       metadata: { error_type: 'Timeout', timeout: 0.2 },
     })
-    expect(performance.now() - started).toBeLessThan(8_000)
+    expect(performance.now() - started).toBeLessThan(30_000)
   })
 
   test('FT-39 the `timeout` of a call is in seconds and also limits the engine', async () => {

@@ -76,7 +76,7 @@ describe('`order_by`, `limit` and `offset`', () => {
           expect(await ids({ offset, limit })).toEqual((await ids({ limit: 100 })).slice(offset, offset + limit))
         },
       ),
-      { numRuns: 40 },
+      rounds(40),
     )
   })
 })

@@ -41,7 +41,7 @@ describe.for(ALL)('a command in the form $form', ({ form, only }) => {
         await new Promise((resolve) => setTimeout(resolve, 300))
         expect(await beats()).toEqual(before)
       },
-      { timeout: 10_000 },
+      { timeout: 30_000 },
     )
   })
 })
@@ -54,7 +54,9 @@ describe('a command without a sandbox', () => {
     expect(metadata).toMatchObject({ exit_code: 0, sandbox: 'none' })
     // One that has ended and that nobody has asked for has no command line.
     const pid = (await readFile(join(root, 'pid'), 'utf8')).trim()
-    await vi.waitFor(async () => expect(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe(''))
+    await vi.waitFor(async () => expect(await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).toBe(''), {
+      timeout: 20_000,
+    })
     const late = await call(bash({ root, sandbox: 'off', graceMs: 50 }), {
       command: `setsid sh -c 'sleep 1; touch late' & sleep 30`,
       timeout_ms: 200,

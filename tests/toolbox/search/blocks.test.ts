@@ -6,6 +6,7 @@ import { blocksOf } from '#toolbox/search/blocks.js'
 import type { BlockOptions } from '#toolbox/search/blocks.js'
 import { concurrently } from '#toolbox/search/builtin-engine.js'
 import { folderWith } from '../support.js'
+import { rounds } from '../../support/length.js'
 
 /** The blocks of a file with this content, as text; `null` for an overlong line. */
 async function blocksIn(content: Uint8Array, options: Partial<BlockOptions> = {}): Promise<(string | null)[]> {
@@ -38,7 +39,7 @@ test('blocks are whole lines that together form the file; lines that are too lon
       const got = blocks.flatMap((block) => block?.split(/(?<=\n)/) ?? [null])
       expect(got).toEqual(expected)
     }),
-    { numRuns: 200 },
+    rounds(200),
   )
 })
 

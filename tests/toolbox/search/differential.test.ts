@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { searchTool } from '#toolbox/search/index.js'
 import { findRipgrep } from '#toolbox/search/ripgrep/find.js'
 import { call, folderWith } from '../support.js'
+import { rounds, timeLimit } from '../../support/length.js'
 
 const ripgrep = await findRipgrep()
 
@@ -111,7 +112,7 @@ const query = fc.oneof(
 
 test.skipIf(ripgrep === undefined)(
   'the built-in engine finds the same files, lines and text as ripgrep, in the same order',
-  { timeout: 300_000 },
+  { timeout: timeLimit(300_000) },
   async () => {
     const both = [searchTool({ ripgrep: ripgrep ?? '' }), searchTool({ ripgrep: false })]
     await fc.assert(
@@ -137,7 +138,7 @@ test.skipIf(ripgrep === undefined)(
           expect(found).toEqual(expected)
         },
       ),
-      { numRuns: 100 },
+      rounds(30, 2_000),
     )
   },
 )

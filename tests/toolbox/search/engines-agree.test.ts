@@ -8,6 +8,7 @@ import { listTool } from '#toolbox/files/list.js'
 import { findRipgrep } from '#toolbox/search/ripgrep/find.js'
 import { searchTool } from '#toolbox/search/index.js'
 import { call, folderWith } from '../support.js'
+import { rounds, timeLimit } from '../../support/length.js'
 
 const ripgrep = await findRipgrep()
 
@@ -75,7 +76,7 @@ async function made({
   return root
 }
 
-const timeout = 120_000
+const timeout = timeLimit(120_000)
 
 test.skipIf(ripgrep === undefined)(
   'both engines give the same results in trees with odd names, ignore rules, links and binary files',
@@ -100,7 +101,7 @@ test.skipIf(ripgrep === undefined)(
         expect(ours).toEqual(theirs)
         expect(ours.content).not.toContain('outside')
       }),
-      { numRuns: process.env['THINHARNESS_LONG'] === undefined ? 40 : 1_000 },
+      rounds(15, 1_000),
     )
   },
 )
@@ -121,7 +122,7 @@ test('`search`, `glob`, `list` and `jsonl_search` see the same files', { timeout
       expect(namesIn(listed.content, /^file (?!link-|\ufffd)(.+)$/)).toEqual(found)
       expect(namesIn(rows.content, /^(?!\s|summary:)(.+)$/)).toEqual(found.filter((each) => /\.jsonl$/i.test(each)))
     }),
-    { numRuns: process.env['THINHARNESS_LONG'] === undefined ? 40 : 1_000 },
+    rounds(15, 1_000),
   )
 })
 

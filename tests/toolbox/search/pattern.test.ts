@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compilePattern } from '#toolbox/search/pattern/pattern.js'
 import type { Pattern, PatternOptions } from '#toolbox/search/pattern/pattern.js'
+import { rounds } from '../../support/length.js'
 
 async function patternOf(text: string, options: Partial<PatternOptions> = {}): Promise<Pattern> {
   const compiled = await compilePattern(text, { scope: 'line', ...options })
@@ -159,7 +160,7 @@ describe('patterns in strings', () => {
         expect(pattern.test(Buffer.from(subject))).toBe(expected)
         if (expected && pattern.literal !== undefined) expect(subject).toContain(pattern.literal.toString())
       }),
-      { numRuns: 500 },
+      rounds(500),
     )
   })
 })

@@ -10,6 +10,7 @@ import { fetchUrl } from '#toolbox/web/index.js'
 import { docxOf, linked, paragraph, zipOf } from '../docx.js'
 import { call, folderWith } from '../support.js'
 import { fetched, serve, servePage } from './support.js'
+import { rounds } from '../../support/length.js'
 
 const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'
 const NEVER = new AbortController().signal
@@ -217,6 +218,7 @@ describe('fetch_url', () => {
         expect(result.ok).toBe(false)
         expect(result.content).not.toContain('\n    at ')
       }),
+      rounds(40, 2_000),
     )
   })
 })
@@ -274,7 +276,7 @@ describe('fetch_url and hostile servers', () => {
       const startedAt = performance.now()
       const result = await fetched({ url }, options, { signal: abort.signal })
       expect(result).toMatchObject({ ok: false, content: 'Error: stopped by the test' })
-      expect(performance.now() - startedAt).toBeLessThan(8_000)
+      expect(performance.now() - startedAt).toBeLessThan(30_000)
     }
   })
 

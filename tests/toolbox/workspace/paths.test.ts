@@ -7,6 +7,7 @@ import { PathValidationError } from '#toolbox/workspace/failure.js'
 import { pathProblem, shownPath } from '#toolbox/workspace/path-text.js'
 import { containedPath, PathPolicy } from '#toolbox/workspace/paths.js'
 import { folderWith } from '../support.js'
+import { rounds } from '../../support/length.js'
 
 describe('the syntax check of a path', () => {
   const NO_WINDOWS = 'path is a Windows path, which this system does not have'
@@ -203,7 +204,7 @@ describe('a path policy', () => {
         expect(resolved === root || resolved.startsWith(`${root}/`)).toBe(true)
         expect(await policy.resolve(resolved)).toBe(resolved)
       }),
-      { numRuns: 500 },
+      rounds(500),
     )
   })
 })

@@ -75,6 +75,8 @@ describe('long results', () => {
     for (let index = 0; index < 6; index++) {
       await spill(workspace, { text: `text ${index}`, prefix: 'read', limit: 1 })
       saved.push(...(await readdir(join(root, 'out'))).filter((name) => !saved.includes(name)))
+      // The age of a file is the millisecond in its name.
+      await new Promise((resolve) => setTimeout(resolve, 3))
     }
     const left = await readdir(join(root, 'out'))
     expect(left.sort()).toEqual([...saved.slice(0, 2), ...saved.slice(-3)].sort())

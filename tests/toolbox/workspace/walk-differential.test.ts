@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { walk } from '#toolbox/workspace/walk.js'
 import { folderWith, workspaceIn } from '../support.js'
+import { rounds, timeLimit } from '../../support/length.js'
 
 const ripgrep = await import('@vscode/ripgrep').then(
   ({ rgPath }) => rgPath,
@@ -71,16 +72,20 @@ function treeOf(paths: readonly string[], ignoreFiles: readonly IgnoreFile[]): R
   return Object.fromEntries(tree)
 }
 
-test.skipIf(ripgrep === undefined)('the walker finds the same files as ripgrep', { timeout: 120_000 }, async () => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(path, { minLength: 1, maxLength: 12 }),
-      fc.array(ignoreFile, { maxLength: 3 }),
-      async (paths, ignoreFiles) => {
-        const root = await folderWith(treeOf(paths, ignoreFiles))
-        expect(await filesOfWalk(root)).toEqual(await filesOfRipgrep(ripgrep ?? '', root))
-      },
-    ),
-    { numRuns: 100 },
-  )
-})
+test.skipIf(ripgrep === undefined)(
+  'the walker finds the same files as ripgrep',
+  { timeout: timeLimit(120_000) },
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(path, { minLength: 1, maxLength: 12 }),
+        fc.array(ignoreFile, { maxLength: 3 }),
+        async (paths, ignoreFiles) => {
+          const root = await folderWith(treeOf(paths, ignoreFiles))
+          expect(await filesOfWalk(root)).toEqual(await filesOfRipgrep(ripgrep ?? '', root))
+        },
+      ),
+      rounds(30, 2_000),
+    )
+  },
+)

@@ -132,7 +132,7 @@ describe.each<[string, (fault: Fault) => Promise<AsyncDisposable & { readonly se
 
       expect(text).toBe('Done.')
       // Long before the time of a call is up, where the server's end can be seen.
-      expect(performance.now() - begun).toBeLessThan(15_000)
+      expect(performance.now() - begun).toBeLessThan(45_000)
       const [failed, done] = model.heard.flatMap((heard) => (heard.kind === 'tool_outputs' ? heard.outputs : []))
       expect(done).toMatchObject({ ok: true, content: 'done' })
       if (fault === 'no result') expect(failed).toMatchObject({ content: expect.stringMatching(/\w/) as unknown })

@@ -212,7 +212,7 @@ describe.each([
             () => true,
             () => false,
           ),
-        { timeout: 5_000, interval: 100 },
+        { timeout: 20_000, interval: 100 },
       )
       .toBe(true)
     expect(await textOf(call(server, 'clock'))).toBe('noon')

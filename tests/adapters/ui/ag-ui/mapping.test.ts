@@ -49,7 +49,7 @@ test(
         if (event.type === 'TEXT_MESSAGE_CONTENT') expect(known).not.toContain(event.messageId)
       }
     })
-    await fc.assert(runs, generated(40))
+    await fc.assert(runs, generated(15))
   },
 )
 

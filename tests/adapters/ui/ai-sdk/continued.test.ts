@@ -69,7 +69,7 @@ describe.each(DIALECTS)('AI SDK %s', (dialect) => {
         if (dialect === 7 || !isTakenBack)
           expect(message).toEqual(withChildrenLast(await messageAfter(dialect, chunksOf(stored, { dialect }))))
       })
-      await fc.assert(readings, generated(40))
+      await fc.assert(readings, generated(15))
     },
   )
 })

@@ -83,7 +83,7 @@ describe.each(DIALECTS)('AI SDK %s', (dialect) => {
           await expectAllCuts(dialect, { body, stored, tally }, (bytes) => cutsOf(bytes, places))
         }
       })
-      await fc.assert(readings, generated(20))
+      await fc.assert(readings, generated(8))
     },
   )
 })

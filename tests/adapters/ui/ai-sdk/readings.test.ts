@@ -48,7 +48,7 @@ describe.each(DIALECTS)('AI SDK %s', (dialect) => {
         withoutAnswers(await messageAfter(dialect, chunksOf(run.stored, { dialect }))),
       )
     })
-    await fc.assert(readings, generated(60))
+    await fc.assert(readings, generated(20))
   })
 
   test(
@@ -68,7 +68,7 @@ describe.each(DIALECTS)('AI SDK %s', (dialect) => {
         ]
         expect(messages).toEqual(plain)
       })
-      await fc.assert(readings, generated(30))
+      await fc.assert(readings, generated(10))
     },
   )
 })

@@ -89,7 +89,7 @@ describe('native events', () => {
           }
         },
       )
-      await fc.assert(readings, generated(40))
+      await fc.assert(readings, generated(15))
     },
   )
 
@@ -103,7 +103,7 @@ describe('native events', () => {
       // The sentence of a cancelled run is its message.
       if (failed?.kind === 'run_failed' && failed.code !== 'cancelled') expect(text).not.toContain(failed.message)
     })
-    await fc.assert(readings, generated(20))
+    await fc.assert(readings, generated(8))
   })
 
   test('SS-14 SS-25 a cursor that is none is refused, and the client does not ask again', async () => {

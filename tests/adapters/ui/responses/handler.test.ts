@@ -252,7 +252,7 @@ describe.each(['sessions', 'harness'] as const)('Open Responses over %s', (kind)
     expect(await client.responses.retrieve(begun.id)).toMatchObject({ status: 'in_progress' })
     await client.responses.cancel(begun.id)
     await expect
-      .poll(async () => (await client.responses.retrieve(begun.id)).status, { timeout: 5_000 })
+      .poll(async () => (await client.responses.retrieve(begun.id)).status, { timeout: 20_000 })
       .toBe('cancelled')
   })
 

@@ -8,7 +8,7 @@ const IS_LONG = process.env['RUNS'] !== undefined
 export const CUTS = IS_LONG ? 64 : 3
 
 /** How far cuts at regular places are apart, in bytes: the long form cuts at every byte. */
-export const STEP = process.env['EVERY_BYTE'] === '1' ? 1 : 397
+export const STEP = Number(process.env['EVERY_BYTE'] ?? 397)
 
 /**
  * What a client has got of a body of server-sent events that breaks off after so many bytes: each distinct list of whole items

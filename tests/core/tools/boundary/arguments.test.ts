@@ -6,6 +6,7 @@ import { defineTool } from '#core/tools/define.js'
 import { envelopeOf } from '#core/tools/boundary/envelope.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { message, refused } from '../support/refused.js'
+import { rounds } from '../../support/length.js'
 
 const write = defineTool({
   name: 'write',
@@ -245,7 +246,7 @@ describe.each(specs)('checkArguments by %s', (name, spec) => {
           if (!checked.ok) expect(checked.outcome.content.length).toBeLessThanOrEqual(1_200)
         },
       ),
-      { numRuns: 500 },
+      rounds(500),
     )
   })
 })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isRepairable, repairArguments } from '#core/tools/boundary/repair.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { check, tools } from '../support/edit-tools.js'
+import { rounds } from '../../support/length.js'
 
 describe.each(tools)('repairs by %s', (_name, spec) => {
   test('146 repairing repaired arguments changes nothing', async () => {
@@ -14,7 +15,7 @@ describe.each(tools)('repairs by %s', (_name, spec) => {
 
         expect(second).toEqual({ ...first, repairs: [] })
       }),
-      { numRuns: 400 },
+      rounds(400),
     )
   })
 
@@ -26,7 +27,7 @@ describe.each(tools)('repairs by %s', (_name, spec) => {
         expect(isRepairable(spec, sent)).toBe(repairs.length + conflicts.length > 0)
         if (!isRepairable(spec, sent)) expect(value).toEqual(sent)
       }),
-      { numRuns: 1_000 },
+      rounds(1_000),
     )
   })
 
@@ -41,7 +42,7 @@ describe.each(tools)('repairs by %s', (_name, spec) => {
           expect(back.repairs).toHaveLength(forth.repairs.length)
         }
       }),
-      { numRuns: 400 },
+      rounds(400),
     )
   })
 })
