@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { engineDatabase } from './support.js'
-import { isLong } from '../support/length.js'
+import { isLong } from '../../support/length.js'
 
 const rig = fileURLToPath(new URL('../../.build/rigs/crash/run.js', import.meta.url))
 /** Each kill costs the start of an engine: `take-over.test.ts` is the short form. */

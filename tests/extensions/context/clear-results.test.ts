@@ -4,7 +4,7 @@ import type { Extension, TranscriptEntry } from 'thinharness'
 import { clearResults, recall } from 'thinharness/context'
 import { eventsOf, harnessOf, ofKind, tool } from '../../harness/support.js'
 import { lookingFor, randomOf, windowedModel } from './windowed-model.js'
-import { isLong, times, timeLimit } from '../support/length.js'
+import { isLong, times, timeLimit } from '../../support/length.js'
 
 const limits = { modelRequests: null, toolCalls: null }
 

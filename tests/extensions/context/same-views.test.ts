@@ -5,7 +5,7 @@ import { clearResults, observe, summarise } from 'thinharness/context'
 import { harnessOf, tool } from '../../harness/support.js'
 import { eventsOfRun } from '../../support/collect.js'
 import { lookingFor, randomOf, windowedModel } from './windowed-model.js'
-import { times, timeLimit } from '../support/length.js'
+import { times, timeLimit } from '../../support/length.js'
 
 const HISTORIES = times(6, 300)
 

@@ -5,7 +5,7 @@ import { explain } from 'thinharness/policy'
 import type { Rule } from 'thinharness/policy'
 import { callArbitrary, ruleArbitrary } from './support.js'
 import type { GeneratedCall } from './support.js'
-import { rounds } from '../support/length.js'
+import { rounds } from '../../support/length.js'
 
 /** Calls that are tried with each set of rules. */
 const CALLS = 10

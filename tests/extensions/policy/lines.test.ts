@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { explain } from 'thinharness/policy'
 import type { Rule } from 'thinharness/policy'
-import { rounds, timeLimit, times } from '../support/length.js'
+import { rounds, timeLimit, times } from '../../support/length.js'
 
 /** A line of shell, and the programs that it runs, whatever each of them answers. */
 interface Line {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { explain, grant } from 'thinharness/policy'
 import type { DescribedCall, Explanation, Rule } from 'thinharness/policy'
-import { rounds, times } from '../support/length.js'
+import { rounds, times } from '../../support/length.js'
 
 /** Triples of rules, grants and calls that are tried. */
 const TRIPLES = times(1_500, 100_000)

@@ -9,7 +9,7 @@ import { KNOWN, VERSION } from '#run/money/known-prices.js'
 import { priceOf } from '#run/money/prices.js'
 import { listed, lookUp } from '#run/money/table.js'
 import type { TokenUsage } from '#contracts/entry.js'
-import { rounds } from '../support/length.js'
+import { rounds } from '../../support/length.js'
 
 const NONE = { models: {} }
 

@@ -7,7 +7,7 @@ import type { Hold, Shortage } from '#run/money/purse.js'
 import { Spending } from '#run/money/spending.js'
 import type { RequestConstants } from '#core/model-session.js'
 import type { UserEntry } from '#contracts/entry.js'
-import { rounds } from '../support/length.js'
+import { rounds } from '../../support/length.js'
 
 const NEVER = new AbortController().signal
 

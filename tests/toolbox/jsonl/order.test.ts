@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { RowCounts } from '#toolbox/jsonl/results.js'
 import type { JsonObject } from '#util/json.js'
 import { body, lines, pathOf, searched, summary } from './support.js'
+import { rounds } from '../../support/length.js'
 
 describe('`order_by`, `limit` and `offset`', () => {
   const FILES = {

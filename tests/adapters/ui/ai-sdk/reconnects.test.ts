@@ -9,7 +9,7 @@ import { gate, harnessOf, tool, until } from '../../../harness/support.js'
 import type { Gate } from '../../../harness/support.js'
 import { fetchOf, plainChat } from '../support/chats.js'
 import type { ChatOptions, PlainChat } from '../support/chats.js'
-import { oneIn, timeLimit } from '../../support/length.js'
+import { oneIn, timeLimit } from '../../../support/length.js'
 
 interface Served extends Handlers {
   /** The run ends when it is opened. */

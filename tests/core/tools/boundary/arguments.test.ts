@@ -6,7 +6,7 @@ import { defineTool } from '#core/tools/define.js'
 import { envelopeOf } from '#core/tools/boundary/envelope.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { message, refused } from '../support/refused.js'
-import { rounds } from '../../support/length.js'
+import { rounds } from '../../../support/length.js'
 
 const write = defineTool({
   name: 'write',

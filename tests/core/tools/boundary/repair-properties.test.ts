@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isRepairable, repairArguments } from '#core/tools/boundary/repair.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { check, tools } from '../support/edit-tools.js'
-import { rounds } from '../../support/length.js'
+import { rounds } from '../../../support/length.js'
 
 describe.each(tools)('repairs by %s', (_name, spec) => {
   test('146 repairing repaired arguments changes nothing', async () => {
