@@ -54,9 +54,9 @@ function allForms() {
   return [
     rig('sim', 5, 'sim/run.js', ['--lives', '1000000', '--lanes', '1', '--seed', String((seed % 10_000) * 100_000)]),
     tests('fuzz', 3, ['tests/fuzz']),
-    tests('properties of runs', 2, propertyFiles(/^tests\/run\//)),
-    tests('properties of tools', 2, propertyFiles(/^tests\/(policy|toolbox|tools)\//)),
-    tests('other properties', 2, propertyFiles(/^tests\/(?!run|policy|toolbox|tools|fuzz|context)/)),
+    tests('properties of runs', 2, propertyFiles(/^tests\/(run|core\/(?!tools))/)),
+    tests('properties of tools', 2, propertyFiles(/^tests\/(extensions\/policy|toolbox|core\/tools)\//)),
+    tests('other properties', 2, propertyFiles(/^tests\/(?!run|core|toolbox|fuzz|extensions\/(policy|context))/)),
     tests('context', 2, ['tests/extensions/context/clear-results.test.ts', 'tests/extensions/context/same-views.test.ts']),
     ...stores.map(([store, ...more]) =>
       rig(`crash ${store}`, store === 'file' ? 2 : 1, 'crash/run.js', [
@@ -90,7 +90,7 @@ function propertyFiles(places) {
     (file) =>
       file.endsWith('.test.ts') &&
       places.test(file) &&
-      !/^tests\/ui\/.*\/(readings|cut)\.test/.test(file) &&
+      !/^tests\/adapters\/ui\/.*\/(readings|cut)\.test/.test(file) &&
       /\b(fc\.assert|rounds|times|oneIn)\(/.test(readFileSync(file, 'utf8')),
   )
 }
