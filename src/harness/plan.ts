@@ -11,6 +11,7 @@ import type { SpawnOptions, ToolSource, ToolSpec } from '#core/tools/tool-spec.j
 import type { Model } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import { absolutePath } from '#util/platform/node.js'
+import { Money } from '#run/money/open-money.js'
 import { plannedRules } from './budgets.js'
 import { checkToolNames } from './config.js'
 import type { Config } from './config.js'
@@ -69,7 +70,7 @@ export function createPlan(
     root,
     sandbox,
     settings,
-    prices,
+    money: new Money(prices),
     rules: plannedRules(options, config),
     input,
     deltas,
@@ -113,7 +114,7 @@ export function createChildPlan(
     root,
     sandbox,
     settings: options.settings ?? parent.constants.settings,
-    prices: config.prices,
+    money: new Money(config.prices),
     rules: plannedRules(options, config),
     input: null,
     deltas,

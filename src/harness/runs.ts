@@ -22,12 +22,17 @@ import { askBeforeChild, afterChild } from '#run/children/child-hooks.js'
 import { historyOfChild, promptOfChild } from '#run/children/fork-history.js'
 import { conduct } from '#core/loop/conduct.js'
 import type { ConfigPolicy } from '#core/state/config-digest.js'
-import type { ChildStart, Forgotten, StartedChild } from '#core/loop/child-run.js'
+import type { BackgroundRuns, CallRuns, ChildStart, Forgotten, ParentCall, StartedChild } from '#core/loop/child-run.js'
 import type { FreshOpening, GoOnOpening, Offer, Opening, RunHost, RunSetup } from '#core/loop/run-plan.js'
 import { RunContext } from '#core/loop/run-context.js'
 import { forkOpening } from '#run/replay/fork.js'
 import type { ForkEffects } from '#run/replay/fork.js'
 import { ChildDocuments } from '#run/resume/child-documents.js'
+import { CallChildren } from '#run/children/children.js'
+import { OtherRuns } from '#run/children/other-runs.js'
+import { RecordedEffects } from '#run/replay/recorded-effects.js'
+import type { Effects } from '#core/loop/effects.js'
+import type { Recording } from '#core/loop/recording.js'
 import { cancelChildren, cancelStored, endForgotten, endRun } from '#run/resume/cancel.js'
 import type { CancelMeans } from '#run/resume/cancel.js'
 import { RunExtensions } from '#core/extension/run-extensions.js'
@@ -35,7 +40,8 @@ import { matchAnswers } from '#run/resume/given-answers.js'
 import type { GivenHistory } from '#run/resume/given-history.js'
 import { findHistory, inline } from '#run/resume/history.js'
 import { resolveHistory } from '#run/resume/read-log.js'
-import { checkPaused, pendingOf } from '#run/resume/stored-state.js'
+import { pendingOf } from '#core/loop/pending.js'
+import { checkPaused } from '#run/resume/stored-state.js'
 import type { RunEvent } from '#core/state/events.js'
 import type { RunState } from '#core/state/state.js'
 import type { InputMessage } from '#core/stream/input.js'
@@ -190,6 +196,18 @@ export class RunLauncher<Output> implements RunHost {
   }
 
   /** Nothing depends on it: if the log does not answer, the runs stay open. */
+  createCallRuns(context: RunContext, setup: RunSetup, call: ParentCall): CallRuns {
+    return new CallChildren(context, setup, { call })
+  }
+
+  createBackgroundRuns(context: RunContext, setup: RunSetup): BackgroundRuns {
+    return new OtherRuns(context, setup)
+  }
+
+  recordedEffects(context: RunContext, setup: RunSetup, recording: Recording): Effects {
+    return new RecordedEffects(context, setup, recording)
+  }
+
   endForgotten(parent: RunContext, forgotten: Forgotten): Promise<void> {
     return this.#endBelow(parent, (means) => endForgotten(means, parent.state, forgotten))
   }

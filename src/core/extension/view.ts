@@ -1,6 +1,6 @@
 import type { ContentPart, NativePart, TokenUsage, TranscriptEntry } from '#contracts/entry.js'
 import type { Compaction } from '../model-session.js'
-import type { Budget } from '#run/money/budget.js'
+import type { RunBudget } from '../money.js'
 import type { ExtensionContext } from './context.js'
 
 /** A range of entries to show in another form from now on. */
@@ -68,7 +68,7 @@ export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> 
    * Pays for requests of the policy to other models, as the `budget` of their runs: what they may cost is reserved within the
    * limits of this run. Null if nothing limits its cost.
    */
-  readonly budget: Budget | null
+  readonly budget: RunBudget | null
   /**
    * Has the provider of the model write entries of the view, from the first one on to the end of a step, in a shorter form of its
    * own. The cost is reserved within the limits of this run; usage and cost belong into the proposal. Rejects if the provider

@@ -1,8 +1,6 @@
 import { messageOf } from '#contracts/errors.js'
 import type { Compaction } from '../model-session.js'
-import { budgetOf } from '#run/money/budget.js'
-import { costOf, inDollars } from '#run/money/price.js'
-import { knownWindow } from '#run/money/prices.js'
+import { inDollars } from '../money.js'
 import { isObject } from '#util/json.js'
 import type { RunContext } from './run-context.js'
 import { extensionContext } from './extension-context.js'
@@ -80,11 +78,11 @@ function viewContext(
     view,
     generation,
     lastInputTokens: last?.role === 'assistant' ? last.usage.inputTokens : null,
-    window: model.capabilities.contextTokens ?? knownWindow(model),
+    window: model.capabilities.contextTokens ?? setup.plan.money.knownWindow(model),
     hasTool: (name) => tools.has(name),
     promptId: state.transcript[state.firstEntry]?.id ?? '',
     refusals,
-    budget: spending === null ? null : budgetOf(spending.purse),
+    budget: spending?.budget ?? null,
     compact: compactionOf(setup),
     get prepared() {
       return (state.view?.prepared ?? []).filter((text) => text.policy === policy)
@@ -132,7 +130,7 @@ function compactionOf({ model, constants, spending, price }: RunSetup): ViewCont
     }
     const asked = await ask(null)
     const known = await price
-    return paid(asked, known === null ? null : costOf(known, asked.compaction.usage))
+    return paid(asked, known === null ? null : known(asked.compaction.usage))
   }
 }
 

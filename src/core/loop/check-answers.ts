@@ -1,3 +1,4 @@
+import { HarnessError } from '#contracts/errors.js'
 import type { PendingItem } from '#contracts/result.js'
 import { parseWith } from '#schema/parse-with.js'
 import { checkArguments } from '../tools/boundary/arguments.js'
@@ -5,8 +6,7 @@ import type { ToolSpec } from '../tools/tool-spec.js'
 import type { JsonValue } from '#util/json.js'
 import type { Answer, ApprovalAnswer } from '../state/answers.js'
 import type { RunState } from '../state/state.js'
-import { invalidAnswer } from '#run/resume/given-answers.js'
-import { pendingOf } from '#run/resume/stored-state.js'
+import { pendingOf } from './pending.js'
 
 /**
  * Checks answers against the schemas of their questions, and edited arguments of the run's own calls against those of the
@@ -22,7 +22,8 @@ export async function checkAnswers(
     const item = pending.find(({ callId }) => callId === answer.callId)
     if (item === undefined) continue
     const problem = await misfit(answer, item, tools)
-    if (problem !== undefined) throw invalidAnswer(`The answer to \`${answer.callId}\` cannot be used: ${problem}`)
+    if (problem !== undefined)
+      throw new HarnessError('invalid_answer', `The answer to \`${answer.callId}\` cannot be used: ${problem}`)
   }
 }
 

@@ -1,8 +1,14 @@
-import type { HarnessResult } from '#contracts/result.js'
-import type { SpawnOptions } from '../tools/tool-spec.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
+import type { HarnessResult, PendingItem, RunUsage } from '#contracts/result.js'
+import type { ToolOutcome } from '../tools/outcome.js'
+import type { ChildRun, SpawnOptions } from '../tools/tool-spec.js'
 import type { RunAbort } from '#util/abort.js'
 import type { Answer } from '../state/answers.js'
+import type { BatchCall } from '../state/batch-call.js'
 import type { StoredChild } from '../state/child-state.js'
+import type { DurablePayloads } from '../state/events.js'
+import type { InputPort } from '../stream/input.js'
+import type { Until } from './effects.js'
 
 /** A run to be started under a call. */
 export interface ChildStart {
@@ -52,4 +58,41 @@ export interface LeftChild {
   readonly begin: () => void
   /** It will not begin. */
   readonly drop: () => void
+}
+
+/** The runs of a call that has ended, as its event has them. */
+export type UsedRuns = Pick<DurablePayloads['tool_call_completed'], 'childUsage' | 'background'>
+
+/** The call whose runs they are. */
+export type ParentCall = Pick<BatchCall, 'callId' | 'name' | 'children' | 'answers'>
+
+/** The runs that one call starts: a port, filled by `run/children`. */
+export interface CallRuns {
+  /** A run waits for people. */
+  readonly isWaiting: boolean
+  /** The run above was left, and a run with it. */
+  readonly isLeft: boolean
+  readonly waiting: readonly PendingItem[]
+  readonly states: readonly StoredChild[]
+  readonly transcripts: readonly (readonly TranscriptEntry[])[]
+  readonly usage: RunUsage | null
+  /** Throws `invalid_options` for a key that was used already by this call. */
+  spawn<Output>(options: SpawnOptions<Output>, signal: AbortSignal): ChildRun<Output>
+  /** The background runs of a call that has succeeded: they may begin. */
+  takeLeft(): readonly LeftChild[]
+  /** The background runs of a call that has not succeeded will not begin. */
+  dropLeft(): void
+  usedBy(outcome: ToolOutcome, entered: string): UsedRuns
+  /** Waits until no run is in progress. */
+  settled(): Promise<void>
+  end(): Promise<void>
+  endOpen(): Promise<void>
+}
+
+/** The background runs of one run, in this process: a port, filled by `run/children`. */
+export interface BackgroundRuns {
+  begin(callId: string, left: readonly LeftChild[]): void
+  /** Reports the runs that have ended, or that ask people. True if there are any. */
+  report(until: Until, input: InputPort | null): Promise<boolean>
+  end(): Promise<void>
 }

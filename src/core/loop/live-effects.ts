@@ -21,10 +21,9 @@ import { sizeOf } from '../state/limits.js'
 import type { BatchCall } from '../state/batch-call.js'
 import { isLastReply } from './decide.js'
 import { ToolBatchExecutor } from './calls/tool-batch-executor.js'
-import { OtherRuns } from '#run/children/other-runs.js'
 import type { Work } from '#util/wrapped.js'
-import { costOf } from '#run/money/price.js'
-import type { PaidReply } from '#run/money/spending.js'
+import type { PaidReply } from '../money.js'
+import type { BackgroundRuns } from './child-run.js'
 import { askingOf } from './send-request.js'
 import type { Request } from './send-request.js'
 import type { ReplyDeltas } from './reply-deltas.js'
@@ -42,7 +41,7 @@ export class LiveEffects implements Effects {
   readonly #batches: ToolBatchExecutor
   readonly #ids: CallIds
   readonly #ask: Work<Request, PaidReply<ModelTurn>>
-  readonly #others: OtherRuns
+  readonly #others: BackgroundRuns
   readonly #hasViews: boolean
   readonly #outputContext: Omit<OutputContext, 'transcript'>
   /** Of the reply that is arriving, if it is streamed. */
@@ -54,7 +53,7 @@ export class LiveEffects implements Effects {
     this.#context = context
     this.#setup = setup
     this.#ask = askingOf(context, setup, (reader) => (this.#reader = reader))
-    this.#others = new OtherRuns(context, setup)
+    this.#others = setup.plan.host.createBackgroundRuns(context, setup)
     this.#batches = new ToolBatchExecutor(context, setup, (callId, left) => this.#others.begin(callId, left))
     this.#ids = new CallIds(context.state.transcript)
     this.#hasViews = context.extensions.views.length > 0
@@ -111,7 +110,7 @@ export class LiveEffects implements Effects {
       throw new RangeError('Expected a reply of the model, got nothing.')
     }
     const rates = price === null ? null : await price
-    const cost = answered?.cost ?? spending?.cutOff ?? (rates === null ? null : costOf(rates, entry.usage))
+    const cost = answered?.cost ?? spending?.cutOff ?? (rates === null ? null : rates(entry.usage))
     return { turn: { entry }, cost, resolution: { kind: 'ask_again', reason: 'aborted' } }
   }
 
@@ -165,7 +164,7 @@ export class LiveEffects implements Effects {
     const { turn: reply, cost: paid } = await this.#ask(asked)
     const read = await readTurn(reply, model, { tools, ids: this.#ids })
     const rates = price === null ? null : await price
-    const cost = rates === null ? paid : costOf(rates, reply.entry.usage)
+    const cost = rates === null ? paid : rates(reply.entry.usage)
     const isLast = read.calls.length > 1 && output?.mode === 'tool' && isLastReply(state, reply.entry, cost)
     const context = { ...this.#outputContext, transcript: state.transcript }
     const resolved = await resolveTurn({ ...read, isLast }, output, context)

@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import { NO_USAGE } from '#contracts/result.js'
 import type { HarnessResult, RunReport, StopReason } from '#contracts/result.js'
-import type { Purse } from '#run/money/purse.js'
+import type { OuterPurse } from '../money.js'
 import type { Clock } from '#util/clock.js'
 import type { JsonInput, JsonObject } from '#util/json.js'
 import { plainJson } from '#util/plain-json.js'
@@ -46,7 +46,7 @@ export interface RunSurroundings {
   readonly depth?: number
   readonly metadata: JsonObject
   /** The purse of the parent run, if its costs are counted. */
-  readonly outerPurse?: Purse | null
+  readonly outerPurse?: OuterPurse | null
   readonly log: RunLog
   readonly children: ChildStates
   readonly clock: Clock
@@ -70,7 +70,7 @@ export class RunContext {
   readonly runId: string
   readonly parent: RunParent | null
   readonly depth: number
-  readonly outerPurse: Purse | null
+  readonly outerPurse: OuterPurse | null
   readonly log: RunLog
   readonly queue: EventQueue
   readonly childQueue: EventQueue

@@ -1,9 +1,7 @@
 import type { Model, ModelSession, ModelSettings, RequestConstants } from '../model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
-import type { Price } from '#run/money/price.js'
-import type { Prices } from '#run/money/prices.js'
-import type { Spending } from '#run/money/spending.js'
-import type { OutputFormat } from '../state/output-format.js'
+import type { CostOf, MoneyPort, RequestPayer, RunMoney } from '../money.js'
+import type { AnswerPort, OutputFormat } from '../state/output-format.js'
 import type { SandboxMode, ToolSpec } from '../tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
 import type { Answer } from '../state/answers.js'
@@ -14,8 +12,9 @@ import type { Conversation } from '../state/history.js'
 import type { RunRules } from '../state/rules.js'
 import type { RunState } from '../state/state.js'
 import type { InputMessage, InputPort } from '../stream/input.js'
-import type { AnswerForm } from '#run/output/answer-form.js'
-import type { ChildStart, Forgotten, StartedChild } from './child-run.js'
+import type { BackgroundRuns, CallRuns, ChildStart, Forgotten, ParentCall, StartedChild } from './child-run.js'
+import type { Effects } from './effects.js'
+import type { Recording } from './recording.js'
 import type { RunContext } from './run-context.js'
 
 /** The plan of a run, as data. Parts that are expensive to load are loaded when the run needs them. */
@@ -24,14 +23,13 @@ export interface RunPlan {
   readonly host: RunHost
   readonly model: ModelRef | Model
   readonly offers: ToolOffers
-  readonly answer: AnswerForm
+  readonly answer: AnswerPort
   /** The first parts of the system prompt. Those of skills and tools follow. */
   readonly instructions: readonly string[]
   readonly root: string
   readonly sandbox: SandboxMode
   readonly settings: ModelSettings
-  /** Prices of models; null if costs are not counted, unless a limit needs them. */
-  readonly prices: Prices | null
+  readonly money: MoneyPort
   readonly rules: PlannedRules
   readonly input: InputPort | null
   /** Deltas are emitted. */
@@ -56,6 +54,11 @@ export interface RunHost {
   endChild(parent: RunContext, runId: string): Promise<void>
   /** Ends the child runs whose call has ended without starting them again, and the runs below them. */
   endForgotten(parent: RunContext, forgotten: Forgotten): Promise<void>
+  /** The runs that a call starts. */
+  createCallRuns(context: RunContext, setup: RunSetup, call: ParentCall): CallRuns
+  createBackgroundRuns(context: RunContext, setup: RunSetup): BackgroundRuns
+  /** The effects of a recorded run. */
+  recordedEffects(context: RunContext, setup: RunSetup, recording: Recording): Effects
 }
 
 /** Everything that can be offered to the model. */
@@ -79,17 +82,6 @@ export interface ToolOffers {
   refresh(signal: AbortSignal, before: Offer): Promise<Offer>
 }
 
-/** The money of a run: limited, only counted, or neither. */
-export interface RunMoney {
-  /** Pays for the requests; null without a limit of money. */
-  readonly spending: Spending | null
-  /**
-   * The price of the model, looked up while the first request is in progress; null inside if it is unknown. Null if costs are
-   * not counted, or are by `spending`.
-   */
-  readonly price: Promise<Price | null> | null
-}
-
 /** The parts of a run that are known before its first event. */
 export interface PreparedRun {
   readonly model: Model
@@ -104,8 +96,8 @@ export class RunSetup {
   readonly model: Model
   readonly session: ModelSession
   readonly output: OutputFormat | null
-  readonly spending: Spending | null
-  readonly price: Promise<Price | null> | null
+  readonly spending: RequestPayer | null
+  readonly price: Promise<CostOf | null> | null
   readonly root: string
   readonly #rules: RunRules
   #offer: Offer

@@ -1,6 +1,6 @@
 import type { ModelTurn, RequestConstants, TurnOptions } from '../model-session.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import type { PaidReply } from '#run/money/spending.js'
+import type { PaidReply } from '../money.js'
 import { wrapped } from '#util/wrapped.js'
 import type { Work, Wrap } from '#util/wrapped.js'
 import type { RunContext } from './run-context.js'

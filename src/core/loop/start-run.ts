@@ -14,8 +14,6 @@ import { TurnDriver } from './turn-driver.js'
 import type { Ending } from './turn-driver.js'
 import type { RunEnd } from './run-end.js'
 import { LiveEffects } from './live-effects.js'
-import { RecordedEffects } from '#run/replay/recorded-effects.js'
-import { openMoney } from '#run/money/open-money.js'
 
 /** A run, its plan, and its end. */
 export interface Conducted {
@@ -29,7 +27,14 @@ export async function prepare({ context, plan }: Conducted, state: RunState | nu
   const model = await plan.host.loadModel(plan.model)
   const output = plan.inherited === null ? plan.answer.formatFor(model) : plan.inherited.output
   const rules = plan.recordedRules ?? rulesOf(plan, output)
-  return { model, output, rules, money: await openMoney(context, plan, { model, rules, state }) }
+  const money = await plan.money.open({
+    model,
+    rules,
+    spentUsd: state?.usage.costUsd ?? 0,
+    outerPurse: context.outerPurse,
+    isRecorded: context.recording !== null,
+  })
+  return { model, output, rules, money }
 }
 
 function rulesOf({ rules, offers }: RunPlan, output: OutputFormat | null): RunRules {
@@ -110,7 +115,7 @@ function blockedByHook(reason: string | true): HarnessError {
 export async function drive({ context, end }: Conducted, setup: RunSetup, promptAddition: string): Promise<Ending> {
   const { recording } = context
   const effects: Effects =
-    recording === null ? new LiveEffects(context, setup) : new RecordedEffects(context, setup, recording)
+    recording === null ? new LiveEffects(context, setup) : setup.plan.host.recordedEffects(context, setup, recording)
   end.onFailure(() => effects.stop())
   return new TurnDriver(context, setup, { effects, promptAddition }).drive()
 }

@@ -1,4 +1,4 @@
-import type { StructuredOutputMode, StructuredOutputRequest, ToolDefinition } from '../model-session.js'
+import type { Model, StructuredOutputMode, StructuredOutputRequest, ToolDefinition } from '../model-session.js'
 import type { OutputContext } from '../tools/output-type.js'
 import type { JsonValue } from '#util/json.js'
 
@@ -37,3 +37,11 @@ export type ParsedOutput =
       readonly value: unknown
     }
   | { readonly ok: false; readonly problem: string }
+
+/** How the answer of a run is asked for and read: a port, filled by `run/output`. */
+export interface AnswerPort {
+  /** Null if any text is an answer. */
+  formatFor(model: Model): OutputFormat | null
+  /** An answer that was kept as JSON, as the caller's schema parses it. */
+  read(json: JsonValue): Promise<unknown>
+}

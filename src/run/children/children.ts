@@ -5,14 +5,20 @@ import type { HarnessResult, PendingItem, ResumeState, RunUsage } from '#contrac
 import type { ChildRun, SpawnOptions } from '#core/tools/tool-spec.js'
 import { wholeStart } from '#core/tools/boundary/summaries.js'
 import { ChildPaused } from '#core/tools/ask.js'
-import type { BatchCall } from '#core/state/batch-call.js'
-import type { ChildStart, LeftChild, StartedChild, Within } from '#core/loop/child-run.js'
+import type {
+  CallRuns,
+  ChildStart,
+  LeftChild,
+  StartedChild,
+  Within,
+  ParentCall,
+  UsedRuns,
+} from '#core/loop/child-run.js'
 import type { RunContext } from '#core/loop/run-context.js'
 import type { RunSetup } from '#core/loop/run-plan.js'
 import { answersOf, whenUnknown } from '#core/loop/tool-context.js'
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { StoredChild } from '#core/state/child-state.js'
-import type { DurablePayloads } from '#core/state/events.js'
 import { sha256 } from '#util/platform/sha256.js'
 
 interface Child {
@@ -31,14 +37,8 @@ interface ChildEnd {
   readonly transcript: readonly TranscriptEntry[]
 }
 
-/** The runs of a call that has ended, as its event has them. */
-export type UsedRuns = Pick<DurablePayloads['tool_call_completed'], 'childUsage' | 'background'>
-
-/** The call whose runs they are. */
-export type ParentCall = Pick<BatchCall, 'callId' | 'name' | 'children' | 'answers'>
-
 /** The runs that one call starts. Their usage and their questions belong to the call, except those of background runs. */
-export class CallChildren {
+export class CallChildren implements CallRuns {
   readonly #context: RunContext
   readonly #setup: RunSetup
   readonly #call: ParentCall

@@ -16,7 +16,7 @@ import type { RunContext } from '#core/loop/run-context.js'
 import { enterAgain } from './enter-again.js'
 import type { RunSetup } from '#core/loop/run-plan.js'
 import type { InputPort } from '#core/stream/input.js'
-import type { LeftChild } from '#core/loop/child-run.js'
+import type { BackgroundRuns, LeftChild } from '#core/loop/child-run.js'
 
 /** The outcome of a background run, or its pause. */
 type Settlement = (
@@ -34,7 +34,7 @@ interface KnownRun {
 }
 
 /** The background runs of one run, in this process. */
-export class OtherRuns {
+export class OtherRuns implements BackgroundRuns {
   readonly #context: RunContext
   readonly #setup: RunSetup
   /** By the id of the background run. */

@@ -1,6 +1,8 @@
+import type { RunBudget } from '#core/money.js'
 import { parse } from '#contracts/parse.js'
 import { dollars, leaf, object, optional } from '#util/shape.js'
-import { inDollars, inMicroDollars } from './price.js'
+import { inDollars } from '#core/money.js'
+import { inMicroDollars } from './price.js'
 import { Purse } from './purse.js'
 
 export interface BudgetSettings {
@@ -12,11 +14,21 @@ export interface BudgetSettings {
 
 const SETTINGS = object<BudgetSettings>({ costUsd: dollars, spentUsd: optional(dollars) })
 
+const purses = new WeakMap<RunBudget, Purse>()
+
 /** The purse of a budget. */
-export let purseOf: (budget: Budget) => Purse
+export function purseOf(budget: RunBudget): Purse {
+  const purse = purses.get(budget)
+  if (purse === undefined) throw new TypeError('Expected a `Budget`.')
+  return purse
+}
 
 /** A budget that spends from the purse of a run. */
-export let budgetOf: (purse: Purse) => Budget
+export function budgetOf(purse: Purse): Budget {
+  const budget = new Budget({ costUsd: 0 })
+  purses.set(budget, purse)
+  return budget
+}
 
 /**
  * Money that any number of runs of one process share, their child runs included: the option `budget` of a harness, a run or
@@ -29,37 +41,27 @@ export let budgetOf: (purse: Purse) => Budget
  * await Promise.all(prompts.map((prompt) => harness.run(prompt, { budget })))
  * console.log(budget.spent, budget.left)
  */
-export class Budget {
-  #purse: Purse
-
-  static {
-    purseOf = (budget) => budget.#purse
-    budgetOf = (purse) => {
-      const budget = new Budget({ costUsd: 0 })
-      budget.#purse = purse
-      return budget
-    }
-  }
-
+export class Budget implements RunBudget {
   /** Throws `invalid_options` for amounts that are not numbers from 0 up. */
   constructor(settings: BudgetSettings) {
     const { costUsd, spentUsd = 0 } = parse(SETTINGS, settings, '`Budget`')
-    this.#purse = new Purse(inMicroDollars(costUsd), { spent: inMicroDollars(spentUsd), isBudget: true })
+    purses.set(this, new Purse(inMicroDollars(costUsd), { spent: inMicroDollars(spentUsd), isBudget: true }))
   }
 
   /** The limit, in US dollars. */
   get costUsd(): number {
-    return inDollars(this.#purse.limit)
+    return inDollars(purseOf(this).limit)
   }
 
   /** Spent so far, `spentUsd` included, in US dollars. Reserved amounts are not spent yet. */
   get spent(): number {
-    return inDollars(this.#purse.spent)
+    return inDollars(purseOf(this).spent)
   }
 
   /** `costUsd` without `spent`, at least 0, in US dollars. */
   get left(): number {
-    return inDollars(Math.max(0, this.#purse.limit - this.#purse.spent))
+    const { limit, spent } = purseOf(this)
+    return inDollars(Math.max(0, limit - spent))
   }
 }
 

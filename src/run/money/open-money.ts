@@ -1,33 +1,48 @@
 import type { Model } from '#core/model-session.js'
-import { openSpending } from './open.js'
-import { priceOf } from './prices.js'
-import type { RunContext } from '#core/loop/run-context.js'
+import type { MoneyPort, RunMoney, SpendingRun } from '#core/money.js'
 import { RunStopped } from '#core/loop/run-failure.js'
-import type { RunMoney, RunPlan } from '#core/loop/run-plan.js'
-import type { RunRules } from '#core/state/rules.js'
-import type { RunState } from '#core/state/state.js'
+import { openSpending } from './open.js'
+import { costOf } from './price.js'
+import { knownWindow, priceOf } from './prices.js'
+import type { Prices } from './prices.js'
+import { asPurse } from './purse.js'
 
-/** The money of a new run, or of one that continues from `state`. */
-export async function openMoney(
-  { recording, outerPurse }: RunContext,
-  { prices }: RunPlan,
-  { model, rules, state }: { readonly model: Model; readonly rules: RunRules; readonly state: RunState | null },
-): Promise<RunMoney> {
-  const { costUsd: limitUsd } = rules.limits
-  // The costs of recorded replies are in the recording.
-  if (recording !== null) return { spending: null, price: null }
-  if (limitUsd === null && outerPurse === null) {
-    // A price that cannot be looked up is unknown.
-    return { spending: null, price: prices === null ? null : priceOf(model, prices).catch(() => null) }
+/** The money of runs, by the known prices and those of the harness. */
+export class Money implements MoneyPort {
+  readonly #prices: Prices | null
+
+  /** `prices` null: costs are not counted, unless a limit needs them. */
+  constructor(prices: Prices | null) {
+    this.#prices = prices
   }
-  const spending = await openSpending({
-    model,
-    prices: prices ?? {},
-    limitUsd,
-    spentUsd: state?.usage.costUsd ?? 0,
-    outer: outerPurse,
-    stop: ({ limit, needed, isBudget }) =>
-      new RunStopped({ kind: 'limit', breach: { kind: 'cost_usd', limit, count: needed }, isBudget }),
-  })
-  return { spending, price: null }
+
+  async open({ model, rules, spentUsd, outerPurse, isRecorded }: SpendingRun): Promise<RunMoney> {
+    const { costUsd: limitUsd } = rules.limits
+    // The costs of recorded replies are in the recording.
+    if (isRecorded) return { spending: null, price: null }
+    if (limitUsd === null && outerPurse === null) return { spending: null, price: this.#priceOf(model) }
+    const spending = await openSpending({
+      model,
+      prices: this.#prices ?? {},
+      limitUsd,
+      spentUsd,
+      outer: outerPurse === null ? null : asPurse(outerPurse),
+      stop: ({ limit, needed, isBudget }) =>
+        new RunStopped({ kind: 'limit', breach: { kind: 'cost_usd', limit, count: needed }, isBudget }),
+    })
+    return { spending, price: null }
+  }
+
+  knownWindow(model: Model): number | null {
+    return knownWindow(model)
+  }
+
+  /** A price that cannot be looked up is unknown. */
+  #priceOf(model: Model): RunMoney['price'] {
+    if (this.#prices === null) return null
+    return priceOf(model, this.#prices).then(
+      (price) => (price === null ? null : (usage) => costOf(price, usage)),
+      () => null,
+    )
+  }
 }

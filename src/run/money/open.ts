@@ -1,6 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { Model } from '#core/model-session.js'
-import { inDollars, inMicroDollars } from './price.js'
+import { inDollars } from '#core/money.js'
+import { inMicroDollars } from './price.js'
 import { priceOf } from './prices.js'
 import type { Prices } from './prices.js'
 import { Purse } from './purse.js'

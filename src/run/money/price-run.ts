@@ -1,5 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
-import { costOf, inDollars } from './price.js'
+import { inDollars } from '#core/money.js'
+import { costOf } from './price.js'
 import { priceOf } from './prices.js'
 import type { Prices } from './prices.js'
 import type { TokenUsage } from '#contracts/entry.js'

@@ -34,10 +34,6 @@ export interface Listed {
 /** Micro-dollars in a dollar: amounts are whole micro-dollars, so that sums are exact. */
 const MICRO = 1_000_000
 
-export function inDollars(microDollars: number): number {
-  return microDollars / MICRO
-}
-
 /** Rounded down: a limit is never passed by rounding. */
 export function inMicroDollars(dollars: number): number {
   // A multiple of a micro-dollar that no float is, such as 0.29, is not taken for less.

@@ -1,3 +1,4 @@
+import type { OuterPurse } from '#core/money.js'
 import { listenToAbort } from '#util/abort.js'
 
 /** The reason that an amount cannot be held. All amounts are whole micro-dollars. */
@@ -36,7 +37,7 @@ export interface PurseOptions {
  * The money of a run and of all runs below it, which spend from it at the same time: the most that a request may cost is
  * held before it and settled after it, so that together they never exceed the limit. Amounts are whole micro-dollars.
  */
-export class Purse {
+export class Purse implements OuterPurse {
   readonly #limit: number
   readonly #chain: readonly Purse[]
   /** Requests that wait for the holds of others, in order; shared by all purses of a tree. */
@@ -138,4 +139,10 @@ export class Purse {
       },
     }
   }
+}
+
+/** The purse that the core knows as what is outside of a run. */
+export function asPurse(outer: OuterPurse): Purse {
+  if (outer instanceof Purse) return outer
+  throw new TypeError('Expected a purse of this package.')
 }

@@ -5,28 +5,14 @@ import { listenToAbort } from '#util/abort.js'
 import { affordableOutput, costBound, costOf, withoutLongCaching } from './price.js'
 import type { Price } from './price.js'
 import type { Hold, Purse, Shortage } from './purse.js'
+import { budgetOf } from './budget.js'
+import type { PaidReply, PricedRequest, RequestPayer, RunBudget } from '#core/money.js'
 import { byteLength } from '#util/bytes.js'
 
 /** Cap of a reply if its model has none, in tokens. */
 const OUTPUT_CAP = 16_384
 /** A reply that may not be so long is not asked for: it would be cut off. In tokens. */
 const SHORTEST_CAP = 2048
-
-/** The content of a request, and how to send it. `maxOutputTokens` null: the model's settings apply. */
-export interface PricedRequest<Turn> {
-  readonly transcript: readonly TranscriptEntry[]
-  readonly constants: RequestConstants
-  readonly signal: AbortSignal
-  readonly ask: (maxOutputTokens: number | null) => Promise<Turn>
-  /** It is not a request of the conversation itself: its length says nothing about the next one. */
-  readonly isAside?: boolean
-}
-
-/** A reply and its cost in micro-dollars; null if it is unknown. */
-export interface PaidReply<Turn> {
-  readonly turn: Turn
-  readonly cost: number | null
-}
 
 export interface SpendingOptions {
   readonly price: Price
@@ -39,7 +25,7 @@ export interface SpendingOptions {
 }
 
 /** Pays for the requests of one run with a limit. */
-export class Spending {
+export class Spending implements RequestPayer {
   readonly purse: Purse
   readonly #options: SpendingOptions
   /** Length of the conversation by the last reply, in tokens. */
@@ -72,6 +58,11 @@ export class Spending {
     hold.settle(cost)
     if (request.isAside !== true) this.#measure(request, turn.entry.usage)
     return { turn, cost }
+  }
+
+  /** A budget that spends from the purse of this run. */
+  get budget(): RunBudget {
+    return budgetOf(this.purse)
   }
 
   /** The cost of the last request if its reply was cut off, in micro-dollars: what was reserved. Null if there was none. */

@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { Model } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
-import type { OutputFormat } from '#core/state/output-format.js'
+import type { AnswerPort, OutputFormat } from '#core/state/output-format.js'
 import { anyText, outputFormat, parseAnswer } from './schema.js'
 import type { AskedOutput } from './schema.js'
 import type { OutputType } from '#core/tools/output-type.js'
@@ -14,7 +14,7 @@ export interface RequestedAnswer extends Omit<AskedOutput, 'type'> {
 }
 
 /** How the answer of a run is asked for and read. */
-export class AnswerForm {
+export class AnswerForm implements AnswerPort {
   readonly #requested: RequestedAnswer
   /** Of a model that is loaded; undefined before. */
   readonly #format: OutputFormat | null | undefined

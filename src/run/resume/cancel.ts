@@ -1,11 +1,12 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { Forgotten } from '#core/loop/child-run.js'
 import type { RunContext } from '#core/loop/run-context.js'
-import { loadRun, rememberContinued } from './load-run.js'
+import { rememberContinued } from '#core/log/continued.js'
+import { loadRun } from './load-run.js'
 import { asLogStore, storeFailure } from '#core/log/log.js'
 import type { RunLog } from '#core/log/log.js'
 import type { RunParent, RunState } from '#core/state/state.js'
-import { belowAnother } from './stored-state.js'
+import { belowAnother } from '#core/loop/pending.js'
 import { otherRunIds } from '#core/state/other-runs.js'
 
 /** The log of the runs, and a factory of contexts. */

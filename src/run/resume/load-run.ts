@@ -1,3 +1,4 @@
+import { continuedAt } from '#core/log/continued.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { LoadedRun } from '#core/loop/run-plan.js'
 import { runRef } from '#core/log/ref.js'
@@ -37,25 +38,12 @@ export async function loadPaused(
 }
 
 /**
- * The last event before each continuation or cancellation in this process, by log and run: a log in memory may forget the run.
- * An id and a number for each run, for as long as the log exists.
- */
-const continued = new WeakMap<RunLog, Map<string, number>>()
-
-/** Remembers that a run was continued, or cancelled, after its event `seq`. Logs that outlive the process hold it themselves. */
-export function rememberContinued(log: RunLog, { runId, seq }: Pick<RunState, 'runId' | 'seq'>): void {
-  if (asLogStore(log).outlives === true) return
-  const runs = continued.get(log) ?? new Map<string, number>()
-  continued.set(log, runs.set(runId, seq))
-}
-
-/**
  * The stored state of a run that waits. If the log has the run, the content of the log counts, and the state must be the
  * one that the log holds. Events that the pause itself has added since are no continuation: a `run_end` hook can store the state.
  */
 export async function loadStored(log: RunLog, stored: StoredState): Promise<LoadedRun> {
   const { runId, seq } = stored.state
-  if (seq <= (continued.get(log)?.get(runId) ?? 0)) throw stale(runId)
+  if (seq <= continuedAt(log, runId)) throw stale(runId)
   const known = await foldLog(log, runId, { upTo: seq })
   if (known !== null && !isSameState(stored, known.state)) throw changed(runId)
   // Equal to what the log holds, and with the states of its children, which the log may not know.

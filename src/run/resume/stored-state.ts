@@ -1,15 +1,15 @@
+import { belowAnother, pendingOf } from '#core/loop/pending.js'
 import { HarnessError } from '#contracts/errors.js'
-import type { PendingItem, ResumeState } from '#contracts/result.js'
+import type { ResumeState } from '#contracts/result.js'
 import { toolCallsOf } from '#contracts/entry.js'
 import { isObject, parseJson } from '#util/json.js'
 import { shown } from '#util/mismatch.js'
 import { parseAs } from '#util/shape.js'
-import { decide, hasOtherRuns } from '#core/loop/decide.js'
 import { batchBreach, sizeOf } from '#core/state/limits.js'
 import { checkSignature } from '#core/loop/signature.js'
 import type { SigningKey } from '#core/loop/signature.js'
 import { FORMAT_VERSION } from '#core/state/events.js'
-import type { RunParent, RunState } from '#core/state/state.js'
+import type { RunState } from '#core/state/state.js'
 import { runStateShape } from './stored-shape.js'
 
 /** A parsed stored state: the run's state, and the raw replies that were stored with it. */
@@ -60,19 +60,6 @@ export function checkPaused(state: RunState): void {
       ? 'has ended: pass it as `history` with a new prompt'
       : 'is not waiting for answers: call `harness.recover` instead'
   throw invalid('resume', `run \`${runId}\` ${instead}.`)
-}
-
-/** The items that people have not answered; empty unless the run waits. */
-export function pendingOf(state: RunState): readonly PendingItem[] {
-  if (state.phase.at !== 'batch' && !hasOtherRuns(state)) return []
-  const command = decide(state)
-  return command.kind === 'wait' ? command.items : []
-}
-
-/** The rejection of a child run: it continues with its call. */
-export function belowAnother(runId: string, parent: RunParent): HarnessError {
-  const message = `Run \`${runId}\` was started by a call of run \`${parent.runId}\`, and continues only with that one.`
-  return new HarnessError('invalid_state', message)
 }
 
 function copyOf(given: unknown, where: string): Record<string, unknown> {

@@ -1,3 +1,7 @@
+import { CallChildren } from '#run/children/children.js'
+import { OtherRuns } from '#run/children/other-runs.js'
+import { RecordedEffects } from '#run/replay/recorded-effects.js'
+import { Money } from '#run/money/open-money.js'
 import fc from 'fast-check'
 import { z } from 'zod'
 import { HarnessError, inputPort, memoryLog, ModelRetry, ToolResult } from 'thinharness'
@@ -298,7 +302,7 @@ function planOf(
     root,
     sandbox: config.sandbox,
     settings,
-    prices: null,
+    money: new Money(null),
     input,
     deltas: run.deltas,
     sequential: run.sequential,
@@ -321,6 +325,9 @@ function planOf(
       },
       endChild: () => Promise.resolve(),
       endForgotten: () => Promise.resolve(),
+      createCallRuns: (...call) => new CallChildren(call[0], call[1], { call: call[2] }),
+      createBackgroundRuns: (...run) => new OtherRuns(...run),
+      recordedEffects: (...run) => new RecordedEffects(...run),
     },
   }
 }

@@ -7,7 +7,7 @@ import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/tool-spec.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import type { CallChildren, UsedRuns } from '#run/children/children.js'
+import type { CallRuns, UsedRuns } from '../child-run.js'
 import type { RunContext } from '../run-context.js'
 import type { RunSetup } from '../run-plan.js'
 import type { CallAnnotation } from '../../extension/own-extension.js'
@@ -47,7 +47,7 @@ export interface CallEnd extends EndedCall {
 interface CallParts {
   readonly spec: ToolSpec | undefined
   /** The runs that the call has started; null if there are none. */
-  readonly runs: CallChildren | null
+  readonly runs: CallRuns | null
   /** The arguments of the handler, as JSON text. */
   readonly entered: string
 }
@@ -69,7 +69,7 @@ export function callEnd(ended: EndedCall, call: BatchCall, { spec, runs: childre
 export function contentSourceOf(
   spec: ToolSpec | undefined,
   { answers }: BatchCall,
-  { outcome, runs }: { readonly outcome: ToolOutcome; readonly runs: CallChildren | null },
+  { outcome, runs }: { readonly outcome: ToolOutcome; readonly runs: CallRuns | null },
 ): ContentSource | undefined {
   if (outcome.kind !== 'succeeded' && outcome.kind !== 'failed') return undefined
   const { metadata = {} } = outcome

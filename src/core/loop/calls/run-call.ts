@@ -8,7 +8,7 @@ import type { SuspendedCall } from '../../tools/ask.js'
 import { settle } from '#util/abort.js'
 import { wrapped } from '#util/wrapped.js'
 import type { Work, Wrap } from '#util/wrapped.js'
-import { CallChildren } from '#run/children/children.js'
+import type { CallRuns } from '../child-run.js'
 import type { LeftChild } from '../child-run.js'
 import type { RunContext } from '../run-context.js'
 import type { RunSetup } from '../run-plan.js'
@@ -26,7 +26,7 @@ type Handled = ToolOutcome | SuspendedCall
 
 /** The runs that a call has started: null while there are none. */
 interface Spawned {
-  runs: CallChildren | null
+  runs: CallRuns | null
 }
 
 /** An entry of a handler. */
@@ -56,8 +56,8 @@ export function enteringOf(context: RunContext, setup: RunSetup): Work<Entry, Ha
   const surroundings = toolSurroundings(context, setup)
   return wrapped<Entry, Handled>([...traced(context), ...middleware(context)], (entry) => {
     const { call, spec, checked, spawned, signal, hasEnded } = entry
-    const spawn: CallChildren['spawn'] = (options, own) =>
-      (spawned.runs ??= new CallChildren(context, setup, { call })).spawn(options, own)
+    const spawn: CallRuns['spawn'] = (options, own) =>
+      (spawned.runs ??= setup.plan.host.createCallRuns(context, setup, call)).spawn(options, own)
     const life = { signal, hasEnded, answers: () => answersOf(call), spawn }
     return invoke(spec, checked.value, toolContext(context, surroundings, { call, life }))
   })
@@ -131,7 +131,7 @@ async function suspend(
   {
     suspended: { payload, answerSchema, key },
     runs,
-  }: { readonly suspended: SuspendedCall; readonly runs: CallChildren | null },
+  }: { readonly suspended: SuspendedCall; readonly runs: CallRuns | null },
 ): Promise<void> {
   const { callId, name: toolName, arguments: text } = call
   const path = [context.runId]
