@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { resultForModel } from 'thinharness'
-import type { ContentPart, FailureMark } from 'thinharness'
+import type { ContentPart } from 'thinharness'
+import type { FailureMark } from '#contracts/entry.js'
 
 const image: ContentPart = { type: 'image', mediaType: 'image/png', data: 'aW1hZ2U=' }
 

@@ -1,4 +1,5 @@
-import type { CacheBust, ModelDelta, TransportRetry, TurnOptions } from 'thinharness'
+import type { ModelDelta, TransportRetry, TurnOptions } from 'thinharness'
+import type { CacheBust } from '#core/model-session.js'
 import { WireSession } from '#providers/wire/session.js'
 import type { WireSessionOptions } from '#providers/wire/asides.js'
 import type { TranscriptRepair } from '#contracts/mend.js'

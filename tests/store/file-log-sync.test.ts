@@ -1,7 +1,7 @@
 import type * as Fs from 'node:fs'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { fileLog } from 'thinharness'
-import type { FileLogOptions } from 'thinharness'
+import type { FileLogOptions } from '#store/file-log.js'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
 import { temporaryFolder } from '../support/folder.js'

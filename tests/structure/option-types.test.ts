@@ -1,5 +1,18 @@
 import { expectTypeOf, test } from 'vitest'
 import type { z } from 'zod'
+import type { RunLimits, StallOptions, StallRules } from '#contracts/limits.js'
+import type { ExtensionRun } from '#core/extension/extension.js'
+import type { ListOptions, PruneOptions } from '#core/log/listing.js'
+import type { ToolResultFields } from '#core/tools/result.js'
+import type { ToolAnnotations, ToolReach } from '#core/tools/tool-spec.js'
+import type { MapOptions } from '#harness/map.js'
+import type { CloseOptions, ForkOptions, ReplayOptions } from '#harness/options.js'
+import type { CallToolOptions } from '#harness/try-tool.js'
+import type { Rates } from '#run/money/price.js'
+import type { ProvenanceRule } from '#run/provenance/options.js'
+import type { ForkPoint } from '#run/replay/fork.js'
+import type { FileLogOptions } from '#store/file-log.js'
+import type { MemoryLogOptions } from '#store/memory-log.js'
 import type * as core from 'thinharness'
 import type * as context from 'thinharness/context'
 import type * as memory from 'thinharness/memory'
@@ -30,32 +43,32 @@ type OptionTypes = [
   core.HarnessOptions,
   core.RunOptions,
   core.ResumeOptions,
-  core.ReplayOptions,
-  core.ForkOptions,
-  core.ForkPoint,
+  ReplayOptions,
+  ForkOptions,
+  ForkPoint,
   core.Limits,
-  core.StallOptions,
+  StallOptions,
   core.ModelSettings,
   core.ModelCapabilities,
   core.Prices,
-  core.Rates,
+  Rates,
   core.ToolOptions<z.ZodType>,
   core.ToolSpec,
-  core.ToolReach,
-  core.ToolAnnotations,
-  core.ToolResultFields,
+  ToolReach,
+  ToolAnnotations,
+  ToolResultFields,
   core.SpawnOptions,
-  core.CallToolOptions,
+  CallToolOptions,
   core.Extension,
   core.ProvenanceOptions,
-  core.ProvenanceRule,
+  ProvenanceRule,
   core.Decision,
   core.Answer,
-  core.ListOptions,
-  core.PruneOptions,
+  ListOptions,
+  PruneOptions,
   core.FollowOptions,
-  core.FileLogOptions,
-  core.MemoryLogOptions,
+  FileLogOptions,
+  MemoryLogOptions,
   providers.ProviderOptions,
   providers.OpenAiOptions,
   providers.AnthropicOptions,
@@ -80,10 +93,10 @@ type OptionTypes = [
   durable.StretchWork,
   dbos.DbosRunsOptions,
   dbos.StartOptions,
-  core.CloseOptions,
-  core.MapOptions,
-  core.RunLimits,
-  core.StallRules,
+  CloseOptions,
+  MapOptions,
+  RunLimits,
+  StallRules,
   tools.SandboxOptions,
   tools.SkillsOptions,
   session.SessionsOptions,
@@ -134,12 +147,12 @@ interface Customer {
 test('JSON may be of an interface without an index signature', () => {
   expectTypeOf<Customer>().toExtend<NonNullable<core.RunOptions['metadata']>>()
   expectTypeOf<Customer>().toExtend<NonNullable<core.ResumeOptions['metadata']>>()
-  expectTypeOf<Customer>().toExtend<NonNullable<core.ForkOptions['metadata']>>()
+  expectTypeOf<Customer>().toExtend<NonNullable<ForkOptions['metadata']>>()
   expectTypeOf<Customer>().toExtend<NonNullable<core.SpawnOptions['metadata']>>()
-  expectTypeOf<Customer>().toExtend<NonNullable<core.CallToolOptions['metadata']>>()
-  expectTypeOf<Customer>().toExtend<NonNullable<core.ToolResultFields['metadata']>>()
+  expectTypeOf<Customer>().toExtend<NonNullable<CallToolOptions['metadata']>>()
+  expectTypeOf<Customer>().toExtend<NonNullable<ToolResultFields['metadata']>>()
   expectTypeOf<Customer>().toExtend<NonNullable<dbos.StartOptions['metadata']>>()
   expectTypeOf<Customer>().toExtend<Parameters<core.ToolContext['progress']>[0]>()
   expectTypeOf<Customer>().toExtend<Parameters<core.ToolContext['ask']>[0]>()
-  expectTypeOf<Customer>().toExtend<Parameters<core.ExtensionRun['record']>[0]>()
+  expectTypeOf<Customer>().toExtend<Parameters<ExtensionRun['record']>[0]>()
 })

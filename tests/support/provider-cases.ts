@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'vitest'
 import { HarnessError, textOf, toolCallsOf } from 'thinharness'
-import type { Model, ModelDelta, ModelTurn, RequestConstants, ToolCallPart } from 'thinharness'
+import type { Model, ModelDelta, ModelTurn, RequestConstants } from 'thinharness'
+import type { ToolCallPart } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
 
 /** Recorded provider answers. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { defineTool, ModelRetry } from 'thinharness'
-import type { Reconciliation, ToolContext, ToolOptions, ToolSpec } from 'thinharness'
+import type { ToolContext, ToolOptions, ToolSpec } from 'thinharness'
+import type { Reconciliation } from '#core/tools/tool-spec.js'
 import { z } from 'zod'
 import type { Counter } from './counter.js'
 import type { Agents } from './scenario.js'

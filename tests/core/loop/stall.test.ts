@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Harness } from 'thinharness'
-import type { HarnessOptions, StallOptions } from 'thinharness'
+import type { HarnessOptions } from 'thinharness'
+import type { StallOptions } from '#contracts/limits.js'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsOf, failureOf, harnessOf, ofKind, tool } from '../../harness/support.js'
 

@@ -1,4 +1,5 @@
-import type { DurableEvent, RunRules, TokenUsage } from 'thinharness'
+import type { DurableEvent, TokenUsage } from 'thinharness'
+import type { RunRules } from '#core/state/rules.js'
 import type { DurablePayloads } from '#core/state/events.js'
 import { apply } from '#core/loop/apply.js'
 import { openState } from '#core/state/state.js'

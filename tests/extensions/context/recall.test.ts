@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { callTool } from 'thinharness'
-import type { ContentSource, TranscriptEntry } from 'thinharness'
+import type { TranscriptEntry } from 'thinharness'
+import type { ContentSource } from '#contracts/entry.js'
 import { clearResults, recall } from 'thinharness/context'
 import { policy } from 'thinharness/policy'
 import { ScriptedModel } from 'thinharness/testing'

@@ -1,6 +1,7 @@
 import type { LanguageModelV2, LanguageModelV3 } from '@ai-sdk/provider'
 import { describe, expect, expectTypeOf, test } from 'vitest'
-import type { ModelSettings, ReasoningEffort, RequestConstants, ToolChoice } from 'thinharness'
+import type { ModelSettings, RequestConstants } from 'thinharness'
+import type { ReasoningEffort, ToolChoice } from '#core/model-session.js'
 import { fromAiSdk } from '#providers/ai-sdk/index.js'
 import type { AiSdkLanguageModel, AiSdkOptions } from '#providers/ai-sdk/index.js'
 import { Conversation, errorOf, FakeLanguageModel, LOOKUP, reply, text } from './support.js'

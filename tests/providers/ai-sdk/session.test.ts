@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { textOf, toolCallsOf } from 'thinharness'
-import type { CacheBust, TranscriptRepair, TransportRetry } from 'thinharness'
+import type { TransportRetry } from 'thinharness'
+import type { CacheBust } from '#core/model-session.js'
+import type { TranscriptRepair } from '#contracts/mend.js'
 import { fromAiSdk } from '#providers/ai-sdk/index.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { ModelSettings, ReasoningEffort, RequestConstants, ToolChoice } from 'thinharness'
+import type { ModelSettings, RequestConstants } from 'thinharness'
+import type { ReasoningEffort, ToolChoice } from '#core/model-session.js'
 import type { RequestOptions } from '#providers/anthropic/request.js'
 import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'

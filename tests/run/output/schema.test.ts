@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import type { ModelCapabilities, StructuredOutputMode } from 'thinharness'
+import type { ModelCapabilities } from 'thinharness'
+import type { StructuredOutputMode } from '#core/model-session.js'
 import { closed, sortedKeys, wrapped } from '#schema/document.js'
 import { CONTEXT, formatOf } from './support.js'
 

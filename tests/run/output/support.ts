@@ -1,4 +1,6 @@
-import type { ModelCapabilities, OutputContext, OutputType, StructuredOutputMode } from 'thinharness'
+import type { ModelCapabilities, OutputType } from 'thinharness'
+import type { OutputContext } from '#core/tools/output-type.js'
+import type { StructuredOutputMode } from '#core/model-session.js'
 import type { OutputFormat } from '#core/state/output-format.js'
 import { outputFormat } from '#run/output/schema.js'
 

@@ -1,7 +1,8 @@
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { Harness, ModelRetry } from 'thinharness'
-import type { HarnessResult, InferOutput, JsonValue, RunEvent, Schema, StopReason, ToolContext } from 'thinharness'
+import type { HarnessResult, JsonValue, RunEvent, Schema, StopReason, ToolContext } from 'thinharness'
+import type { InferOutput } from '#core/tools/output-type.js'
 import { defineSubagent, parallelLlm } from 'thinharness/tools'
 import type { SubagentSpec } from 'thinharness/tools'
 

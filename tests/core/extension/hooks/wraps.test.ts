@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ModelRetry, textOf, toolCallsOf } from 'thinharness'
-import type { HarnessError, ModelTurn, ToolCall, WrapModelCall, WrapToolCall } from 'thinharness'
+import type { HarnessError, ModelTurn, WrapModelCall, WrapToolCall } from 'thinharness'
+import type { ToolCall } from '#core/extension/wraps.js'
 import { ScriptedModel } from 'thinharness/testing'
 import { ask, delegateTool, playing } from '../../../run/children/children-support.js'
 import { stored } from '../../../run/resume/pause-support.js'
