@@ -29,7 +29,7 @@ export type { Validation } from './schema/validation.js'
 
 export type { Answer } from './core/state/answers.js'
 export type { DurableEvent, RunEvent, StreamEvent } from './core/state/events.js'
-export { newOwner } from './core/log/owner.js'
+export { newOwner } from './util/platform/owner.js'
 export { fileLog } from './store/file-log.js'
 export type { Hook, HookContext } from './core/extension/hooks.js'
 export type { HookEvent } from './core/extension/hooks.js'

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readdirSync } from 'node:fs'
 import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, utimesSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { hasEnded } from '#core/log/owner.js'
+import { hasEnded } from '#util/platform/owner.js'
 import { isObject, parseJson } from '#util/json.js'
 import { makeFolder } from './folder.js'
 import { mendTail } from './log-file.js'

@@ -1,6 +1,6 @@
-import type { PostgresPool } from './postgres-place.js'
+import type { PostgresPool } from './postgres-pool.js'
 import type { Post } from '#core/log/log.js'
-import { hasEnded } from '#core/log/owner.js'
+import { hasEnded } from '#util/platform/owner.js'
 import type { Reference, Removal } from './pruning.js'
 import { PAGE_ROWS } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'

@@ -1,22 +1,20 @@
 import { HarnessError } from '#contracts/errors.js'
 import { parse } from '#contracts/parse.js'
-import { checkPlace, POSTGRES_PLACE } from './postgres-place.js'
-import type { PostgresPool } from './postgres-place.js'
+import { checkPlace, POSTGRES_PLACE, createTables, openPool } from './postgres-pool.js'
+import type { PostgresPool, OwnPool } from './postgres-pool.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { checkClaim, ownedByAnother } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'
-import { hasEnded } from '#core/log/owner.js'
+import { hasEnded } from '#util/platform/owner.js'
 import { prunables, removable } from './pruning.js'
 import { checkRef, keyOf, lastSeqOf, nameOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
 import { partial } from '#util/shape.js'
-import { createTables, openPool } from './postgres-pool.js'
-import type { OwnPool } from './postgres-pool.js'
 import { PostgresTables } from './postgres-tables.js'
 import type { VersionedAppend, VersionedRow } from './postgres-tables.js'
 import { columnsOf, SqlLog } from './sql-log.js'
 
-export type { PostgresPool } from './postgres-place.js'
+export type { PostgresPool } from './postgres-pool.js'
 
 /** One of `connectionString` and `pool`. */
 export interface PostgresLogOptions {

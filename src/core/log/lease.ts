@@ -3,7 +3,7 @@ import type { RunAbort } from '#util/abort.js'
 import { runRef } from './ref.js'
 import { storeFailure } from './log.js'
 import type { RunLog } from './log.js'
-import { newOwner } from './owner.js'
+import { newOwner } from '#util/platform/owner.js'
 import { unref } from '#util/platform/node.js'
 import { sleep } from '#util/timeout.js'
 

@@ -1,15 +1,24 @@
-import type { AssistantEntry } from '#contracts/entry.js'
-import { withTurn } from '#contracts/result.js'
-import type { PendingItem } from '#contracts/result.js'
-import { askedInBackground, worksInBackground } from '../state/other-runs.js'
 import { unanswered } from '../state/batch-call.js'
 import type { BatchCall } from '../state/batch-call.js'
 import type { RequestKind } from '../state/events.js'
+import {
+  areLimitsFar,
+  batchBreach,
+  closingBreach,
+  mayPass,
+  requestBreach,
+  sizeOf,
+  stallBreach,
+} from '../state/limits.js'
+import type { Breach, Standing } from '../state/limits.js'
+import { askedInBackground, worksInBackground } from '../state/other-runs.js'
+import type { Answered, Batch, RunState, RunParent } from '../state/state.js'
 import { limitNotices } from './limit-notices.js'
 import type { LimitNotice } from './limit-notices.js'
-import { areLimitsFar, batchBreach, closingBreach, mayPass, requestBreach, sizeOf, stallBreach } from '../state/limits.js'
-import type { Breach, Standing } from '../state/limits.js'
-import type { Answered, Batch, RunState } from '../state/state.js'
+import type { AssistantEntry } from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
+import { withTurn } from '#contracts/result.js'
+import type { PendingItem } from '#contracts/result.js'
 
 /** The next thing that must happen in a run. */
 export type Command =
@@ -206,4 +215,17 @@ function standingOf(state: RunState): Standing {
     lastInputTokens: reply?.role === 'assistant' ? (reply.usage.inputTokens ?? 0) : 0,
     refusedCalls: phase.at === 'batch' && !phase.admitted ? sizeOf(rules, phase.calls) : null,
   }
+}
+
+/** The items that people have not answered; empty unless the run waits. */
+export function pendingOf(state: RunState): readonly PendingItem[] {
+  if (state.phase.at !== 'batch' && !hasOtherRuns(state)) return []
+  const command = decide(state)
+  return command.kind === 'wait' ? command.items : []
+}
+
+/** The rejection of a child run: it continues with its call. */
+export function belowAnother(runId: string, parent: RunParent): HarnessError {
+  const message = `Run \`${runId}\` was started by a call of run \`${parent.runId}\`, and continues only with that one.`
+  return new HarnessError('invalid_state', message)
 }

@@ -1,10 +1,15 @@
-import { HarnessError } from '#contracts/errors.js'
-import { NO_USAGE } from '#contracts/result.js'
-import type { HarnessResult, RunReport, StopReason } from '#contracts/result.js'
+import type { ExtensionContext } from '../extension/context.js'
+import type { ExtensionRun } from '../extension/extension.js'
+import type { FoldAnswer, HookContexts, HookEvent } from '../extension/hooks.js'
+import { redactedEvent } from '../extension/redact.js'
+import type { RunExtensions } from '../extension/run-extensions.js'
+import { RunTracer } from '../extension/tracing.js'
+import { digestOf } from '../log/digest.js'
+import type { RunDigest } from '../log/digest.js'
+import { storeFailure } from '../log/log.js'
+import type { RunLog } from '../log/log.js'
+import { RunWriter } from '../log/run-writer.js'
 import type { OuterPurse } from '../money.js'
-import type { Clock } from '#util/clock.js'
-import type { JsonInput, JsonObject } from '#util/json.js'
-import { plainJson } from '#util/plain-json.js'
 import type { ConfigPolicy } from '../state/config-digest.js'
 import type {
   DurableEvent,
@@ -13,27 +18,26 @@ import type {
   EphemeralPayloads,
   EventBase,
   StreamEvent,
+  StreamExtras,
 } from '../state/events.js'
-import type { RunAbort } from '#util/abort.js'
-import type { ExtensionRun } from '../extension/extension.js'
-import type { FoldAnswer, HookContexts, HookEvent } from '../extension/hooks.js'
-import { redactedEvent } from '../extension/redact.js'
-import type { RunExtensions } from '../extension/run-extensions.js'
-import { DigestFold } from './digest-fold.js'
-import { RunWriter } from '../log/run-writer.js'
-import { storeFailure } from '../log/log.js'
-import type { RunLog } from '../log/log.js'
+import type { Conversation } from '../state/history.js'
+import { openState } from '../state/state.js'
+import type { RunParent, RunState } from '../state/state.js'
 import type { EventQueue } from '../stream/queue.js'
+import { apply, copyOfState, fold } from './apply.js'
 import type { Recording } from './recording.js'
 import { reportOf } from './run-result.js'
 import type { ChildStates, DocumentMeans } from './run-result.js'
 import type { SigningKey } from './signature.js'
-import { apply } from './apply.js'
-import type { Conversation } from '../state/history.js'
-import { openState } from '../state/state.js'
-import type { RunParent, RunState } from '../state/state.js'
-import { frozenEvent, streamed } from './streamed.js'
-import { RunTracer } from '../extension/tracing.js'
+import { textOf, toolCallsOf } from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
+import { NO_USAGE } from '#contracts/result.js'
+import type { HarnessResult, RunReport, StopReason } from '#contracts/result.js'
+import type { RunAbort } from '#util/abort.js'
+import type { Clock } from '#util/clock.js'
+import { deepFreeze } from '#util/freeze.js'
+import type { JsonInput, JsonObject, JsonValue } from '#util/json.js'
+import { plainJson } from '#util/plain-json.js'
 
 /** Creates the dependencies of a run. */
 type CreateDeps = (run: { readonly runId: string; readonly metadata: JsonObject }) => unknown
@@ -401,4 +405,69 @@ export class RunContext {
     if (this.#state !== null) apply(this.#state, event)
     else if (event.kind === 'run_started') this.#state = openState(event, this.#history)
   }
+}
+
+/** Freezes an event. The value of a tool is left as it is: only readers get it, and it can be large. */
+export function frozenEvent(event: DurableEvent): DurableEvent {
+  if (event.kind !== 'tool_call_completed' || event.value === undefined) return deepFreeze(event)
+  for (const [name, member] of Object.entries(event)) if (name !== 'value') deepFreeze(member)
+  return Object.freeze(event)
+}
+
+/** The value of a tool is frozen when it is first read. */
+function withFrozenValue(event: DurableEvent & { kind: 'tool_call_completed' }, value: JsonValue): StreamEvent {
+  const copy = { ...event }
+  Object.defineProperty(copy, 'value', { get: () => deepFreeze(value), enumerable: true })
+  return Object.freeze(copy)
+}
+
+/** A durable event as a stream yields it. Its additional members are not enumerable, and so not in its JSON. */
+export function streamed(event: DurableEvent, result: HarnessResult<unknown> | null): StreamEvent {
+  if (event.kind === 'model_message')
+    return Object.freeze(Object.assign(Object.create(REPLY) as object, event)) as unknown as StreamEvent
+  if (event.kind === 'tool_call_completed' && event.value !== undefined) return withFrozenValue(event, event.value)
+  if (event.kind !== 'run_completed') return event
+  // Nobody listens to a run that is replayed.
+  if (result === null) return event as StreamEvent
+  return Object.freeze(
+    Object.defineProperty({ ...event }, 'result', { value: result, enumerable: false }),
+  ) as unknown as StreamEvent
+}
+
+type Reply = DurableEvent & { kind: 'model_message' }
+
+/** The members of a reply that are computed when they are read. */
+const REPLY = {
+  get text(): string {
+    return textOf((this as unknown as Reply).entry.parts)
+  },
+  get toolCalls(): StreamExtras['model_message']['toolCalls'] {
+    return toolCallsOf((this as unknown as Reply).entry.parts).map(({ callId: id, name }) => ({ id, name }))
+  },
+}
+
+/**
+ * Computes the digest of a run before its next events are stored. It folds each event once into a state of its own, so
+ * that the work per append does not grow with the transcript.
+ */
+export class DigestFold {
+  #ahead: RunState | null = null
+
+  /** The digest after `events`, which follow `state`; null: they begin the run. May be called again for the same events. */
+  after(state: RunState | null, events: readonly DurableEvent[], history: Conversation): RunDigest {
+    const lastSeq = events.at(-1)?.seq ?? state?.seq
+    if (this.#ahead === null || this.#ahead.seq !== lastSeq) {
+      const isAtState = this.#ahead !== null && this.#ahead.seq === state?.seq
+      const before = isAtState ? this.#ahead : state && copyOfState(state)
+      this.#ahead = fold(events, history, before ?? undefined) ?? null
+    }
+    if (this.#ahead === null) throw new RangeError('Expected a run that has begun, or its first event.')
+    return digestOf(this.#ahead)
+  }
+}
+
+/** The run as extensions see it. */
+export function extensionContext({ runId, agentName, metadata, deps, state, signal }: RunContext): ExtensionContext {
+  const { transcript, usage } = state
+  return { runId, agentName, metadata, deps, transcript, usage, signal }
 }

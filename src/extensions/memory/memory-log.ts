@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import { newOwner } from '#core/log/owner.js'
+import { newOwner } from '#util/platform/owner.js'
 import { MEMORY_THREADS } from '#core/log/ref.js'
 import type { ContentSource } from '#contracts/entry.js'
 import type { LogRef } from '#core/log/ref.js'

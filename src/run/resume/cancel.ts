@@ -6,7 +6,7 @@ import { loadRun } from './load-run.js'
 import { asLogStore, storeFailure } from '#core/log/log.js'
 import type { RunLog } from '#core/log/log.js'
 import type { RunParent, RunState } from '#core/state/state.js'
-import { belowAnother } from '#core/loop/pending.js'
+import { belowAnother } from '#core/loop/decide.js'
 import { otherRunIds } from '#core/state/other-runs.js'
 
 /** The log of the runs, and a factory of contexts. */

@@ -1,4 +1,4 @@
-import { belowAnother, pendingOf } from '#core/loop/pending.js'
+import { belowAnother, pendingOf } from '#core/loop/decide.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { ResumeState } from '#contracts/result.js'
 import { toolCallsOf } from '#contracts/entry.js'

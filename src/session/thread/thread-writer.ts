@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import { newOwner } from '#core/log/owner.js'
+import { newOwner } from '#util/platform/owner.js'
 import type { LogRef } from '#core/log/ref.js'
 import type { LogStore, Post } from '#core/log/log.js'
 import { merged } from '#util/json.js'

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { RunStatus, LogStore } from 'thinharness'
 import type { DbosEngine, DbosWorkflow } from '#adapters/durable/dbos/engine.js'
 import { TakeOver } from '#adapters/durable/dbos/take-over.js'
-import { newOwner } from '#core/log/owner.js'
+import { newOwner } from '#util/platform/owner.js'
 
 const MINUTE = 60_000
 

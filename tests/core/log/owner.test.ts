@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { hasEnded, newOwner } from '#core/log/owner.js'
+import { hasEnded, newOwner } from '#util/platform/owner.js'
 
 /** An owner as the process `pid` would be named, if it had begun at `start`. */
 function ownerOf(pid: number, start: string): string {

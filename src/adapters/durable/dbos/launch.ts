@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HarnessError } from '#contracts/errors.js'
-import { newOwner } from '#core/log/owner.js'
+import { newOwner } from '#util/platform/owner.js'
 import { isObject } from '#util/json.js'
 import type { DbosEngine } from './engine.js'
 import type { DbosLaunch } from './options.js'

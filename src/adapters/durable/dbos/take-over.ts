@@ -1,6 +1,6 @@
 import type { LogStore } from '#core/log/log.js'
 import type { RunStatus } from '#core/log/digest.js'
-import { hasEnded } from '#core/log/owner.js'
+import { hasEnded } from '#util/platform/owner.js'
 import type { DbosEngine, DbosWorkflow } from './engine.js'
 import { stretchOf } from './stretches.js'
 

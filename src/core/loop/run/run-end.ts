@@ -1,12 +1,12 @@
 import { cancelledError } from '#contracts/errors.js'
 import type { HarnessError } from '#contracts/errors.js'
 import type { HarnessResult, StopReason } from '#contracts/result.js'
-import type { RunContext } from './run-context.js'
-import { RunStopped, failureError, stopReasonOf, toHarnessError } from './run-failure.js'
-import { resultOf } from './run-result.js'
-import type { HookContexts } from '../extension/hooks.js'
-import type { Breach } from '../state/limits.js'
-import type { Ending } from './turn-driver.js'
+import type { RunContext } from '../run-context.js'
+import { RunStopped, failureError, stopReasonOf, toHarnessError } from '../run-failure.js'
+import { resultOf } from '../run-result.js'
+import type { HookContexts } from '../../extension/hooks.js'
+import type { Breach } from '../../state/limits.js'
+import type { Ending } from '../turn/turn-driver.js'
 
 /** The end of one run: its hooks, its last event, and what its caller gets. */
 export class RunEnd {

@@ -1,13 +1,13 @@
 import { HarnessError } from '#contracts/errors.js'
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { AssistantPart, FinishReason, TranscriptEntry } from '#contracts/entry.js'
-import type { Model, ModelToolCall, ModelTurn } from '../model-session.js'
-import type { ReceivedTurn } from '../state/resolve-turn.js'
-import { previewArguments } from '../tools/boundary/arguments.js'
-import type { CheckedArguments } from '../tools/boundary/arguments.js'
-import type { ToolSpec } from '../tools/tool-spec.js'
+import type { Model, ModelToolCall, ModelTurn } from '../../model-session.js'
+import type { ReceivedTurn } from '../../state/resolve-turn.js'
+import { previewArguments } from '../../tools/boundary/arguments.js'
+import type { CheckedArguments } from '../../tools/boundary/arguments.js'
+import type { ToolSpec } from '../../tools/tool-spec.js'
 import { isObject } from '#util/json.js'
-import { checkCall } from './calls/admission.js'
+import { checkCall } from '../calls/admission.js'
 
 /** A reply as it is recorded. */
 export interface ReadTurn extends ReceivedTurn {

@@ -1,9 +1,9 @@
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { AssistantEntry, TokenUsage, Unstamped } from '#contracts/entry.js'
-import type { Model, ModelDelta } from '../model-session.js'
-import { FINAL_RESULT } from '../state/output-format.js'
-import type { OutputFormat, PartialAnswer } from '../state/output-format.js'
-import type { RunContext } from './run-context.js'
+import type { Model, ModelDelta } from '../../model-session.js'
+import { FINAL_RESULT } from '../../state/output-format.js'
+import type { OutputFormat, PartialAnswer } from '../../state/output-format.js'
+import type { RunContext } from '../run-context.js'
 
 /** Emits the deltas of one reply as they arrive, and after them the partial answer. */
 export class ReplyDeltas {

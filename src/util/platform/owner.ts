@@ -1,4 +1,4 @@
-import { hostProcess, moduleOrStub } from '#util/platform/node.js'
+import { hostProcess, moduleOrStub } from './node.js'
 
 /**
  * A unique name under which a run can be claimed: the place, the process and its start, and a random part. Others at the

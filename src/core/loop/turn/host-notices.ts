@@ -1,9 +1,9 @@
 import { messageOf } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
-import type { RunContext } from './run-context.js'
-import type { HostNotices } from './effects.js'
-import { extensionContext } from './extension-context.js'
-import type { Notice, NoticeSource } from '../extension/context.js'
+import type { RunContext } from '../run-context.js'
+import type { HostNotices } from '../effects.js'
+import { extensionContext } from '../run-context.js'
+import type { Notice, NoticeSource } from '../../extension/context.js'
 import { untilAborted } from './until-aborted.js'
 import { sha256 } from '#util/platform/sha256.js'
 

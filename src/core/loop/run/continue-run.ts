@@ -1,24 +1,29 @@
-import { textOf } from '#contracts/entry.js'
-import { HarnessError } from '#contracts/errors.js'
-import type { HarnessResult } from '#contracts/result.js'
-import type { RunContext } from './run-context.js'
-import { RunStopped, failureError } from './run-failure.js'
-import { rememberContinued } from '../log/continued.js'
-import type { LoadedRun } from './run-plan.js'
-import { RunSetup } from './run-plan.js'
-import type { GoOnOpening, Opening, RunPlan } from './run-plan.js'
-import { reportOf, resultOf, stateDocument } from './run-result.js'
-import type { Answer } from '../state/answers.js'
-import { requestBreach } from '../state/limits.js'
-import type { Breach } from '../state/limits.js'
-import type { Ended, RunState } from '../state/state.js'
-import { checkAnswers } from './check-answers.js'
-import { checkConfig } from './check-config.js'
-import { belowAnother, pendingOf } from './pending.js'
-import type { InputMessage } from '../stream/input.js'
-import type { Ending } from './turn-driver.js'
+import { rememberContinued } from '../../log/continued.js'
+import type { Answer, ApprovalAnswer } from '../../state/answers.js'
+import type { BatchCall } from '../../state/batch-call.js'
+import { compareConfig } from '../../state/config-digest.js'
+import type { ConfigPolicy } from '../../state/config-digest.js'
+import { requestBreach } from '../../state/limits.js'
+import type { Breach } from '../../state/limits.js'
+import type { Ended, RunState } from '../../state/state.js'
+import type { InputMessage } from '../../stream/input.js'
+import { checkArguments } from '../../tools/boundary/arguments.js'
+import type { ToolSpec } from '../../tools/tool-spec.js'
+import { belowAnother, pendingOf } from '../decide.js'
+import type { RunContext } from '../run-context.js'
+import { RunStopped, failureError } from '../run-failure.js'
+import type { LoadedRun, GoOnOpening, Opening, RunPlan } from '../run-plan.js'
+import { RunSetup } from '../run-plan.js'
+import { reportOf, resultOf, stateDocument } from '../run-result.js'
 import { addedByHooks, askStart, drive, prepare, startedBy, tracedRun } from './start-run.js'
 import type { Conducted } from './start-run.js'
+import type { Ending } from '../turn/turn-driver.js'
+import { textOf } from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
+import { hasFlows } from '#contracts/flows.js'
+import type { HarnessResult, PendingItem } from '#contracts/result.js'
+import { parseWith } from '#schema/parse-with.js'
+import type { JsonValue } from '#util/json.js'
 
 /** Continues a run from its state. Everything that can be refused is refused before the first event. */
 export async function continueRun(run: Conducted, opening: GoOnOpening, found: LoadedRun): Promise<Ending> {
@@ -136,4 +141,85 @@ async function takeAnswers(context: RunContext, answers: readonly Answer[]): Pro
     resumed,
     ...answers.map((answer) => context.emit('answer_received', { callId: answer.callId, answer })),
   ])
+}
+
+/**
+ * Refuses to continue with a configuration that the policy forbids, and with a tool that no longer needs the approval that its
+ * call waits for. A call that needs an approval and has none is shown to a person again.
+ */
+function checkConfig(state: RunState, { config, tools }: RunSetup, policy: ConfigPolicy): void {
+  const open = state.phase.at === 'batch' ? state.phase.calls.filter(({ settled }) => settled === null) : []
+  if (state.config !== null && policy !== 'any') {
+    const change = compareConfig(
+      state.config,
+      config,
+      open.map(({ name }) => name),
+    )
+    const refused = change.kind === 'breaking' || (change.kind === 'compatible' && policy === 'same')
+    if (refused) throw changed(state.runId, change.kind, change.differences)
+  }
+  const free = open.find((call) => tools.get(call.name)?.requiresApproval === false && isHeldByTool(call))
+  if (free !== undefined) throw needlessApproval(free)
+}
+
+/** The call waits for an approval that its tool asked for, not a policy. */
+function isHeldByTool({ callId, entries, waiting }: BatchCall): boolean {
+  const item = waiting.find((each) => each.kind === 'approval' && each.callId === callId)
+  return entries === 0 && item !== undefined && item.decision === undefined && !hasFlows(item)
+}
+
+function changed(runId: string, kind: string, differences: readonly string[]): HarnessError {
+  const message = `Run \`${runId}\` cannot continue: its configuration has changed (${kind}: ${differences.join(', ')}). Pass the old configuration, or \`configPolicy\`.`
+  return new HarnessError('invalid_state', message)
+}
+
+function needlessApproval({ callId, name }: BatchCall): HarnessError {
+  const message = `Call \`${callId}\` of \`${name}\` waits for an approval that it does not need: the state or the tool was changed.`
+  return new HarnessError('invalid_state', message)
+}
+
+/**
+ * Checks answers against the schemas of their questions, and edited arguments of the run's own calls against those of the
+ * tools; the arguments of child runs are checked before their calls run. Throws `invalid_answer`.
+ */
+async function checkAnswers(
+  state: RunState,
+  answers: readonly Answer[],
+  tools: ReadonlyMap<string, ToolSpec>,
+): Promise<void> {
+  const pending = pendingOf(state)
+  for (const answer of answers) {
+    const item = pending.find(({ callId }) => callId === answer.callId)
+    if (item === undefined) continue
+    const problem = await misfit(answer, item, tools)
+    if (problem !== undefined)
+      throw new HarnessError('invalid_answer', `The answer to \`${answer.callId}\` cannot be used: ${problem}`)
+  }
+}
+
+async function misfit(
+  answer: Answer,
+  item: PendingItem,
+  tools: ReadonlyMap<string, ToolSpec>,
+): Promise<string | undefined> {
+  if ('declined' in answer) return undefined
+  return 'answer' in answer ? answerProblem(item, answer.answer) : editProblem(item, answer, tools)
+}
+
+async function answerProblem({ answerSchema }: PendingItem, answer: JsonValue): Promise<string | undefined> {
+  if (answerSchema === undefined) return undefined
+  const parsed = await parseWith(answerSchema, answer)
+  if (parsed.ok) return undefined
+  return parsed.issues.map(({ path, message }) => `\`${['answer', ...path].join('.')}\`: ${message}`).join('; ')
+}
+
+async function editProblem(
+  { toolName, path }: PendingItem,
+  { editedArguments }: ApprovalAnswer,
+  tools: ReadonlyMap<string, ToolSpec>,
+): Promise<string | undefined> {
+  const spec = path.length === 1 ? tools.get(toolName) : undefined
+  if (editedArguments === undefined || spec === undefined) return undefined
+  const checked = await checkArguments(spec, JSON.stringify(editedArguments))
+  return checked.ok ? undefined : checked.outcome.content
 }
