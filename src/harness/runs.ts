@@ -22,14 +22,13 @@ import { askBeforeChild, afterChild } from '#run/children/child-hooks.js'
 import { historyOfChild, promptOfChild } from '#run/children/fork-history.js'
 import { conduct } from '#core/loop/run/conduct.js'
 import type { ConfigPolicy } from '#core/state/config-digest.js'
-import type { BackgroundRuns, CallRuns, ChildStart, Forgotten, ParentCall, StartedChild } from '#core/loop/child-run.js'
+import type { ChildStart, Forgotten, StartedChild } from '#core/loop/child-run.js'
 import type { FreshOpening, GoOnOpening, Offer, Opening, RunHost, RunSetup } from '#core/loop/run-plan.js'
 import { RunContext } from '#core/loop/run-context.js'
 import { forkOpening } from '#run/replay/fork.js'
 import type { ForkEffects } from '#run/replay/fork.js'
 import { ChildDocuments } from '#run/resume/child-documents.js'
-import { CallChildren } from '#run/children/children.js'
-import { OtherRuns } from '#run/children/other-runs.js'
+import { childRuns } from '#run/children/other-runs.js'
 import { RecordedEffects } from '#run/replay/recorded-effects.js'
 import type { Effects } from '#core/loop/effects.js'
 import type { Recording } from '#core/loop/recording.js'
@@ -75,6 +74,7 @@ export interface LauncherSetup<Output> {
 
 /** Starts runs, at the top and under calls. */
 export class RunLauncher<Output> implements RunHost {
+  readonly children = childRuns
   readonly #clock: Clock
   readonly #config: Config<Output>
   readonly #resources: HarnessResources
@@ -196,14 +196,6 @@ export class RunLauncher<Output> implements RunHost {
   }
 
   /** Nothing depends on it: if the log does not answer, the runs stay open. */
-  createCallRuns(context: RunContext, setup: RunSetup, call: ParentCall): CallRuns {
-    return new CallChildren(context, setup, { call })
-  }
-
-  createBackgroundRuns(context: RunContext, setup: RunSetup): BackgroundRuns {
-    return new OtherRuns(context, setup)
-  }
-
   recordedEffects(context: RunContext, setup: RunSetup, recording: Recording): Effects {
     return new RecordedEffects(context, setup, recording)
   }

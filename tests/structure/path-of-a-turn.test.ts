@@ -50,7 +50,7 @@ test('a request passes at most 14 frames from the beginning of its run to the tr
   expect(await runOneCall(() => stacks.push(new Error('A request.').stack ?? ''))).toBe('Done.')
   const frames = (stacks[0] ?? '').split('\n').filter((line) => line.includes('/src/'))
   const first = frames.findLastIndex((line) => line.includes('/src/providers/http/http-transport'))
-  const last = frames.findLastIndex((line) => line.includes('/src/run/'))
+  const last = frames.findLastIndex((line) => line.includes('/src/core/loop/'))
   const path = frames.slice(first, last + 1)
   expect(path.length, `${path.length} frames:\n${path.join('\n')}`).toBeGreaterThan(5)
   expect(path.length, `${path.length} frames:\n${path.join('\n')}`).toBeLessThanOrEqual(MOST_FRAMES)

@@ -96,3 +96,10 @@ export interface BackgroundRuns {
   report(until: Until, input: InputPort | null): Promise<boolean>
   end(): Promise<void>
 }
+
+/** Where the runs under calls come from. `Context` and `Setup` are those of the run above. */
+export interface ChildrenPort<Context, Setup> {
+  /** The runs that one call starts. */
+  ofCall(context: Context, setup: Setup, call: ParentCall): CallRuns
+  inBackground(context: Context, setup: Setup): BackgroundRuns
+}

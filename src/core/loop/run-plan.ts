@@ -12,7 +12,7 @@ import type { Conversation } from '../state/history.js'
 import type { RunRules } from '../state/rules.js'
 import type { RunState } from '../state/state.js'
 import type { InputMessage, InputPort } from '../stream/input.js'
-import type { BackgroundRuns, CallRuns, ChildStart, Forgotten, ParentCall, StartedChild } from './child-run.js'
+import type { ChildrenPort, ChildStart, Forgotten, StartedChild } from './child-run.js'
 import type { Effects } from './effects.js'
 import type { Recording } from './recording.js'
 import type { RunContext } from './run-context.js'
@@ -54,9 +54,7 @@ export interface RunHost {
   endChild(parent: RunContext, runId: string): Promise<void>
   /** Ends the child runs whose call has ended without starting them again, and the runs below them. */
   endForgotten(parent: RunContext, forgotten: Forgotten): Promise<void>
-  /** The runs that a call starts. */
-  createCallRuns(context: RunContext, setup: RunSetup, call: ParentCall): CallRuns
-  createBackgroundRuns(context: RunContext, setup: RunSetup): BackgroundRuns
+  readonly children: ChildrenPort<RunContext, RunSetup>
   /** The effects of a recorded run. */
   recordedEffects(context: RunContext, setup: RunSetup, recording: Recording): Effects
 }

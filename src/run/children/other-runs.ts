@@ -11,12 +11,12 @@ import { plainJson } from '#util/plain-json.js'
 import type { BackgroundRun } from '#core/state/other-runs.js'
 import type { RunState } from '#core/state/state.js'
 import type { Until } from '#core/loop/effects.js'
-import { childRunId, itemsWithin } from './children.js'
+import { CallChildren, childRunId, itemsWithin } from './children.js'
 import type { RunContext } from '#core/loop/run-context.js'
 import { enterAgain } from './enter-again.js'
 import type { RunSetup } from '#core/loop/run-plan.js'
 import type { InputPort } from '#core/stream/input.js'
-import type { BackgroundRuns, LeftChild } from '#core/loop/child-run.js'
+import type { BackgroundRuns, ChildrenPort, LeftChild } from '#core/loop/child-run.js'
 
 /** The outcome of a background run, or its pause. */
 type Settlement = (
@@ -232,4 +232,10 @@ const LOST: Settlement = {
 
 function ignore(): void {
   return undefined
+}
+
+/** The runs under calls, as the core reaches them. */
+export const childRuns: ChildrenPort<RunContext, RunSetup> = {
+  ofCall: (context, setup, call) => new CallChildren(context, setup, { call }),
+  inBackground: (context, setup) => new OtherRuns(context, setup),
 }

@@ -1,5 +1,4 @@
-import { CallChildren } from '#run/children/children.js'
-import { OtherRuns } from '#run/children/other-runs.js'
+import { childRuns } from '#run/children/other-runs.js'
 import { RecordedEffects } from '#run/replay/recorded-effects.js'
 import { Money } from '#run/money/open-money.js'
 import fc from 'fast-check'
@@ -325,8 +324,7 @@ function planOf(
       },
       endChild: () => Promise.resolve(),
       endForgotten: () => Promise.resolve(),
-      createCallRuns: (...call) => new CallChildren(call[0], call[1], { call: call[2] }),
-      createBackgroundRuns: (...run) => new OtherRuns(...run),
+      children: childRuns,
       recordedEffects: (...run) => new RecordedEffects(...run),
     },
   }

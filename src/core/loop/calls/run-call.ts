@@ -57,7 +57,7 @@ export function enteringOf(context: RunContext, setup: RunSetup): Work<Entry, Ha
   return wrapped<Entry, Handled>([...traced(context), ...middleware(context)], (entry) => {
     const { call, spec, checked, spawned, signal, hasEnded } = entry
     const spawn: CallRuns['spawn'] = (options, own) =>
-      (spawned.runs ??= setup.plan.host.createCallRuns(context, setup, call)).spawn(options, own)
+      (spawned.runs ??= setup.plan.host.children.ofCall(context, setup, call)).spawn(options, own)
     const life = { signal, hasEnded, answers: () => answersOf(call), spawn }
     return invoke(spec, checked.value, toolContext(context, surroundings, { call, life }))
   })

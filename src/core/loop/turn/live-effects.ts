@@ -53,7 +53,7 @@ export class LiveEffects implements Effects {
     this.#context = context
     this.#setup = setup
     this.#ask = askingOf(context, setup, (reader) => (this.#reader = reader))
-    this.#others = setup.plan.host.createBackgroundRuns(context, setup)
+    this.#others = setup.plan.host.children.inBackground(context, setup)
     this.#batches = new ToolBatchExecutor(context, setup, (callId, left) => this.#others.begin(callId, left))
     this.#ids = new CallIds(context.state.transcript)
     this.#hasViews = context.extensions.views.length > 0
