@@ -19,11 +19,11 @@ import {
   string,
   union,
 } from '#util/shape.js'
-import type { Conversation, ThreadOwner } from './conversation.js'
+import type { ThreadConversation, ThreadOwner } from './conversation.js'
 import { SessionError } from './errors.js'
 import type { SessionErrorCode } from './errors.js'
 import type { ChatAnswer } from './grants.js'
-import { jsonOf, newId } from './message.js'
+import { toJson, newId } from './message.js'
 import type { SentStatus, WhenBusy } from './message.js'
 import { readBy } from './thread/reduce-chat.js'
 import type { ChatRun } from './thread/reduce-chat.js'
@@ -129,34 +129,34 @@ const OUTCOME = partial<ActionOutcome>({
 })
 
 /** Performs an action as the owner of the thread. */
-export async function perform(owner: ThreadOwner, action: ChatAction): Promise<ActionOutcome> {
+export async function performAction(owner: ThreadOwner, action: ChatAction): Promise<ActionOutcome> {
   switch (action.kind) {
     case 'send':
-      return { status: await send(owner, action.item, action.whenBusy) }
+      return { status: await sendMessage(owner, action.item, action.whenBusy) }
     case 'steer':
-      return { status: await steer(owner, action.item) }
+      return { status: await steerRun(owner, action.item) }
     case 'interrupt':
       return { status: await interruptWith(owner, action.item) }
     case 'regenerate':
-      return regenerate(owner, action.id)
+      return regenerateReply(owner, action.id)
     case 'answer':
-      return { answers: await answer(owner, action.answers) }
+      return { answers: await answerPending(owner, action.answers) }
     case 'cancel':
-      return { removed: await cancel(owner, action) }
+      return { removed: await cancelRun(owner, action) }
     case 'remove':
-      return { removed: await remove(owner, action.messageIds) }
+      return { removed: await removeQueued(owner, action.messageIds) }
     case 'release':
-      await release(owner)
+      await releaseQueue(owner)
       return {}
     case 'change':
-      await change(owner, action.event)
+      await changeThread(owner, action.event)
       return {}
   }
 }
 
 /** Throws a `SessionError` for a kind of file that the model is known not to take: that of `run`, or of the message's own. */
 export async function checkKinds(
-  { state, starter }: Conversation,
+  { state, starter }: ThreadConversation,
   { content, mode, model }: ThreadMessage,
   run: ThreadRun | null = null,
 ): Promise<void> {
@@ -164,17 +164,17 @@ export async function checkKinds(
   await starter.checkKinds(content, run ?? { mode: chosen, model: model ?? state.models[chosen] ?? null })
 }
 
-async function send(owner: ThreadOwner, message: ThreadMessage, whenBusy: WhenBusy): Promise<SentStatus> {
+async function sendMessage(owner: ThreadOwner, message: ThreadMessage, whenBusy: WhenBusy): Promise<SentStatus> {
   const { conversation } = owner
-  if (conversation.isKnown(message.messageId)) return statusOf(conversation, message.messageId)
+  if (conversation.isKnown(message.messageId)) return sentStatus(conversation, message.messageId)
   await checkKinds(conversation, message)
   const { phase, state, pending } = conversation
   if (phase === 'idle') {
     if (state.queue.length === 0) {
-      await owner.begin(message, [queued(message), ...releasing(conversation)])
+      await owner.begin(message, [messageQueued(message), ...releaseEvents(conversation)])
       return 'started'
     }
-    await enqueue(owner, message)
+    await enqueueMessage(owner, message)
     await owner.beginNext()
     return 'queued'
   }
@@ -184,24 +184,24 @@ async function send(owner: ThreadOwner, message: ThreadMessage, whenBusy: WhenBu
     return 'steered'
   }
   if (whenBusy === 'reject') throw new SessionError('busy', `Thread \`${state.threadId}\` is ${phase}.`)
-  if (whenBusy === 'steer') return steer(owner, message)
+  if (whenBusy === 'steer') return steerRun(owner, message)
   if (phase === 'waiting' && whenBusy === 'decline' && !pending.some(({ kind }) => kind === 'unknown_outcome')) {
     await giveToRun(owner, message)
-    await owner.resume(conversation.pending.map(declined))
+    await owner.resume(conversation.pending.map(declinedAnswer))
     return 'steered'
   }
-  await enqueue(owner, message)
+  await enqueueMessage(owner, message)
   return 'queued'
 }
 
 /** Gives the message to the run; an idle thread begins one. */
-async function steer(owner: ThreadOwner, message: ThreadMessage): Promise<SentStatus> {
+async function steerRun(owner: ThreadOwner, message: ThreadMessage): Promise<SentStatus> {
   const { conversation } = owner
-  if (conversation.isKnown(message.messageId)) return statusOf(conversation, message.messageId)
-  if (conversation.phase === 'idle' || conversation.phase === 'interrupted') return send(owner, message, 'queue')
+  if (conversation.isKnown(message.messageId)) return sentStatus(conversation, message.messageId)
+  if (conversation.phase === 'idle' || conversation.phase === 'interrupted') return sendMessage(owner, message, 'queue')
   await checkKinds(conversation, message, conversation.state.run)
   if (conversation.phase === 'cancelling') {
-    await enqueue(owner, message)
+    await enqueueMessage(owner, message)
     return 'queued'
   }
   await giveToRun(owner, message)
@@ -211,14 +211,14 @@ async function steer(owner: ThreadOwner, message: ThreadMessage): Promise<SentSt
 /** Begins with the message after an interrupted run has ended: before the queue, which continues after it. */
 async function interruptWith(owner: ThreadOwner, message: ThreadMessage): Promise<SentStatus> {
   const { conversation } = owner
-  if (conversation.isKnown(message.messageId)) return statusOf(conversation, message.messageId)
+  if (conversation.isKnown(message.messageId)) return sentStatus(conversation, message.messageId)
   await owner.cancelStored()
-  await owner.begin(message, [queued(message), ...releasing(conversation)])
+  await owner.begin(message, [messageQueued(message), ...releaseEvents(conversation)])
   return 'started'
 }
 
 /** Answers the message of a run again. That run and the later ones leave the conversation; one that waits ends. */
-async function regenerate(owner: ThreadOwner, id: string | null): Promise<ActionOutcome> {
+async function regenerateReply(owner: ThreadOwner, id: string | null): Promise<ActionOutcome> {
   const { conversation } = owner
   const { phase, threadId, log } = conversation
   if (phase === 'running' || phase === 'cancelling')
@@ -235,24 +235,24 @@ async function regenerate(owner: ThreadOwner, id: string | null): Promise<Action
   const index = runs.findLastIndex((run) => run.messageIds.includes(messageId))
   if (index === -1) {
     // Its run had stored nothing: the message is in the queue again.
-    await release(owner)
+    await releaseQueue(owner)
     return { messageId, status: 'queued' }
   }
   const before = runs[index - 1]
   const history = before === undefined ? begun.origin : { runId: before.runId }
   const runIds = runs.slice(index).map(({ runId }) => runId)
-  await owner.begin(begun.item, [queued(begun.item)], { runIds, history })
+  await owner.begin(begun.item, [messageQueued(begun.item)], { runIds, history })
   return { messageId, status: 'started' }
 }
 
 /** Settles the items that wait; resolves when the answers are stored. */
-async function answer(owner: ThreadOwner, answers: readonly ChatAnswer[]): Promise<readonly AnswerStatus[]> {
+async function answerPending(owner: ThreadOwner, answers: readonly ChatAnswer[]): Promise<readonly AnswerStatus[]> {
   const { conversation } = owner
   const waiting = new Set(conversation.pending.map(({ callId }) => callId))
   const accepted = conversation.phase === 'waiting' ? answers.filter(({ callId }) => waiting.has(callId)) : []
   if (accepted.length > 0) {
     try {
-      await resume(owner, accepted)
+      await resumeRun(owner, accepted)
     } catch (error) {
       if (!(error instanceof HarnessError) || error.code !== 'invalid_state') throw error
       // Another process was first.
@@ -264,17 +264,17 @@ async function answer(owner: ThreadOwner, answers: readonly ChatAnswer[]): Promi
 }
 
 /** Continues the run. Permissions that the answers give are stored, and release other items that wait for them. */
-async function resume(owner: ThreadOwner, answers: readonly ChatAnswer[]): Promise<void> {
+async function resumeRun(owner: ThreadOwner, answers: readonly ChatAnswer[]): Promise<void> {
   const { pending, starter, state, grants: permissions } = owner.conversation
-  const describe = (): Promise<HarnessDescription['tools']> => starter.toolsOf(state.run)
-  const grants = await permissions.of(answers, pending, describe)
+  const describeTools = (): Promise<HarnessDescription['tools']> => starter.toolsOf(state.run)
+  const grants = await permissions.of(answers, pending, describeTools)
   const plain = answers.map(({ remember: _, ...each }): Answer => {
     const item = pending.find(({ callId }) => callId === each.callId)
     return withPlannedMode(each, item?.payload)
   })
   if (grants.length === 0) return owner.resume(plain)
   const others = pending.filter(({ callId }) => !answers.some((each) => each.callId === callId))
-  const released = await permissions.released(others, grants, describe)
+  const released = await permissions.released(others, grants, describeTools)
   await permissions.during(grants, async () => {
     await owner.resume([...plain, ...released])
     const by = answers.find((each) => each.by !== undefined)?.by ?? null
@@ -283,20 +283,20 @@ async function resume(owner: ThreadOwner, answers: readonly ChatAnswer[]): Promi
 }
 
 /** Ends the run of the action, unless it is in progress; gives the messages that left the queue. */
-async function cancel(owner: ThreadOwner, { queue, runId }: Of<ChatAction, 'cancel'>): Promise<readonly QueueItem[]> {
+async function cancelRun(owner: ThreadOwner, { queue, runId }: Of<ChatAction, 'cancel'>): Promise<readonly QueueItem[]> {
   const { conversation } = owner
   if (runId !== null && runId === conversation.lastRun?.runId) await owner.cancelStored()
   const waiting = queue === 'drop' ? conversation.state.queue : []
-  const removed = await remove(
+  const removed = await removeQueued(
     owner,
     waiting.map(({ messageId }) => messageId),
   )
-  if (queue === 'continue') await release(owner)
+  if (queue === 'continue') await releaseQueue(owner)
   return removed
 }
 
 /** Removes messages from the queue; gives them. */
-async function remove(owner: ThreadOwner, messageIds: readonly string[]): Promise<readonly QueueItem[]> {
+async function removeQueued(owner: ThreadOwner, messageIds: readonly string[]): Promise<readonly QueueItem[]> {
   const { state, ends } = owner.conversation
   const removed = state.queue.filter(({ messageId }) => messageIds.includes(messageId))
   await owner.append(...removed.map(({ messageId }): NewThreadEvent => ({ kind: 'message_removed', messageId })))
@@ -304,45 +304,45 @@ async function remove(owner: ThreadOwner, messageIds: readonly string[]): Promis
   return removed
 }
 
-async function release(owner: ThreadOwner): Promise<void> {
-  await owner.append(...releasing(owner.conversation))
+async function releaseQueue(owner: ThreadOwner): Promise<void> {
+  await owner.append(...releaseEvents(owner.conversation))
   await owner.beginNext()
 }
 
-async function change(owner: ThreadOwner, event: ChatChange): Promise<void> {
+async function changeThread(owner: ThreadOwner, event: ChatChange): Promise<void> {
   if (event.kind === 'title_changed' && event.auto === true && owner.conversation.state.isNamed) return
   await owner.append(event)
 }
 
-async function enqueue(owner: ThreadOwner, message: ThreadMessage): Promise<void> {
+async function enqueueMessage(owner: ThreadOwner, message: ThreadMessage): Promise<void> {
   const { conversation, maxQueued } = owner
   if (conversation.state.queue.length >= maxQueued)
     throw new SessionError('queue_full', `The queue has ${maxQueued} messages: remove one, or wait.`)
-  await owner.append(queued(message), ...releasing(conversation))
+  await owner.append(messageQueued(message), ...releaseEvents(conversation))
 }
 
 async function giveToRun(owner: ThreadOwner, message: ThreadMessage): Promise<void> {
   const { conversation } = owner
   const steers = conversation.state.run?.runId
   if (steers === undefined) throw new RangeError('Expected a thread with a run.')
-  await owner.append({ ...queued(message), steers })
+  await owner.append({ ...messageQueued(message), steers })
   const stored = conversation.state.steering.at(-1)
   if (stored !== undefined) owner.openRun?.port.push(stored)
 }
 
-function releasing({ state }: Conversation): readonly NewThreadEvent[] {
+function releaseEvents({ state }: ThreadConversation): readonly NewThreadEvent[] {
   return state.held ? [{ kind: 'queue_released' }] : []
 }
 
 /** Of a message that was sent before. */
-function statusOf({ snapshot: { queue, thread, runs } }: Conversation, messageId: string): SentStatus {
+function sentStatus({ snapshot: { queue, thread, runs } }: ThreadConversation, messageId: string): SentStatus {
   if (queue.some((each) => each.messageId === messageId)) return 'queued'
   const isSteering = thread.steering.some((each) => each.messageId === messageId)
   return isSteering || runs.some((run) => readBy(run).has(messageId)) ? 'steered' : 'started'
 }
 
 /** A message that was stored before may have further members. */
-function queued(message: ThreadMessage): Of<NewThreadEvent, 'message_queued'> {
+function messageQueued(message: ThreadMessage): Of<NewThreadEvent, 'message_queued'> {
   const { messageId, content, by, mode, model, metadata } = message
   return { kind: 'message_queued', messageId, content, by, mode, model, metadata }
 }
@@ -354,7 +354,7 @@ function isRunOf(run: ChatRun, id: string): boolean {
 
 const DECLINED = 'The person wrote instead.'
 
-function declined({ kind, callId }: { readonly kind: string; readonly callId: string }): Answer {
+function declinedAnswer({ kind, callId }: { readonly kind: string; readonly callId: string }): Answer {
   if (kind === 'approval') return { callId, approved: false, reason: DECLINED }
   return { callId, declined: true, reason: DECLINED }
 }
@@ -365,7 +365,7 @@ const WAIT_MS = 10_000
 
 /** What a post office needs of the chat whose thread it serves. */
 interface PostOfficeDeps {
-  readonly conversation: Conversation
+  readonly conversation: ThreadConversation
   /** Follows the thread. */
   readonly attach: () => Promise<void>
   /** Performs an action that another process has posted. */
@@ -404,7 +404,7 @@ export class PostOffice {
     const id = newId('post')
     // Noted first: the thread is followed until the post is dealt with, also if its owner gives it back meanwhile.
     posted.add(id)
-    let stop = (): void => undefined
+    let stopWatching = (): void => undefined
     try {
       await attach()
       const taken = new Promise<JsonObject | null>((resolve) => {
@@ -412,18 +412,18 @@ export class PostOffice {
         const stopListening = feed.listen((event) => {
           if (event.kind === 'message_taken' && event.postId === id) resolve(event.outcome)
         })
-        stop = () => {
+        stopWatching = () => {
           clearTimeout(timer)
           stopListening()
         }
       })
-      await log.post({ kind: 'thread', id: threadId }, { id, body: jsonOf(action) })
-      return outcomeIn(await taken)
+      await log.post({ kind: 'thread', id: threadId }, { id, body: toJson(action) })
+      return postedOutcome(await taken)
     } catch (error) {
       posted.delete(id)
       throw error
     } finally {
-      stop()
+      stopWatching()
     }
   }
 
@@ -461,8 +461,8 @@ export class PostOffice {
     // An outcome that could not be stored, as it seemed, may be in the log.
     await conversation.exclusive(() => Promise.resolve())
     if (conversation.outcomeOf(id) === undefined) {
-      const work = action.ok ? performPosted(action.value) : Promise.reject(invalid(action.problem))
-      const outcome = await work.then(jsonOf, refusal)
+      const work = action.ok ? performPosted(action.value) : Promise.reject(invalidAction(action.problem))
+      const outcome = await work.then(toJson, refusedPost)
       const messageId = value !== null && 'item' in value ? value.item.messageId : null
       const stored = await conversation.exclusive(async (owner) => {
         // An append that failed may have been stored.
@@ -477,24 +477,24 @@ export class PostOffice {
 }
 
 /** The outcome of a post, for its sender. Throws what the owner refused. */
-function outcomeIn(taken: JsonObject | null): ActionOutcome | null {
+function postedOutcome(taken: JsonObject | null): ActionOutcome | null {
   if (taken === null) return null
   const { error, message } = taken
   if (typeof error === 'string' && typeof message === 'string')
     throw new SessionError(error as SessionErrorCode, message)
   const outcome = parseAs(OUTCOME, taken, 'the outcome of the post')
-  if (!outcome.ok) throw invalid(outcome.problem)
+  if (!outcome.ok) throw invalidAction(outcome.problem)
   return outcome.value
 }
 
 /** The caller's mistakes, for the sender. Other errors are thrown. */
-function refusal(error: unknown): JsonObject {
+function refusedPost(error: unknown): JsonObject {
   if (error instanceof SessionError && error.code !== 'closed') return { error: error.code, message: error.message }
   if (error instanceof HarnessError && error.code === 'invalid_answer')
     return { error: error.code, message: error.message }
   throw error
 }
 
-function invalid(problem: string): SessionError {
+function invalidAction(problem: string): SessionError {
   return new SessionError('invalid_options', problem)
 }

@@ -3,14 +3,14 @@ import type { JsonObject } from '#util/json.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { Prompt } from '#harness/options.js'
-import { checkKinds, perform, PostOffice } from './actions.js'
+import { checkKinds, performAction, PostOffice } from './actions.js'
 import type { ActionOutcome, AnswerStatus, CancelQueue, ChatAction, ChatChange } from './actions.js'
-import type { ChatPhase, Conversation } from './conversation.js'
+import type { ChatPhase, ThreadConversation } from './conversation.js'
 import { SessionError } from './errors.js'
 import type { EventsOptions } from './feed.js'
 import { Follower } from './follower.js'
 import type { ChatAnswer } from './grants.js'
-import { jsonOf, threadMessage } from './message.js'
+import { toJson, threadMessage } from './message.js'
 import type { ContentLimits, MessageEnd, SendOptions, Sent } from './message.js'
 import type { ChatResources, Modes, OutputOf } from './run-starter.js'
 import { BEGINNING, parseCursor } from './thread/cursor.js'
@@ -19,7 +19,7 @@ import type { ChatSnapshot } from './thread/reduce-chat.js'
 import type { Grant, ThreadMessage, QueueItem } from './thread/thread-events.js'
 
 export interface ChatDeps {
-  readonly conversation: Conversation
+  readonly conversation: ThreadConversation
   readonly modes: Modes
   readonly limits: ContentLimits
   /** The settings after a change. Throws a `SessionError` for invalid ones. */
@@ -37,7 +37,7 @@ export class Chat<M extends Modes = Modes> {
   /** The messages that wait for their turn. */
   readonly queue: ChatQueue
   readonly #deps: ChatDeps
-  readonly #conversation: Conversation
+  readonly #conversation: ThreadConversation
   readonly #follower: Follower
   readonly #posts: PostOffice
   #cancelling: Promise<readonly QueueItem[]> | null = null
@@ -193,7 +193,7 @@ export class Chat<M extends Modes = Modes> {
 
   /** Changes settings; the whole must fit the schema of the sessions. */
   async set(settings: object): Promise<void> {
-    const changes = jsonOf(settings)
+    const changes = toJson(settings)
     await this.#deps.checkSettings({ ...this.#conversation.state.settings, ...changes })
     await this.#change({ kind: 'setting_changed', settings: changes })
   }
@@ -251,7 +251,7 @@ export class Chat<M extends Modes = Modes> {
     const isKnown = talk.isKnown(messageId)
     let outcome: ActionOutcome | null
     try {
-      outcome = await talk.exclusive((owner) => perform(owner, action), action.kind === 'interrupt')
+      outcome = await talk.exclusive((owner) => performAction(owner, action), action.kind === 'interrupt')
       outcome ??= await this.#posts.post(action)
     } catch (error) {
       if (!isKnown) talk.ends.forget(messageId)
@@ -292,9 +292,9 @@ export class Chat<M extends Modes = Modes> {
     // Answers that come while the others are dealt with are for the next pause.
     if (action.kind === 'answer' && talk.phase === 'running') await openRun?.over
     if (action.kind !== 'cancel' || openRun === null)
-      return talk.exclusive((owner) => perform(owner, action), action.kind === 'interrupt')
+      return talk.exclusive((owner) => performAction(owner, action), action.kind === 'interrupt')
     await talk.cancelOpen(action.queue === 'continue')
-    return talk.exclusive((owner) => perform(owner, { ...action, runId: null }))
+    return talk.exclusive((owner) => performAction(owner, { ...action, runId: null }))
   }
 
   /** An action that another process posted. One that names an earlier run is stale. */
@@ -327,10 +327,10 @@ export class Chat<M extends Modes = Modes> {
 
 /** The queue of a conversation. */
 export class ChatQueue {
-  readonly #conversation: Conversation
+  readonly #conversation: ThreadConversation
   readonly #act: (action: ChatAction) => Promise<ActionOutcome | null>
 
-  constructor(conversation: Conversation, act: (action: ChatAction) => Promise<ActionOutcome | null>) {
+  constructor(conversation: ThreadConversation, act: (action: ChatAction) => Promise<ActionOutcome | null>) {
     this.#conversation = conversation
     this.#act = act
   }

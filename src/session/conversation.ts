@@ -11,7 +11,7 @@ import { Feed } from './feed.js'
 import { Grants } from './grants.js'
 import { MessageEnds } from './message.js'
 import type { MessageOutcome, StopListener } from './message.js'
-import { ActiveRun, firstOptions, isElsewhere, outcomeOfError, runIdOf, RunStarter } from './run-starter.js'
+import { ActiveRun, firstOptions, isElsewhere, outcomeOfError, threadRunId, RunStarter } from './run-starter.js'
 import type { RunOutcome, RunStart, RunStarterDeps } from './run-starter.js'
 import { storedEvents } from './thread/cursor.js'
 import { eventsAfterEnd, eventsAfterRun, eventsWithoutRun } from './thread/queue-events.js'
@@ -34,16 +34,16 @@ export interface ConversationDeps extends RunStarterDeps {
 const IDLE_MS = 5_000
 const RECOVER_MS = 1_000
 
-const ignore = (): void => undefined
+const doNothing = (): void => undefined
 
 /**
  * A conversation as this process knows it: its events, and the messages whose senders wait here. All changes come one after the
  * other, by the owner that `exclusive` gives. Reading claims nothing; the first change claims the thread.
  */
-export class Conversation {
+export class ThreadConversation {
   readonly threadId: string
   readonly log: LogStore
-  readonly feed = new Feed(() => void this.load().catch(ignore))
+  readonly feed = new Feed(() => void this.load().catch(doNothing))
   /** The ends of the messages, for their senders. */
   readonly ends = new MessageEnds()
   /** Posts of this process that nobody is known to have dealt with. */
@@ -53,7 +53,7 @@ export class Conversation {
   /** Gives the runs their harness, model and extensions. */
   readonly starter: RunStarter
   /** Is called when this process owns the thread, and follows nobody, and when it does not own it any more. */
-  onOwnership: (isOwner: boolean) => void = ignore
+  onOwnership: (isOwner: boolean) => void = doNothing
   /** Is called when a run has paused or ended here. */
   onStop: StopListener = () => null
   /** The log may have events that are not known, because the store failed. */
@@ -168,7 +168,7 @@ export class Conversation {
   /** Resolves when everything before is done; the given function ends the turn. */
   async turn(): Promise<() => void> {
     const before = this.#turns
-    let end = ignore
+    let end = doNothing
     this.#turns = new Promise((resolve) => (end = resolve))
     await before
     return () => {
@@ -217,7 +217,7 @@ export class Conversation {
   #watchIdle(): void {
     clearTimeout(this.#idleTimer)
     if (!this.isOwner || this.openRun !== null || this.isClosed) return
-    this.#idleTimer = setTimeout(() => void this.rest().catch(ignore), IDLE_MS).unref()
+    this.#idleTimer = setTimeout(() => void this.rest().catch(doNothing), IDLE_MS).unref()
   }
 
   async close(): Promise<void> {
@@ -306,7 +306,7 @@ export class Conversation {
  * this process has claimed the thread and knows all of its events.
  */
 export class ThreadOwner {
-  readonly conversation: Conversation
+  readonly conversation: ThreadConversation
   readonly maxQueued: number
   /** The run that this process executes. */
   openRun: ActiveRun | null = null
@@ -316,13 +316,13 @@ export class ThreadOwner {
   readonly #writer: ThreadWriter
   #recoverTimer: NodeJS.Timeout | undefined
 
-  constructor(conversation: Conversation, deps: ConversationDeps) {
+  constructor(conversation: ThreadConversation, deps: ConversationDeps) {
     this.conversation = conversation
     this.maxQueued = deps.maxQueued
     this.#deps = deps
     this.#writer = new ThreadWriter(deps.log, deps.threadId, {
       onLost: () => this.#lost(),
-      onKept: () => void this.#checkContinued().catch(ignore),
+      onKept: () => void this.#checkContinued().catch(doNothing),
     })
   }
 
@@ -392,7 +392,7 @@ export class ThreadOwner {
     const { state } = this.conversation
     const mode = item.mode !== null && item.mode in this.#deps.modes ? item.mode : state.mode
     const model = item.model ?? state.models[mode] ?? null
-    const runId = runIdOf(state, item.messageId, replaces)
+    const runId = threadRunId(state, item.messageId, replaces)
     const begun = { kind: 'run_begun', runId, messageIds: [item.messageId], mode, model } as const
     await this.append(...events, replaces === undefined ? begun : { ...begun, replaces })
     void this.#play(this.#newRun(), 'begin')
@@ -476,11 +476,11 @@ export class ThreadOwner {
           : start === 'recover'
             ? harness.streamRecover(run.runId, options)
             : harness.streamResume(run.runId, start.answers, options)
-      const read = async (): Promise<void> => {
+      const readStream = async (): Promise<void> => {
         for await (const events of stream.batches()) for (const event of events) this.#passOn(open, event)
       }
       // The result rejects with the same error.
-      await read().catch(ignore)
+      await readStream().catch(doNothing)
       const result = await stream.result
       outcome = { end: { status: result.status, text: result.text, result, runId: run.runId } }
     } catch (thrown) {
@@ -525,10 +525,10 @@ export class ThreadOwner {
     }
     const holds = (end.status === 'failed' || end.status === 'cancelled') && !continues
     if (!hasBegun && conversation.lastRun?.seq === 0) await this.#takeBack(run, holds)
-    const settle = (): void => conversation.settleAll(run, error === undefined ? end : { ...end, error })
+    const settleMessages = (): void => conversation.settleAll(run, error === undefined ? end : { ...end, error })
     const answered = conversation.onStop(end)
-    if (answered === null) settle()
-    else this.#waitFor(answered, settle)
+    if (answered === null) settleMessages()
+    else this.#waitFor(answered, settleMessages)
     await this.append(...eventsAfterRun(conversation.latest, holds))
     if (!conversation.isClosed) await this.beginNext()
   }
@@ -545,12 +545,12 @@ export class ThreadOwner {
   /** A process that did not know that it had lost the thread may have continued a run that waits here. */
   async #checkContinued(): Promise<void> {
     const { conversation } = this
-    const waits = (): boolean => conversation.phase === 'waiting'
+    const isWaiting = (): boolean => conversation.phase === 'waiting'
     const end = await conversation.turn()
     try {
-      if (conversation.isClosed || !waits()) return
+      if (conversation.isClosed || !isWaiting()) return
       await conversation.load()
-      if (!waits()) this.#recoverLater()
+      if (!isWaiting()) this.#recoverLater()
     } finally {
       end()
     }
@@ -562,11 +562,11 @@ export class ThreadOwner {
     // What the run has read is known when it has stopped.
     conversation.isUncertain = true
     clearTimeout(this.#recoverTimer)
-    const recover = async (): Promise<void> => {
+    const recoverRun = async (): Promise<void> => {
       if (conversation.phase === 'interrupted') this.recover()
       else await this.beginNext()
     }
-    this.#recoverTimer = setTimeout(() => void conversation.exclusive(recover).catch(ignore), RECOVER_MS)
+    this.#recoverTimer = setTimeout(() => void conversation.exclusive(recoverRun).catch(doNothing), RECOVER_MS)
   }
 
   /** The message of a run that has stored nothing goes back to the queue, unless another process may be beginning the run. */

@@ -4,7 +4,7 @@ import { isAborted } from '#util/abort.js'
 import { isDelta } from '#util/queue/deltas.js'
 import { LiveEvents, tail } from '#util/queue/tail.js'
 import type { TailReader } from '#util/queue/tail.js'
-import { BEGINNING, cursorOf, placeAfter, storedEvents } from './thread/cursor.js'
+import { BEGINNING, chatCursor, placeAfter, storedEvents } from './thread/cursor.js'
 import type { ChatEvent, ChatPlace } from './thread/cursor.js'
 import { reduceChat } from './thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from './thread/reduce-chat.js'
@@ -91,7 +91,7 @@ export class Feed {
   /** Passes an event on that was read from the log, in its order: another process may have gone on to the next run. */
   readonly pushStored = (event: AnyEvent): void => {
     if (isOfChild(event)) {
-      this.live.push({ ...event, cursor: cursorOf(this.#place) }, false)
+      this.live.push({ ...event, cursor: chatCursor(this.#place) }, false)
       return
     }
     const place = placeAfter(this.#place, event)
@@ -107,7 +107,7 @@ export class Feed {
     this.#latest = undefined
     this.#snapshot = undefined
     if (!isDelta(event)) this.#fold(event)
-    this.live.push({ ...event, cursor: cursorOf(place) }, !('threadId' in event))
+    this.live.push({ ...event, cursor: chatCursor(place) }, !('threadId' in event))
   }
 
   #fold(event: AnyEvent): void {
@@ -130,22 +130,22 @@ export class Feed {
 
   /** Calls `listener` with each event of the thread and its runs, without child runs; returns how to stop. */
   listen(listener: (event: ChatEvent) => void): () => void {
-    const add = (event: ChatEvent): void => {
+    const addEvent = (event: ChatEvent): void => {
       if (!isOfChild(event)) listener(event)
     }
-    return this.live.listen({ add, close: () => undefined })
+    return this.live.listen({ add: addEvent, close: () => undefined })
   }
 
   /** Resolves when the answers of all these calls are stored, which leave `ids` one by one. */
   answersOf(ids: Set<string>): { readonly stored: Promise<undefined>; readonly stop: () => void } {
-    let stop = (): void => undefined
+    let stopReading = (): void => undefined
     const stored = new Promise<undefined>((resolve) => {
-      stop = this.listen((event) => {
+      stopReading = this.listen((event) => {
         if (event.kind === 'answer_received') ids.delete(event.callId)
         if (ids.size === 0) resolve(undefined)
       })
     })
-    return { stored, stop }
+    return { stored, stop: stopReading }
   }
 
   /** Stored events from `from` on, then live ones, until the signal; without `live`, the stored ones alone. */
@@ -205,7 +205,7 @@ class FeedReader implements TailReader<ChatEvent> {
       if (after === null) return null
       this.#place = after
     } else if (this.#reading.children !== true) return null
-    const cursor = cursorOf(this.#place)
+    const cursor = chatCursor(this.#place)
     // All readers share the object, and with it what is made of it.
     return 'cursor' in event && event.cursor === cursor ? event : { ...event, cursor }
   }

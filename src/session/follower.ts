@@ -4,7 +4,7 @@ import type { RunEvent } from '#core/state/events.js'
 import { isAborted, onAbort } from '#util/abort.js'
 import { Mailbox } from '#util/queue/mailbox.js'
 import { pump } from '#util/queue/tail.js'
-import type { Conversation } from './conversation.js'
+import type { ThreadConversation } from './conversation.js'
 import type { ThreadEvent } from './thread/thread-events.js'
 
 /** How often it is checked that the owner still exists, in ms. */
@@ -16,7 +16,7 @@ const CHECK_MS = 1_000
  */
 export class Follower {
   readonly #log: LogStore
-  readonly #conversation: Conversation
+  readonly #conversation: ThreadConversation
   readonly #onCheck: (isOrphaned: boolean) => Promise<void>
   #timer: NodeJS.Timeout | undefined
   /** Of the reading in progress. A store may fail: then the next check begins again. */
@@ -24,7 +24,7 @@ export class Follower {
   #owner: string | null = null
 
   /** `onCheck` is called again and again while the thread is followed. `isOrphaned`: nobody owns it. */
-  constructor(log: LogStore, conversation: Conversation, onCheck: (isOrphaned: boolean) => Promise<void>) {
+  constructor(log: LogStore, conversation: ThreadConversation, onCheck: (isOrphaned: boolean) => Promise<void>) {
     this.#log = log
     this.#conversation = conversation
     this.#onCheck = onCheck
@@ -53,11 +53,11 @@ export class Follower {
     if (this.#abort !== null) return
     const abort = new AbortController()
     this.#abort = abort
-    const ended = (): void => {
+    const endFollowing = (): void => {
       abort.abort()
       if (this.#abort === abort) this.#abort = null
     }
-    void this.#follow(abort.signal).then(ended, ended)
+    void this.#follow(abort.signal).then(endFollowing, endFollowing)
   }
 
   async #check(): Promise<void> {
@@ -95,12 +95,12 @@ export class Follower {
         over.abort()
         changes.close()
       })
-      const watch = (ref: LogRef, after: number): void => {
+      const watchLog = (ref: LogRef, after: number): void => {
         const events = this.#log.follow?.<ThreadEvent | RunEvent>(ref, { after, signal: over.signal })
         if (events !== undefined) pump(events, changes, over.signal)
       }
-      watch({ kind: 'thread', id: threadId }, thread)
-      if (runId !== null) watch({ kind: 'run', id: runId }, run)
+      watchLog({ kind: 'thread', id: threadId }, thread)
+      if (runId !== null) watchLog({ kind: 'run', id: runId }, run)
       try {
         while (isFollowed && feed.place.runId === runId) {
           // A log that cannot be followed any more: the next check begins again.

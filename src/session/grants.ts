@@ -7,7 +7,7 @@ import type { PolicyExtension } from '#extensions/policy/policy.js'
 import { isObject, parseJson } from '#util/json.js'
 import { SessionError } from './errors.js'
 import type { Grant } from './thread/thread-events.js'
-import { conditionsOf } from './tools/request-access.js'
+import { requestConditions } from './tools/request-access.js'
 import type { AccessRequest } from './tools/request-access.js'
 import { isPayload } from './tools/result.js'
 
@@ -54,14 +54,14 @@ export class Grants {
     // A policy in shadow mode changes nothing.
     if (extended.forRun !== undefined) return [extended]
     let [grants, current] = [this.all, extended]
-    const policy: PolicyExtension['policy'] = async (...call) => {
+    const policyWithGrants: PolicyExtension['policy'] = async (...call) => {
       if (grants !== this.all) {
         grants = this.all
         current = await this.#extended(grants)
       }
       return current.policy(...call)
     }
-    return [{ name: extended.name, policy }]
+    return [{ name: extended.name, policy: policyWithGrants }]
   }
 
   /** The grants that answers ask for. `describe`: the harness of the run. Throws a `SessionError`. */
@@ -73,7 +73,7 @@ export class Grants {
     const grants: Grant[] = []
     for (const answer of answers) {
       const item = pending.find(({ callId }) => callId === answer.callId)
-      const rule = item === undefined ? null : await ruleOf(answer, item, describe)
+      const rule = item === undefined ? null : await answeredRule(answer, item, describe)
       if (rule !== null) grants.push({ ...rule, id: rule.id ?? `grant_${answer.callId}` })
     }
     return grants
@@ -95,7 +95,7 @@ export class Grants {
       if (facts?.approvalCanBeLifted !== true) return []
       const args = parseJson(item.arguments)
       if (!args.ok || !isObject(args.value)) return []
-      const call = { ...callOf(item, facts), args: args.value, requiresApproval: facts.approval !== 'never' }
+      const call = { ...describedCall(item, facts), args: args.value, requiresApproval: facts.approval !== 'never' }
       const { decision, rule } = explain(rules, call)
       if (decision !== 'allow' || (rule !== null && needsRun(rule))) return []
       return [{ callId: item.callId, approved: true, by: 'policy' }]
@@ -121,26 +121,26 @@ function needsRun({ path, source }: Rule): boolean {
   return path !== undefined || source !== undefined
 }
 
-async function ruleOf(
+async function answeredRule(
   answer: ChatAnswer,
   item: PendingItem,
   describe: () => Promise<readonly ToolFacts[]>,
 ): Promise<Rule | null> {
-  const access = accessOf(answer, item)
+  const access = grantedAccess(answer, item)
   const { remember } = answer
   if (access === null && remember === undefined) return null
   const policies = await import('#extensions/policy/index.js')
-  if (access !== null) return policies.grant(conditionsOf(access))
+  if (access !== null) return policies.grant(requestConditions(access))
   if (remember === undefined) return null
   if (!('approved' in answer) || !answer.approved)
-    throw invalid(`Only an approval can be remembered: the answer to \`${answer.callId}\` is none.`)
+    throw invalidAnswer(`Only an approval can be remembered: the answer to \`${answer.callId}\` is none.`)
   if (typeof remember === 'object') return grantOfRule(remember, policies.grant)
   const facts = remember === 'category' ? (await describe()).find(({ name }) => name === item.toolName) : undefined
-  return policies.grantFor(callOf(item, facts), remember)
+  return policies.grantFor(describedCall(item, facts), remember)
 }
 
 /** An approved request for access. */
-function accessOf(answer: ChatAnswer, { toolName, payload }: PendingItem): AccessRequest | null {
+function grantedAccess(answer: ChatAnswer, { toolName, payload }: PendingItem): AccessRequest | null {
   if (toolName !== 'request_access' || !isPayload<AccessRequest>(payload, 'access') || !('answer' in answer))
     return null
   return isObject(answer.answer) && answer.answer['approved'] === true ? payload : null
@@ -148,11 +148,11 @@ function accessOf(answer: ChatAnswer, { toolName, payload }: PendingItem): Acces
 
 function grantOfRule(rule: Rule, makeGrant: typeof grant): Rule {
   const { decision, grant: _grant, ...conditions } = rule
-  if (decision !== 'allow') throw invalid(`Expected \`remember\` to be a rule that allows, got \`${decision}\`.`)
+  if (decision !== 'allow') throw invalidAnswer(`Expected \`remember\` to be a rule that allows, got \`${decision}\`.`)
   return makeGrant(conditions)
 }
 
-function callOf(
+function describedCall(
   { toolName: tool }: PendingItem,
   facts: ToolFacts | undefined,
 ): {
@@ -170,6 +170,6 @@ function callOf(
   }
 }
 
-function invalid(message: string): SessionError {
+function invalidAnswer(message: string): SessionError {
   return new SessionError('invalid_answer', message)
 }

@@ -72,7 +72,7 @@ export function newId(prefix: string): string {
 }
 
 /** A copy as a JSON object of plain data. */
-export function jsonOf(value: object): JsonObject {
+export function toJson(value: object): JsonObject {
   return JSON.parse(JSON.stringify(value)) as JsonObject
 }
 
@@ -88,7 +88,7 @@ export function threadMessage(
     by: by ?? null,
     mode: mode ?? null,
     model: model ?? null,
-    metadata: metadata === undefined ? {} : jsonOf(metadata),
+    metadata: metadata === undefined ? {} : toJson(metadata),
   }
 }
 
@@ -102,7 +102,7 @@ function messageContent(prompt: Prompt, limits: ContentLimits): readonly Content
   if (files.length > limits.files)
     throw new SessionError('too_many_files', `A message can have at most ${limits.files} files, got ${files.length}.`)
   for (const file of files) checkSize(file, limits.fileBytes)
-  return parts.map((part) => (part.type === 'file' && isText(part.mediaType) ? inlined(part) : part))
+  return parts.map((part) => (part.type === 'file' && isTextType(part.mediaType) ? inlineText(part) : part))
 }
 
 function checkSize(part: ContentPart, most: number): void {
@@ -117,12 +117,12 @@ function isList(value: unknown): boolean {
   return Array.isArray(value)
 }
 
-function isText(mediaType: string): boolean {
+function isTextType(mediaType: string): boolean {
   return /^(?:text\/|application\/json\b)/i.test(mediaType)
 }
 
 /** A fence is longer than any run of backticks in the text. */
-function inlined({ data, mediaType, name }: Extract<ContentPart, { readonly type: 'file' }>): ContentPart {
+function inlineText({ data, mediaType, name }: Extract<ContentPart, { readonly type: 'file' }>): ContentPart {
   const text = Buffer.from(data, 'base64').toString()
   const longest = Math.max(0, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length))
   const fence = '`'.repeat(Math.max(3, longest + 1))
@@ -152,9 +152,9 @@ export class MessageEnds {
       known.senders += 1
       return known.promise
     }
-    let resolve: Waiting['resolve'] = () => undefined
-    const promise = new Promise<MessageEnd>((settle) => (resolve = settle))
-    this.#waiting.set(messageId, { promise, resolve, senders: 1 })
+    let resolveNothing: Waiting['resolve'] = () => undefined
+    const promise = new Promise<MessageEnd>((settle) => (resolveNothing = settle))
+    this.#waiting.set(messageId, { promise, resolve: resolveNothing, senders: 1 })
     return promise
   }
 
@@ -166,7 +166,7 @@ export class MessageEnds {
   /** Settles the messages that the stored events have settled. `isKnown`: the thread has the message. */
   settleStored(snapshot: ChatSnapshot, isKnown: (messageId: string) => boolean): void {
     for (const messageId of [...this.#waiting.keys()]) {
-      const end = isKnown(messageId) ? endIn(snapshot, messageId) : null
+      const end = isKnown(messageId) ? messageOutcome(snapshot, messageId) : null
       if (end !== null) this.settle(messageId, end)
     }
   }
@@ -185,7 +185,7 @@ export class MessageEnds {
 }
 
 /** The end of a message that the thread has, according to its events; null if it has none yet. */
-function endIn({ runs, queue, thread }: ChatSnapshot, messageId: string): MessageOutcome | null {
+function messageOutcome({ runs, queue, thread }: ChatSnapshot, messageId: string): MessageOutcome | null {
   const run = runs.findLast((each) => each.messageIds.includes(messageId) || readBy(each).has(messageId))
   if (run === undefined) {
     const waits = [...queue, ...thread.steering].some((item) => item.messageId === messageId)

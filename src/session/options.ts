@@ -126,11 +126,11 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
     title: rest.title === undefined ? null : typeof rest.title === 'function' ? rest.title : titlesBy(rest.title),
     checkSettings:
       settings === undefined || document === null ? (each) => Promise.resolve(each) : settingsCheck(settings, document),
-    firstSettings: document === null ? {} : defaultsOf(document),
+    firstSettings: document === null ? {} : settingDefaults(document),
   }
 }
 
-function defaultsOf({ properties }: JsonSchema): JsonObject {
+function settingDefaults({ properties }: JsonSchema): JsonObject {
   if (!isObject(properties)) return {}
   return Object.fromEntries(
     Object.entries(properties).flatMap(([name, member]): [string, JsonValue][] =>

@@ -13,11 +13,11 @@ import type { Prompt, ResumeOptions, RunOptions } from '#harness/options.js'
 import { SessionError } from './errors.js'
 import type { Grants } from './grants.js'
 import type { MessageOutcome } from './message.js'
-import { callOf } from './thread/reduce-chat.js'
+import { findCall } from './thread/reduce-chat.js'
 import type { ChatRun } from './thread/reduce-chat.js'
 import type { QueueItem, ReplacedRuns } from './thread/thread-events.js'
 import type { ThreadRun, ThreadState } from './thread/thread-state.js'
-import { clientToolsIn } from './tools/client-tools.js'
+import { readClientTools } from './tools/client-tools.js'
 import { planOutcome, SUBMIT_PLAN } from './tools/submit-plan.js'
 import type { PlanOutcome } from './tools/submit-plan.js'
 
@@ -68,7 +68,7 @@ export interface RunOutcome {
   readonly error?: Error | undefined
 }
 
-const ignore = (): void => undefined
+const doNothing = (): void => undefined
 
 /** A run in progress in this process. */
 export class ActiveRun {
@@ -85,9 +85,9 @@ export class ActiveRun {
   continues = false
   /** The answer to a plan stopped it. */
   plan: PlanOutcome | null = null
-  markStarted: () => void = ignore
-  markEnded: (error: Error | undefined) => void = ignore
-  markOver: () => void = ignore
+  markStarted: () => void = doNothing
+  markEnded: (error: Error | undefined) => void = doNothing
+  markOver: () => void = doNothing
 
   constructor(run: ThreadRun) {
     this.run = run
@@ -147,7 +147,7 @@ export class RunStarter {
   }
 
   async #inputsOf({ mode, model }: Pick<ThreadRun, 'mode' | 'model'>): Promise<ModelCapabilities['inputs']> {
-    const resolved = await modelOf(this.#deps, model)
+    const resolved = await resolvedModel(this.#deps, model)
     return (await this.harnessOf({ mode }).capabilities?.(resolved ?? undefined))?.inputs
   }
 
@@ -155,7 +155,7 @@ export class RunStarter {
   async optionsOf(open: ActiveRun, shown: ChatRun | undefined): Promise<StretchOptions> {
     const { log, use } = this.#deps
     const { root, mcpServers, deps, use: extensions = [] } = this.#resources
-    const model = await modelOf(this.#deps, open.run.model)
+    const model = await resolvedModel(this.#deps, open.run.model)
     const grants = await this.#grants.extensions()
     const planning = hasPlan(shown) ? [this.#planning(open, shown)] : []
     return {
@@ -166,7 +166,7 @@ export class RunStarter {
       root,
       mcpServers,
       deps,
-      tools: clientToolsIn(open.run.items[0]?.metadata),
+      tools: readClientTools(open.run.items[0]?.metadata),
       use: [...use, ...extensions, ...grants, ...planning],
     }
   }
@@ -201,7 +201,7 @@ export class RunStarter {
 }
 
 /** The model for a reference; the reference itself if harnesses resolve it, and null for none. */
-export async function modelOf(
+export async function resolvedModel(
   { resolveModel }: Pick<RunStarterDeps, 'resolveModel'>,
   reference: ModelRef | null,
 ): Promise<ModelRef | Model | null> {
@@ -221,7 +221,7 @@ export function firstOptions(
 function shownOutcome(run: ChatRun | undefined): PlanOutcome | null {
   const last = run?.entries.at(-1)
   const part = last?.role === 'assistant' ? last.parts.find(({ type }) => type === 'tool_call') : undefined
-  const call = part?.type === 'tool_call' ? callOf(run, part.callId) : undefined
+  const call = part?.type === 'tool_call' ? findCall(run, part.callId) : undefined
   return call?.toolName === SUBMIT_PLAN && call.output !== undefined ? planOutcome(call.output) : null
 }
 
@@ -277,10 +277,10 @@ export function isElsewhere(error: unknown): boolean {
 }
 
 /** The id of the run that a message begins: the same whenever it is begun again, unless that run has left the conversation. */
-export function runIdOf({ threadId, replaced }: ThreadState, messageId: string, leaving?: ReplacedRuns): string {
-  const idOf = (...parts: readonly string[]): string =>
+export function threadRunId({ threadId, replaced }: ThreadState, messageId: string, leaving?: ReplacedRuns): string {
+  const hashedId = (...parts: readonly string[]): string =>
     `run_${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)}`
-  let runId = idOf(threadId, messageId)
-  while (replaced.includes(runId) || leaving?.runIds.includes(runId) === true) runId = idOf(threadId, messageId, runId)
+  let runId = hashedId(threadId, messageId)
+  while (replaced.includes(runId) || leaving?.runIds.includes(runId) === true) runId = hashedId(threadId, messageId, runId)
   return runId
 }

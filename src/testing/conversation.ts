@@ -70,21 +70,21 @@ export function scriptRequest(
   tools: readonly string[],
 ): ScriptRequest {
   const turn = messages.filter((message) => message.role === 'assistant').length
-  return { turn, heard: heardIn(messages, turn), messages, instructions, tools }
+  return { turn, heard: hearConversation(messages, turn), messages, instructions, tools }
 }
 
-function heardIn(messages: readonly ScriptMessage[], turn: number): Heard {
+function hearConversation(messages: readonly ScriptMessage[], turn: number): Heard {
   const news = messages.slice(messages.findLastIndex((message) => message.role === 'assistant') + 1)
   const outputs = news.filter((message) => message.role === 'tool').map(heardOutput)
   const said = news.filter((message) => message.role === 'user')
-  const prompt = joined(said.map((message) => message.content))
+  const prompt = joinContents(said.map((message) => message.content))
   if (outputs.length > 0) return { kind: 'tool_outputs', outputs, ...(prompt !== '' && { prompt }) }
   if (turn === 0) return { kind: 'start', prompt }
   if (said.length === 0) return { kind: 'continuation' }
   return { kind: said.at(-1)?.notice === true ? 'correction' : 'message', prompt }
 }
 
-function joined(contents: readonly MessageContent[]): MessageContent {
+function joinContents(contents: readonly MessageContent[]): MessageContent {
   if (contents.every((content) => typeof content === 'string')) return contents.join('\n\n')
   return contents.flatMap((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content))
 }
@@ -93,7 +93,7 @@ const FAILURE = /^Error: /
 
 function heardOutput({ callId, content, isError }: ScriptMessage & { role: 'tool' }): HeardOutput {
   const [first, ...others] = typeof content === 'string' ? [content] : content
-  const text = textIn(first)
+  const text = partText(first)
   // A result may have no text.
   const parts = text === undefined && first !== undefined ? [first, ...others] : others
   const failed = isError ?? FAILURE.test(text ?? '')
@@ -101,10 +101,10 @@ function heardOutput({ callId, content, isError }: ScriptMessage & { role: 'tool
 }
 
 /** An entry of a transcript as a message of an API that marks failures so. */
-export function messageOf(entry: TranscriptEntry, mark: FailureMark = 'flag'): ScriptMessage {
+export function scriptMessage(entry: TranscriptEntry, mark: FailureMark = 'flag'): ScriptMessage {
   switch (entry.role) {
     case 'user':
-      return { role: 'user', content: contentOf(entry.content), ...(entry.notice && { notice: true }) }
+      return { role: 'user', content: partsContent(entry.content), ...(entry.notice && { notice: true }) }
     case 'tool':
       return {
         role: 'tool',
@@ -124,31 +124,31 @@ function withoutNative({ callId, name, arguments: args }: ModelToolCall): HeardC
 }
 
 /** The text of a part of any API. */
-function textIn(part: unknown): string | undefined {
+function partText(part: unknown): string | undefined {
   if (typeof part === 'string') return part
   return isObject(part) && typeof part['text'] === 'string' ? part['text'] : undefined
 }
 
 /** A list of parts as a message's content: a string if all of them are text. */
-export function contentOf(parts: readonly unknown[]): MessageContent {
-  const texts = parts.map(textIn)
+export function partsContent(parts: readonly unknown[]): MessageContent {
+  const texts = parts.map(partText)
   return texts.every((text) => text !== undefined) ? texts.join('') : parts
 }
 
 /** The content of a message of any API: a string, a list of parts, or nothing. */
-export function contentIn(content: unknown): MessageContent {
-  if (Array.isArray(content)) return contentOf(content)
+export function messageContent(content: unknown): MessageContent {
+  if (Array.isArray(content)) return partsContent(content)
   return typeof content === 'string' ? content : ''
 }
 
 /** The same as one string. */
 export function textContent(content: unknown): string {
-  const read = contentIn(content)
+  const read = messageContent(content)
   return typeof read === 'string' ? read : JSON.stringify(read)
 }
 
 /** The value of a JSON text; undefined if it is not JSON. */
-export function parsedOf(text: string): unknown {
+export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {

@@ -18,7 +18,7 @@ export async function openServer(port = 0): Promise<Server> {
   return server
 }
 
-export function originOf(server: Server): string {
+export function serverOrigin(server: Server): string {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
@@ -31,7 +31,7 @@ export async function closeServer(server: Server): Promise<void> {
 }
 
 /** The body of a request; undefined if the client closed the connection or the body is too long. */
-export function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
+export function readRequestBody(request: IncomingMessage): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const pieces: Buffer[] = []
     let length = 0

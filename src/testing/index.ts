@@ -6,10 +6,10 @@ export type { Heard, HeardCall, HeardOutput, MessageContent, ScriptMessage, Scri
 export type { BreakFault, Chunks, DripFault, ProviderFault, StatusFault } from './delivery.js'
 export { runLogContract } from './log-contract/contract.js'
 export type { ContractLaw, LogContractOptions, LogLawName } from './log-contract/contract.js'
-export type { Reply, ReplyPart, ScriptedCall } from './reply.js'
+export type { ScriptedReply as Reply, ReplyPart, ScriptedCall } from './reply.js'
 export { replayTest } from './replay-test.js'
 export type { Replayed } from './replay-test.js'
-export type { Answer, Rule } from './script.js'
+export type { ScriptedAnswer, ScriptedRule } from './script.js'
 export { ScriptedModel } from './scripted-model.js'
 export type { HeardRequest, ModelFailure, ModelRequest, ScriptedModelOptions } from './scripted-model.js'
 export { scriptedProvider } from './scripted-provider.js'
@@ -20,4 +20,4 @@ export type {
   ScriptedProvider,
   ScriptedProviderOptions,
 } from './scripted-provider.js'
-export type { WireBody, WireReply, WireRequest } from './wire/api.js'
+export type { WireBody, WireReply, ApiRequest } from './wire/api.js'

@@ -1,7 +1,7 @@
 import type { TokenUsage } from '#contracts/entry.js'
 import type { Rendering } from './delivery.js'
 import { resolveReply, withCallIds } from './reply.js'
-import type { Reply } from './reply.js'
+import type { ScriptedReply } from './reply.js'
 import { withoutMarks } from './wire/checks.js'
 import type { WireApi, WireConversation, WireReply } from './wire/api.js'
 
@@ -21,14 +21,14 @@ export class Renderer {
   readonly #cache = new PromptCache()
   #count = 0
 
-  render(reply: Reply | string, to: ReplyTo): Rendering {
+  render(reply: ScriptedReply | string, to: ReplyTo): Rendering {
     const wireReply = this.#finish(reply, to)
     to.api.keep?.(to.conversation, wireReply)
     if (to.streamed) return { events: to.api.stream(wireReply), isStream: true }
     return { events: [JSON.stringify(to.api.whole(wireReply))], isStream: false }
   }
 
-  #finish(reply: Reply | string, to: ReplyTo): WireReply {
+  #finish(reply: ScriptedReply | string, to: ReplyTo): WireReply {
     const { api, conversation, model } = to
     const { parts, finishReason, nativeFinishReason, usage } = resolveReply(reply)
     const count = ++this.#count
@@ -53,7 +53,7 @@ export class Renderer {
     }
     const input = this.#cache.inputOf(conversation, model)
     const free = api.chargesCacheWrites ? {} : { cacheWriteTokens: 0 }
-    return { ...input, ...free, ...outputOf(parts), ...given }
+    return { ...input, ...free, ...outputTokensOf(parts), ...given }
   }
 }
 
@@ -86,7 +86,7 @@ class PromptCache {
     let [all, read, written] = [0, 0, 0]
     for (const [index, member] of prefix.entries()) {
       const text = withoutMarks(member)
-      const tokens = tokensIn(text.length)
+      const tokens = countTokensFor(text.length)
       all += tokens
       if (index >= cacheable) continue
       const known = at.longer.get(text)
@@ -106,20 +106,20 @@ class PromptCache {
 }
 
 /** The cost of a reply. */
-function outputOf(parts: WireReply['parts']): Pick<TokenUsage, 'outputTokens' | 'reasoningTokens'> {
+function outputTokensOf(parts: WireReply['parts']): Pick<TokenUsage, 'outputTokens' | 'reasoningTokens'> {
   let [outputTokens, reasoningTokens] = [0, 0]
   for (const part of parts) {
-    const tokens = tokensIn(part.type === 'call' ? part.name.length + part.arguments.length : lengthOf(part))
+    const tokens = countTokensFor(part.type === 'call' ? part.name.length + part.arguments.length : partLength(part))
     outputTokens += tokens
     if (part.type === 'reasoning') reasoningTokens += tokens
   }
   return { outputTokens, reasoningTokens }
 }
 
-function lengthOf(part: Exclude<WireReply['parts'][number], { type: 'call' }>): number {
+function partLength(part: Exclude<WireReply['parts'][number], { type: 'call' }>): number {
   return part.type === 'block' ? JSON.stringify(part.data).length : part.text.length
 }
 
-function tokensIn(characters: number): number {
+function countTokensFor(characters: number): number {
   return Math.ceil(characters / CHARACTERS_A_TOKEN)
 }

@@ -3,14 +3,14 @@ import { messageOf } from '#contracts/errors.js'
 import { parse } from '#contracts/parse.js'
 import { isObject } from '#util/json.js'
 import { boolean, either, integer, oneOf, partial } from '#util/shape.js'
-import { parsedOf, scriptRequest } from './conversation.js'
+import { parsedJson, scriptRequest } from './conversation.js'
 import type { ScriptRequest } from './conversation.js'
-import { breakOff, deliver, drip, sendBytes } from './delivery.js'
+import { breakOff, deliverReply, dripReply, sendBytes } from './delivery.js'
 import type { BreakFault, Chunks, DripFault, ProviderFault, StatusFault } from './delivery.js'
-import { bodyOf, closeServer, openServer, originOf, sendBody, withoutKeys } from './http.js'
+import { readRequestBody, closeServer, openServer, serverOrigin, sendBody, withoutKeys } from './http.js'
 import { Renderer } from './rendering.js'
 import type { ReplyTo } from './rendering.js'
-import type { Reply } from './reply.js'
+import type { ScriptedReply } from './reply.js'
 import { isFault, Script, ScriptEnded } from './script.js'
 import { WireRefusal } from './wire/api.js'
 import type { WireApi, WireBody } from './wire/api.js'
@@ -98,12 +98,12 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
   readonly #record: boolean
   readonly #renderer = new Renderer()
   /** The bytes of constant answers, by API and form. */
-  readonly #constants = new WeakMap<Reply, Map<string, Buffer>>()
+  readonly #constants = new WeakMap<ScriptedReply, Map<string, Buffer>>()
 
   /** @internal */
   constructor(server: Server, { chunks = 'event', record = true }: ScriptedProviderOptions) {
     super()
-    const origin = originOf(server)
+    const origin = serverOrigin(server)
     this.url = { responses: `${origin}/v1`, chat: `${origin}/v1`, openrouter: `${origin}/api/v1`, messages: origin }
     this.#server = server
     this.#chunks = chunks
@@ -128,7 +128,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
   }
 
   /** A reply that is sent slowly, in drops. */
-  drips(reply: Reply | string, fault: Omit<DripFault, 'fault' | 'reply'> = {}): this {
+  drips(reply: ScriptedReply | string, fault: Omit<DripFault, 'fault' | 'reply'> = {}): this {
     return this.add('drips', { fault: 'drip', reply, ...fault })
   }
 
@@ -148,14 +148,14 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const bytes = await bodyOf(request)
+    const bytes = await readRequestBody(request)
     if (bytes === undefined) return
     const { method = '', url: path = '', headers } = request
     const route = method === 'POST' ? this.#routes.get(path.split('?')[0] ?? '') : undefined
     try {
       if (route !== undefined && this.#sendConstant(route, bytes, response)) return
       const text = bytes.toString()
-      const body = parsedOf(text)
+      const body = parsedJson(text)
       if (this.#record) this.requests.push({ method, path, headers: withoutKeys(headers), body: body ?? text })
       if (route === undefined) throw new WireRefusal(`Unknown request URL: ${method} ${path}`, {}, 404)
       await this.#answer(route, headers, { body, response })
@@ -179,7 +179,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
     const answer = await this.answer(request)
     if (response.destroyed) return
     if (isFault(answer)) await this.#fail(answer, to, response)
-    else await deliver(response, this.#renderer.render(answer, to), this.#chunks)
+    else await deliverReply(response, this.#renderer.render(answer, to), this.#chunks)
   }
 
   async #fail(fault: ProviderFault, to: ReplyTo, response: ServerResponse): Promise<void> {
@@ -197,7 +197,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
         return
       }
       case 'drip':
-        await drip(response, this.#renderer.render(fault.reply, to), fault)
+        await dripReply(response, this.#renderer.render(fault.reply, to), fault)
     }
   }
 

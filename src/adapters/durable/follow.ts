@@ -18,18 +18,18 @@ export async function* followLog(
   { after = 0, signal, isIdle }: FollowOptions & { readonly isIdle: () => Promise<boolean> },
 ): AsyncGenerator<DurableEvent, void, undefined> {
   const ref = { kind: 'run', id: runId } as const
-  const read = (last: number): AsyncIterable<DurableEvent> => log.read(ref, { after: last })
-  const follow = (over: AbortSignal): AsyncIterable<DurableEvent> =>
+  const readEvents = (last: number): AsyncIterable<DurableEvent> => log.read(ref, { after: last })
+  const followEvents = (over: AbortSignal): AsyncIterable<DurableEvent> =>
     (log as Partial<LogStore>).follow?.(ref, { after, signal: over }) ??
-    polled(read, { after, signal: over, shortestMs: SHORTEST_WAIT_MS, longestMs: LONGEST_WAIT_MS })
+    polled(readEvents, { after, signal: over, shortestMs: SHORTEST_WAIT_MS, longestMs: LONGEST_WAIT_MS })
   let last = after
-  for await (const event of untilOver(follow, isIdle, signal)) {
+  for await (const event of untilOver(followEvents, isIdle, signal)) {
     yield event
     last = event.seq
     if (isEnd(event)) return
   }
   // Events that were stored just before the run became idle.
-  if (!isAborted(signal)) yield* read(last)
+  if (!isAborted(signal)) yield* readEvents(last)
 }
 
 /** True if no event follows this one. */

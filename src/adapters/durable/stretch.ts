@@ -65,19 +65,19 @@ export async function performStretch<Output>(work: StretchWork, setup: StretchMe
   for (let round = 0; round < ROUNDS && setup.signal?.aborted !== true;) {
     const began = Date.now()
     try {
-      const end = await execute(work, setup)
+      const end = await executeStretch(work, setup)
       if (typeof end === 'number') return { kind: 'ended', seq: end }
       if (end === 'paused') round += 1
       else await untilFree(work.runId, setup)
     } catch (error) {
-      const { code, message } = error instanceof HarnessError ? error : unexpected(error)
+      const { code, message } = error instanceof HarnessError ? error : unexpectedFailure(error)
       if (Date.now() - began > LONG_ATTEMPT_MS) failures = 0
       if (code !== 'store_failure' || failures === STORE_RETRIES) return { kind: 'refused', code, message }
-      await wait(STORE_RETRY_MS * 2 ** failures, setup.signal)
+      await waitFor(STORE_RETRY_MS * 2 ** failures, setup.signal)
       failures += 1
     }
   }
-  return { kind: 'refused', ...refusal(work.runId, setup.signal) }
+  return { kind: 'refused', ...stretchRefusal(work.runId, setup.signal) }
 }
 
 /**
@@ -85,7 +85,7 @@ export async function performStretch<Output>(work: StretchWork, setup: StretchMe
  * in progress. Reads the stretch.
  */
 export async function endOfStretch(log: RunLog, work: StretchWork): Promise<number | null> {
-  return (await progressOf(log, work)).end
+  return (await stretchProgress(log, work)).end
 }
 
 interface Progress {
@@ -94,7 +94,7 @@ interface Progress {
   readonly recoveries: number
 }
 
-async function progressOf(log: RunLog, work: StretchWork): Promise<Progress> {
+async function stretchProgress(log: RunLog, work: StretchWork): Promise<Progress> {
   let hasBegun = work.kind === 'begin'
   let recoveries = 0
   for await (const event of log.read(
@@ -121,11 +121,11 @@ export function endingOf<Output>(
   runId: string,
   seq: number,
 ): Promise<HarnessResult<Output>> {
-  return harness.recover(runId, { log: upTo(log, seq) })
+  return harness.recover(runId, { log: eventsUpTo(log, seq) })
 }
 
 /** The log as of event `seq`. It has no claims. */
-function upTo(log: RunLog, seq: number): RunLog {
+function eventsUpTo(log: RunLog, seq: number): RunLog {
   return {
     append: ({ id }) =>
       Promise.reject(new HarnessError('invalid_log', `Event ${seq} of run \`${id}\` neither ended nor paused it.`)),
@@ -139,11 +139,11 @@ function upTo(log: RunLog, seq: number): RunLog {
 }
 
 /** The event that ended the stretch; `paused`: the run has not taken its answers; `owned`: another process has it. */
-async function execute<Output>(work: StretchWork, setup: StretchMeans<Output>): Promise<number | 'paused' | 'owned'> {
+async function executeStretch<Output>(work: StretchWork, setup: StretchMeans<Output>): Promise<number | 'paused' | 'owned'> {
   const { log } = setup
-  const earlier = await progressOf(log, work)
+  const earlier = await stretchProgress(log, work)
   if (earlier.end !== null) return earlier.end
-  if (earlier.recoveries >= MOST_RECOVERIES) throw hopeless(work.runId)
+  if (earlier.recoveries >= MOST_RECOVERIES) throw hopelessRunError(work.runId)
   try {
     await continueRun(work, setup)
   } catch (error) {
@@ -153,7 +153,7 @@ async function execute<Output>(work: StretchWork, setup: StretchMeans<Output>): 
     throw error
   }
   const end = await endOfStretch(log, work)
-  if (end === null && work.kind === 'begin') throw lost(work.runId)
+  if (end === null && work.kind === 'begin') throw lostRunError(work.runId)
   return end ?? 'paused'
 }
 
@@ -172,12 +172,12 @@ async function continueRun<Output>(work: StretchWork, { harness, log, signal }: 
 }
 
 /** The run is not begun again: its calls may have had effects. */
-function lost(runId: string): HarnessError {
+function lostRunError(runId: string): HarnessError {
   return new HarnessError('run_not_found', `Run \`${runId}\` has ended, and its log is gone.`)
 }
 
 /** The run is left as it is: `harness.recover` tries again. */
-function hopeless(runId: string): HarnessError {
+function hopelessRunError(runId: string): HarnessError {
   const message = `Run \`${runId}\` was interrupted ${MOST_RECOVERIES} times without progress: it is not tried again.`
   return new HarnessError('error', message)
 }
@@ -192,15 +192,15 @@ function isOwnedElsewhere(error: unknown): boolean {
 
 /** Waits while another process executes the run. */
 async function untilFree<Output>(runId: string, { log, signal }: StretchMeans<Output>): Promise<void> {
-  do await wait(LOOK_MS, signal)
+  do await waitFor(LOOK_MS, signal)
   while (signal?.aborted !== true && (await log.inspect({ kind: 'run', id: runId }))?.status === 'running')
 }
 
-async function wait(ms: number, signal: AbortSignal | undefined): Promise<void> {
+async function waitFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => undefined)
 }
 
-function refusal(runId: string, signal: AbortSignal | undefined): { code: HarnessErrorCode; message: string } {
+function stretchRefusal(runId: string, signal: AbortSignal | undefined): { code: HarnessErrorCode; message: string } {
   if (signal?.aborted === true) return { code: 'cancelled', message: 'The run was cancelled.' }
   return {
     code: 'error',
@@ -208,6 +208,6 @@ function refusal(runId: string, signal: AbortSignal | undefined): { code: Harnes
   }
 }
 
-function unexpected(error: unknown): { code: HarnessErrorCode; message: string } {
+function unexpectedFailure(error: unknown): { code: HarnessErrorCode; message: string } {
   return { code: 'error', message: error instanceof Error ? error.message : String(error) }
 }

@@ -1,6 +1,6 @@
 export { loadMcpServers } from './client/config-file.js'
 export type { LoadMcpServersOptions } from './client/config-file.js'
-export type { McpAuthProvider } from './client/connection.js'
+export type { McpAuthProvider } from './sdk/connection.js'
 export type { ChangedToolRule } from './client/pins.js'
 export type { McpPrompt, McpPromptMessages, McpPrompts } from './client/prompts.js'
 export type { McpResource, McpResourceContent, McpResources, McpResourceTemplate } from './client/resources.js'

@@ -29,6 +29,6 @@ const SENTENCES: { readonly [Code in HarnessErrorCode]: string } = {
 }
 
 /** The sentence of a code. */
-export function sentenceOf({ code }: { readonly code: string }): string {
+export function errorSentence({ code }: { readonly code: string }): string {
   return Object.hasOwn(SENTENCES, code) ? SENTENCES[code as HarnessErrorCode] : SENTENCES.error
 }

@@ -19,7 +19,7 @@ export type ReplyChange =
   /** What was sent of the reply so far does not count. */
   | { readonly kind: 'withdrawn'; readonly parts: readonly string[]; readonly callIds: readonly string[] }
 
-export interface TurnOptions {
+export interface TurnReaderOptions {
   /** Send text and reasoning as they arrive. */
   readonly live: boolean
   /** Send the arguments of calls as they arrive. */
@@ -49,7 +49,7 @@ interface CallPiece {
  * complete reply counts: deltas that are its beginning are completed, others are withdrawn.
  */
 export class TurnReader {
-  readonly #options: TurnOptions
+  readonly #options: TurnReaderOptions
   /** Number of the event of the request; 0 before the first. */
   #turn = 0
   #isOpen = false
@@ -59,7 +59,7 @@ export class TurnReader {
   /** Names of calls whose first deltas have none. */
   readonly #unnamed = new Map<string, string>()
 
-  constructor(options: TurnOptions) {
+  constructor(options: TurnReaderOptions) {
     this.#options = options
   }
 

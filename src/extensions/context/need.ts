@@ -38,13 +38,13 @@ const AGAIN = 1 / 20
 const ENOUGH = 500
 
 /** Null: there is nothing to do. Costs the same at each turn, however long the run. */
-export function needOf(context: ViewContext, options: TriggerOptions): Need | null {
-  const meter = meterOf(context)
-  const tokens = lengthOf(context, meter)
+export function contextNeed(context: ViewContext, options: TriggerOptions): Need | null {
+  const meter = transcriptMeter(context)
+  const tokens = viewLength(context, meter)
   const { window, refusals } = context
-  const limit = limitOf(context, options)
+  const limit = tokenLimit(context, options)
   const span = window ?? limit
-  if (refusals > 0) return afterRefusal(meter, { tokens: Math.max(tokens, refused(context, meter)), limit, refusals })
+  if (refusals > 0) return afterRefusal(meter, { tokens: Math.max(tokens, refusedLength(context, meter)), limit, refusals })
   meter.refused = null
   const target = tokens < limit ? limit / 4 : limit / 2
   if (tokens < limit && (tokens - target < span * LEAST || !hasBeenIdle(context, options))) return null
@@ -54,12 +54,12 @@ export function needOf(context: ViewContext, options: TriggerOptions): Need | nu
 }
 
 /** The length at which a policy acts, in tokens; infinite if it is a share of an unknown window. */
-export function limitOf({ window }: ViewContext, { at = DEFAULT_AT }: TriggerOptions): number {
+export function tokenLimit({ window }: ViewContext, { at = DEFAULT_AT }: TriggerOptions): number {
   return Math.min(at > 1 ? at : (window ?? Infinity) * at, (window ?? Infinity) * 0.95)
 }
 
 /** What was refused is longer than the window, whatever the estimate says. */
-function refused({ window, refusals }: ViewContext, meter: Meter): number {
+function refusedLength({ window, refusals }: ViewContext, meter: Meter): number {
   if (window === null || meter.refused?.refusals === refusals) return 0
   meter.ratio = Math.max(meter.ratio, window / Math.max(1, meter.estimate))
   return window
@@ -75,7 +75,7 @@ function afterRefusal(
   return tokens <= target ? null : { tokens, target, least: 0, ratio: meter.ratio }
 }
 
-function meterOf({ transcript, view, generation }: ViewContext): Meter {
+function transcriptMeter({ transcript, view, generation }: ViewContext): Meter {
   let meter = meters.get(transcript)
   if (meter === undefined) {
     meter = { generation, counted: 0, estimate: 0, ratio: 1, nextAt: new Map(), refused: null }
@@ -85,16 +85,16 @@ function meterOf({ transcript, view, generation }: ViewContext): Meter {
     Object.assign(meter, { generation, counted: 0, estimate: 0 })
     meter.nextAt.clear()
   }
-  for (; meter.counted < view.length; meter.counted++) meter.estimate += estimateOf(view[meter.counted])
+  for (; meter.counted < view.length; meter.counted++) meter.estimate += entryEstimate(view[meter.counted])
   return meter
 }
 
 /** By the provider's own count of the last request, if it is known, and the estimate of the entries since. */
-function lengthOf({ view, lastInputTokens }: ViewContext, meter: Meter): number {
+function viewLength({ view, lastInputTokens }: ViewContext, meter: Meter): number {
   if (lastInputTokens === null) return meter.estimate * meter.ratio
   let since = 0
   for (let index = view.length - 1; index >= 0; index--) {
-    since += estimateOf(view[index])
+    since += entryEstimate(view[index])
     if (view[index]?.role === 'assistant') break
   }
   const before = meter.estimate - since
@@ -102,7 +102,7 @@ function lengthOf({ view, lastInputTokens }: ViewContext, meter: Meter): number 
   return lastInputTokens + since * meter.ratio
 }
 
-function estimateOf(entry: TranscriptEntry | undefined): number {
+function entryEstimate(entry: TranscriptEntry | undefined): number {
   return entry === undefined ? 0 : estimateEntry(entry)
 }
 

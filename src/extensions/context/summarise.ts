@@ -5,15 +5,15 @@ import type { ViewContext, ViewProposal } from '#core/extension/view.js'
 import { parse } from '#contracts/parse.js'
 import { anything, either, filledString, having, integer, milliseconds, object, optional } from '#util/shape.js'
 import type { Model } from '#core/model-session.js'
-import { Writer } from './writer.js'
+import { SummaryWriter } from './writer.js'
 import type { WriterOptions, Written } from './writer.js'
-import { changeable, cleared, fieldOf, stepLength, summarised } from './clearing.js'
+import { changeableSteps, clearResultsOf, clearingField, stepLength, replaceBySummary } from './clearing.js'
 import type { Field, Shortened } from './clearing.js'
-import { needOf } from './need.js'
+import { contextNeed } from './need.js'
 import type { Need } from './need.js'
 import { TRIGGER } from './options.js'
 import type { TriggerOptions } from './options.js'
-import { quoted } from './quoted.js'
+import { quoteSteps } from './quoted.js'
 import { recall } from './recall.js'
 import { recallHint } from './spans.js'
 
@@ -60,28 +60,28 @@ export function summarise(options: SummariseOptions): Extension {
   const given = parse(WRITING, options, '`summarise`')
   const { instructions = '', maxTokens = 2000 } = given
   const bound = `Write at most ${Math.floor(maxTokens * 0.6)} words.`
-  const writer = new Writer(given, [INSTRUCTIONS, bound, instructions].filter((text) => text !== '').join('\n\n'))
+  const writer = new SummaryWriter(given, [INSTRUCTIONS, bound, instructions].filter((text) => text !== '').join('\n\n'))
   return defineExtension({
     name: 'summarise',
     tools: [recall],
     view: async (context) => {
-      const need = needOf(context, given)
+      const need = contextNeed(context, given)
       if (need === null) return null
-      const field = fieldOf(context, need, given)
-      const older = changeable(field)
+      const field = clearingField(context, need, given)
+      const older = changeableSteps(field)
       const length = older.reduce((sum, step) => sum + stepLength(step), 0)
       // A summary of little would save nothing.
-      if (length < 2 * maxTokens) return withCost(cleared(context, need, given), need, null)
-      const written = await writer.write(quoted(older), context)
-      const shorter = written.text === null ? null : summarised(field, need, shownAs(written.text, field, context))
-      return withCost(shorter ?? cleared(context, need, given), need, written)
+      if (length < 2 * maxTokens) return withCost(clearResultsOf(context, need, given), need, null)
+      const written = await writer.write(quoteSteps(older), context)
+      const shorter = written.text === null ? null : replaceBySummary(field, need, shownAs(written.text, field, context))
+      return withCost(shorter ?? clearResultsOf(context, need, given), need, written)
     },
     close: () => writer.close(),
   })
 }
 
 function shownAs(text: string, field: Field, context: ViewContext): string {
-  const steps = changeable(field)
+  const steps = changeableSteps(field)
   const [first = 0, last = 0] = [steps[0]?.first, steps.at(-1)?.last]
   const hint = recallHint(context, { first, last }, 'shows the originals.')
   return `[Summary of the conversation up to here, written to save space.${hint}]\n\n${text}`

@@ -4,7 +4,7 @@ import type { LogRef } from '#core/log/ref.js'
 import type { LogStore } from '#core/log/log.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { MemoryIndex } from './index-port.js'
-import { resourceIn } from './synchroniser.js'
+import { metadataResource } from './synchroniser.js'
 
 /** What was erased of an owner. */
 export interface Erased {
@@ -21,11 +21,11 @@ const PATIENCE_MS = 10_000
 const LOOK_MS = 100
 
 /** Removes everything of an owner from a log, from the files that its runs saved, and from the index. */
-export async function erase(log: LogStore, index: MemoryIndex, resourceId: string): Promise<Erased> {
-  const refs = await logsOf(log, resourceId)
+export async function eraseResource(log: LogStore, index: MemoryIndex, resourceId: string): Promise<Erased> {
+  const refs = await resourceLogs(log, resourceId)
   let files = 0
   for (const ref of refs) if (ref.kind === 'run') files += await removeFiles(log, ref.id)
-  await remove(log, refs)
+  await removeLogs(log, refs)
   await log.scrub?.()
   for (const { kind, id } of refs) await index.drop(`${kind}:${id}`)
   await index.erase(resourceId)
@@ -34,22 +34,22 @@ export async function erase(log: LogStore, index: MemoryIndex, resourceId: strin
 }
 
 /** The logs of an owner, and the runs without an owner that continue its conversations. */
-async function logsOf(log: LogStore, resourceId: string): Promise<readonly LogRef[]> {
+async function resourceLogs(log: LogStore, resourceId: string): Promise<readonly LogRef[]> {
   const refs = new Map<string, LogRef>()
-  const add = (ref: LogRef): unknown => refs.set(`${ref.kind}:${ref.id}`, ref)
-  for await (const { threadId } of log.list({ kind: 'thread', resourceId })) add({ kind: 'thread', id: threadId })
-  for await (const { runId } of log.list({ parentRunId: null, resourceId })) add({ kind: 'run', id: runId })
+  const addLog = (ref: LogRef): unknown => refs.set(`${ref.kind}:${ref.id}`, ref)
+  for await (const { threadId } of log.list({ kind: 'thread', resourceId })) addLog({ kind: 'thread', id: threadId })
+  for await (const { runId } of log.list({ parentRunId: null, resourceId })) addLog({ kind: 'run', id: runId })
   // Entries that are added during the iteration are visited too.
   for (const ref of refs.values()) {
     for (const { kind, id } of (await log.referrers?.(ref)) ?? []) {
       const run = kind === 'run' ? await log.inspect({ kind, id }) : null
-      if (run?.parent === null && resourceIn(run.metadata) === null) add({ kind, id })
+      if (run?.parent === null && metadataResource(run.metadata) === null) addLog({ kind, id })
     }
   }
   return [...refs.values()]
 }
 
-async function remove(log: LogStore, refs: readonly LogRef[]): Promise<void> {
+async function removeLogs(log: LogStore, refs: readonly LogRef[]): Promise<void> {
   for (const end = Date.now() + PATIENCE_MS; ;) {
     if (refs.length > 0) await log.prune({ only: refs })
     const left: LogRef[] = []
@@ -58,7 +58,7 @@ async function remove(log: LogStore, refs: readonly LogRef[]): Promise<void> {
     if (first === undefined) return
     await checkIsUnused(log, left, refs)
     if (Date.now() > end)
-      throw incomplete(left, `a process owns ${first.kind} \`${first.id}\`. Close its sessions and try again.`)
+      throw incompleteError(left, `a process owns ${first.kind} \`${first.id}\`. Close its sessions and try again.`)
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
   }
 }
@@ -69,11 +69,11 @@ async function checkIsUnused(log: LogStore, left: readonly LogRef[], refs: reado
   for (const ref of left) {
     const other = (await log.referrers?.(ref))?.find(({ kind, id }) => !erased.has(`${kind}:${id}`))
     if (other === undefined) continue
-    throw incomplete(left, `${ref.kind} \`${ref.id}\` is continued by ${other.kind} \`${other.id}\` of another owner.`)
+    throw incompleteError(left, `${ref.kind} \`${ref.id}\` is continued by ${other.kind} \`${other.id}\` of another owner.`)
   }
 }
 
-function incomplete(left: readonly LogRef[], reason: string): HarnessError {
+function incompleteError(left: readonly LogRef[], reason: string): HarnessError {
   return new HarnessError('run_owned', `Logs that could not be erased: ${left.length}. For example, ${reason}`)
 }
 
@@ -81,7 +81,7 @@ function incomplete(left: readonly LogRef[], reason: string): HarnessError {
 async function removeFiles(log: LogStore, runId: string): Promise<number> {
   let removed = 0
   for await (const event of log.read({ kind: 'run', id: runId })) {
-    const path = savedIn(event)
+    const path = savedHandle(event)
     if (path !== null && (await removeSaved(path))) removed += 1
   }
   for await (const child of log.list({ parentRunId: runId })) removed += await removeFiles(log, child.runId)
@@ -89,7 +89,7 @@ async function removeFiles(log: LogStore, runId: string): Promise<number> {
 }
 
 /** The file in which an output was saved. */
-function savedIn(event: DurableEvent): string | null {
+function savedHandle(event: DurableEvent): string | null {
   if (event.kind !== 'tool_call_completed') return null
   const parsed = parseJson(event.output)
   if (!parsed.ok || !isObject(parsed.value)) return null

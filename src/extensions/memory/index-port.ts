@@ -2,7 +2,7 @@ import type { ContentSource } from '#contracts/entry.js'
 import type { MemoryKind } from './rows.js'
 
 /** A piece of a text, as the index stores it. */
-export interface Row {
+export interface MemoryRow {
   readonly handle: string
   /** The place of the piece in its text, from 0. */
   readonly part: number
@@ -33,7 +33,7 @@ export interface LogUpdate {
   /** The last event that had been read before; 0: none. */
   readonly after: number
   readonly state: LogState
-  readonly rows: readonly Row[]
+  readonly rows: readonly MemoryRow[]
   /** Handles of texts of this owner that are no longer found. */
   readonly forgotten: readonly string[]
 }
@@ -42,7 +42,7 @@ export interface LogUpdate {
 export type Scope = 'all' | { readonly resourceId: string | null; readonly threadId: string | null }
 
 /** A row that was found. */
-export interface FoundRow extends Row {
+export interface FoundRow extends MemoryRow {
   readonly id: number
   readonly resourceId: string | null
 }

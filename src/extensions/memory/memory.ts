@@ -8,7 +8,7 @@ import type { PostgresPlace } from '#store/postgres-place.js'
 import { boolean, either, filledString, functionOf, having, object, oneOf, optional, partial } from '#util/shape.js'
 import { Embedder } from './embedder.js'
 import type { Embed } from './embedder.js'
-import { erase } from './erase.js'
+import { eraseResource } from './erase.js'
 import type { Erased } from './erase.js'
 import type { MemoryIndex } from './index-port.js'
 import { PostgresIndex } from './postgres/postgres-index.js'
@@ -89,7 +89,7 @@ class IndexedMemory implements Memory {
   readonly #embedder: Embedder | null
 
   constructor(options: MemoryOptions) {
-    const { log, index: place = ':memory:', embed, redact = same } = options
+    const { log, index: place = ':memory:', embed, redact = sameText } = options
     const { scope = 'resource', results = false, documents = false } = options
     const index = indexAt(place, embed !== undefined)
     const embedder = embed === undefined ? null : new Embedder(index, embed)
@@ -109,7 +109,7 @@ class IndexedMemory implements Memory {
 
   async erase(owner: { readonly resourceId: string }): Promise<Erased> {
     const { resourceId } = parse(OWNER, owner, '`erase`')
-    return erase(this.#log, this.#index, resourceId)
+    return eraseResource(this.#log, this.#index, resourceId)
   }
 
   readonly close = (): Promise<void> => this.#index.close()
@@ -121,6 +121,6 @@ function indexAt(place: string | PostgresPlace, withVectors: boolean): MemoryInd
   return new PostgresIndex(place, withVectors)
 }
 
-function same(text: string): string {
+function sameText(text: string): string {
   return text
 }

@@ -47,16 +47,16 @@ export class RunReader {
 
   /** The run continues a conversation that had read these. */
   readBefore(sources: readonly ContentSource[]): void {
-    this.#sources = unite(this.#sources, sources)
+    this.#sources = uniteSources(this.#sources, sources)
   }
 
   textsIn(event: DurableEvent): readonly MemoryText[] {
     if (event.kind === 'run_started') {
       const { history, prompt, at, state } = event
       const earlier = state?.['transcript']
-      if (Array.isArray(earlier)) this.readBefore(earlier.flatMap(sourcesIn))
+      if (Array.isArray(earlier)) this.readBefore(earlier.flatMap(entrySources))
       const before = 'runId' in history ? [] : history.flatMap((entry) => this.#entry(entry))
-      return prompt === null ? before : [...before, this.#text({ id: 'prompt', at }, 'message', plain(prompt))]
+      return prompt === null ? before : [...before, this.#text({ id: 'prompt', at }, 'message', plainText(prompt))]
     }
     if (event.kind === 'model_request_started') return event.entries.flatMap((entry) => this.#entry(entry))
     if (event.kind === 'model_message') return this.#entry(event.entry)
@@ -71,16 +71,16 @@ export class RunReader {
     if (entry.role === 'assistant')
       return [{ ...this.#text(entry, 'reply', textOf(entry.parts)), sources: this.#sources }]
     const { source } = entry
-    if (source !== undefined) this.#sources = unite(this.#sources, [source])
-    const sources = source === undefined ? [] : unite([source])
+    if (source !== undefined) this.#sources = uniteSources(this.#sources, [source])
+    const sources = source === undefined ? [] : uniteSources([source])
     if (entry.role === 'tool') {
       if (!this.#withResults || entry.isError || OWN_TOOLS.has(entry.name)) return []
       const { callId: id, at } = entry
-      return [{ ...this.#text({ id, at }, 'result', plain(resultForModel(entry, 'flag'))), sources }]
+      return [{ ...this.#text({ id, at }, 'result', plainText(resultForModel(entry, 'flag'))), sources }]
     }
     // Without a source, it is the harness that speaks.
     if (entry.notice === true && source === undefined) return []
-    return [{ ...this.#text(entry, source === undefined ? 'message' : 'result', plain(entry.content)), sources }]
+    return [{ ...this.#text(entry, source === undefined ? 'message' : 'result', plainText(entry.content)), sources }]
   }
 
   #text({ id, at }: EntryStamp, kind: MemoryKind, text: string): MemoryText {
@@ -88,13 +88,13 @@ export class RunReader {
   }
 }
 
-function plain(content: string | readonly ContentPart[]): string {
+function plainText(content: string | readonly ContentPart[]): string {
   if (typeof content === 'string') return content
   return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
 }
 
 /** The source of an entry of a stored state. */
-function sourcesIn(entry: unknown): readonly ContentSource[] {
+function entrySources(entry: unknown): readonly ContentSource[] {
   const source = isObject(entry) ? entry['source'] : undefined
   return isSource(source) ? [source] : []
 }
@@ -104,7 +104,7 @@ export function isSource(value: unknown): value is ContentSource {
 }
 
 /** Each source once, with those that agents had read. A kind with many names is that kind without a name, which counts as any of them. */
-export function unite(...lists: readonly (readonly ContentSource[])[]): readonly ContentSource[] {
+export function uniteSources(...lists: readonly (readonly ContentSource[])[]): readonly ContentSource[] {
   const all = new Map<string, ContentSource>()
   for (const { sources = [], ...source } of lists.flat()) {
     for (const { kind, name, tool } of [source, ...sources]) {

@@ -24,19 +24,19 @@ interface Found {
 }
 
 /** The best rows for a query: by its words and, with an embedder, by its meaning. */
-export async function search(
+export async function searchIndex(
   { index, embedder }: { readonly index: MemoryIndex; readonly embedder: Embedder | null },
   { query, within, limit }: Search,
   signal: AbortSignal,
 ): Promise<Found> {
   const byWords = await index.search(searchWords(query), within, embedder === null ? limit : FUSED)
   if (embedder === null) return { rows: byWords, fullTextOnly: false }
-  const byVectors = await nearIn({ index, embedder }, { query, within }, signal)
-  return { rows: fused([byWords, byVectors ?? []], limit), fullTextOnly: byVectors === null }
+  const byVectors = await nearestRows({ index, embedder }, { query, within }, signal)
+  return { rows: fuseRanks([byWords, byVectors ?? []], limit), fullTextOnly: byVectors === null }
 }
 
 /** Rows by their vectors; null if `embed` fails: full text finds the rest. */
-async function nearIn(
+async function nearestRows(
   { index, embedder }: { readonly index: MemoryIndex; readonly embedder: Embedder },
   { query, within }: Pick<Search, 'query' | 'within'>,
   signal: AbortSignal,
@@ -53,7 +53,7 @@ async function nearIn(
 }
 
 /** One list of several, by the places that a row has in them (reciprocal rank fusion). */
-export function fused(lists: readonly (readonly FoundRow[])[], limit: number): readonly FoundRow[] {
+export function fuseRanks(lists: readonly (readonly FoundRow[])[], limit: number): readonly FoundRow[] {
   const scores = new Map<number, { readonly row: FoundRow; score: number }>()
   for (const list of lists) {
     for (const [place, row] of list.entries()) {

@@ -1,9 +1,9 @@
 import type { JsonObject } from '#util/json.js'
 import type { ToolAnnotations, ToolReach } from '#core/tools/tool-spec.js'
-import { categoryOf, effectOf } from './category.js'
-import { hostsIn } from './hosts.js'
-import { absolutePaths, pathsIn, placesOf } from './paths.js'
-import type { Place, Surroundings } from './paths.js'
+import { categoryOf, toolEffect } from './category.js'
+import { argumentHosts } from './hosts.js'
+import { absolutePaths, argumentPaths, pathPlaces } from './paths.js'
+import type { PathPlace, Surroundings } from './paths.js'
 import type { Category } from './rule.js'
 import { commandLine, commandOfWords } from './shell/command-line.js'
 import type { CommandLine } from './shell/command-line.js'
@@ -42,7 +42,7 @@ export interface Subject {
   readonly approval: boolean | 'always'
   readonly isInteractive: boolean
   /** The places that its arguments name. */
-  readonly places: readonly Place[]
+  readonly places: readonly PathPlace[]
   /** The hosts that its arguments name; null for an address that cannot be read. */
   readonly hosts: readonly (string | null)[]
   /** The shell command that it runs; null for a tool that runs none. */
@@ -59,7 +59,7 @@ const INTERACTIVE: ReadonlySet<string> = new Set([
 ])
 
 /** @param links The paths behind links, if they were looked up. */
-export function subjectOf(call: DescribedCall, links?: ReadonlyMap<string, string>): Subject {
+export function callSubject(call: DescribedCall, links?: ReadonlyMap<string, string>): Subject {
   const { tool, args = {}, sources = [], agent = null, requiresApproval = false, pathFields = [], root } = call
   const described = { ...call, name: tool }
   const category = categoryOf(described)
@@ -67,30 +67,30 @@ export function subjectOf(call: DescribedCall, links?: ReadonlyMap<string, strin
   return {
     ...{ tool, category, args, sources, agent, approval: requiresApproval, surroundings },
     isInteractive: category !== 'mcp' && INTERACTIVE.has(tool),
-    places: pathsIn(args, pathFields).flatMap((path) => placesOf(path, surroundings)),
-    hosts: hostsIn(args),
-    line: effectOf(described) === 'execute' ? lineIn(args) : null,
-    folder: folderIn(args),
+    places: argumentPaths(args, pathFields).flatMap((path) => pathPlaces(path, surroundings)),
+    hosts: argumentHosts(args),
+    line: toolEffect(described) === 'execute' ? argumentLine(args) : null,
+    folder: argumentFolder(args),
   }
 }
 
 /** Absolute paths in which links can lead elsewhere, for a call in a known workspace. */
 export function pathsToFollow(call: DescribedCall, root: string): readonly string[] {
   const { args = {}, pathFields = [] } = call
-  const { line, folder } = subjectOf(call)
-  const named = pathsIn(args, pathFields).flatMap((path) => absolutePaths(path, root))
+  const { line, folder } = callSubject(call)
+  const named = argumentPaths(args, pathFields).flatMap((path) => absolutePaths(path, root))
   const mentioned = line === null ? [] : mentionedPaths(line, folder)
   return [root, ...named, ...mentioned.flatMap(({ text, folder: from }) => absolutePaths(text, root, from))]
 }
 
 /** The command in the arguments of a tool that runs commands: text for a shell, or a list of words. */
-function lineIn({ command, cmd }: JsonObject): CommandLine | null {
+function argumentLine({ command, cmd }: JsonObject): CommandLine | null {
   const given = command ?? cmd
   if (typeof given === 'string') return commandLine(given)
   if (!Array.isArray(given) || given.length === 0) return null
   return commandOfWords((given as readonly unknown[]).map((word) => fixedWord(String(word))))
 }
 
-function folderIn({ cwd }: JsonObject): string {
+function argumentFolder({ cwd }: JsonObject): string {
   return typeof cwd === 'string' ? cwd : '.'
 }

@@ -15,11 +15,11 @@ export interface Categorised {
  * its name. A tool about which nothing is known is `other`.
  */
 export function categoryOf(tool: Categorised): Category {
-  return isFromServer(tool) ? 'mcp' : effectOf(tool)
+  return isFromServer(tool) ? 'mcp' : toolEffect(tool)
 }
 
 /** The same without regard to where the tool comes from. */
-export function effectOf({ name, annotations, reach }: Omit<Categorised, 'metadata'>): Category {
+export function toolEffect({ name, annotations, reach }: Omit<Categorised, 'metadata'>): Category {
   const declared = declaredEffect(annotations, reach)
   if (declared !== null) return declared
   const byName = effectByName(name)
@@ -33,15 +33,15 @@ function isFromServer({ metadata }: Categorised): boolean {
 
 function declaredEffect(annotations: ToolAnnotations = {}, reach: ToolReach = {}): Category | null {
   const { readOnly, openWorld } = annotations
-  if (has(reach.programs)) return 'execute'
-  if (has(reach.writes) && readOnly !== true) return 'edit'
-  if (has(reach.hosts) || (readOnly === true && openWorld === true)) return 'network'
+  if (isFilled(reach.programs)) return 'execute'
+  if (isFilled(reach.writes) && readOnly !== true) return 'edit'
+  if (isFilled(reach.hosts) || (readOnly === true && openWorld === true)) return 'network'
   if (readOnly === true) return 'read'
-  if (has(reach.reads)) return readOnly === undefined ? 'read' : null
+  if (isFilled(reach.reads)) return readOnly === undefined ? 'read' : null
   return readOnly === false && openWorld === false ? 'edit' : null
 }
 
-function has(list: readonly string[] | undefined): boolean {
+function isFilled(list: readonly string[] | undefined): boolean {
   return list !== undefined && list.length > 0
 }
 

@@ -1,12 +1,12 @@
 import type { Subject } from './call.js'
-import { hostOf, hostPattern } from './hosts.js'
-import { pathPattern, placesOf, casing } from './paths.js'
+import { addressHost, hostPattern } from './hosts.js'
+import { pathPattern, pathPlaces, foldCase } from './paths.js'
 import type { Rule } from './rule.js'
 import { commandPattern, fitsSurely, fitsWithStarter, mayFit } from './shell/command-pattern.js'
 import type { ShellPart } from './shell/command-line.js'
-import { mentionedPaths, piecesOf } from './shell/mentions.js'
+import { mentionedPaths, wordPieces } from './shell/mentions.js'
 import { canBe, expandedHome, fixedWord } from './shell/word.js'
-import { wildcard } from './wildcard.js'
+import { matchesWildcard } from './wildcard.js'
 import type { ShellWord } from './shell/word.js'
 
 /** Whether a condition holds for a call; `maybe` if the call cannot be read well enough to say. */
@@ -16,12 +16,12 @@ export type Match = 'yes' | 'maybe' | 'no'
 export type Condition = (subject: Subject, part: ShellPart | null) => Match
 
 /** The conditions of a rule. A rule allows only calls that match with certainty; a rule that asks or denies matches more. */
-export function conditionsOf(rule: Rule): readonly Condition[] {
+export function ruleConditions(rule: Rule): readonly Condition[] {
   const allows = rule.decision === 'allow'
   const { tool, category, agent, command, path, host, source, args = {} } = rule
   return [
     ...(tool === undefined ? [] : [toolCondition(tool)]),
-    ...(category === undefined ? [] : [when((subject) => subject.category === category)]),
+    ...(category === undefined ? [] : [whenSubject((subject) => subject.category === category)]),
     ...(agent === undefined ? [] : [agentCondition(agent)]),
     ...(source === undefined ? [] : [sourceCondition(source, allows)]),
     ...Object.entries(args).map(([name, glob]) => argumentCondition(name, glob, allows)),
@@ -31,18 +31,18 @@ export function conditionsOf(rule: Rule): readonly Condition[] {
   ]
 }
 
-function when(holds: (subject: Subject) => boolean): Condition {
+function whenSubject(holds: (subject: Subject) => boolean): Condition {
   return (subject) => (holds(subject) ? 'yes' : 'no')
 }
 
 function toolCondition(tool: string | readonly string[]): Condition {
-  const names = (typeof tool === 'string' ? [tool] : tool).map(wildcard)
-  return when((subject) => names.some((fits) => fits(subject.tool)))
+  const names = (typeof tool === 'string' ? [tool] : tool).map(matchesWildcard)
+  return whenSubject((subject) => names.some((fits) => fits(subject.tool)))
 }
 
 function agentCondition(agent: string): Condition {
-  const fits = wildcard(agent)
-  return when((subject) => subject.agent !== null && fits(subject.agent))
+  const fits = matchesWildcard(agent)
+  return whenSubject((subject) => subject.agent !== null && fits(subject.agent))
 }
 
 /** A kind of source has all of its sources below it; one without a name may be any of its kind. */
@@ -50,22 +50,22 @@ function sourceCondition(source: string, allows: boolean): Condition {
   const [kind = ''] = source.split(':', 1)
   const isBelow = (given: string): boolean =>
     given === source || given.startsWith(source.endsWith('/') ? source : `${source}${source === kind ? ':' : '/'}`)
-  if (allows) return when(({ sources }) => sources.length > 0 && sources.every(isBelow))
-  return when(({ sources }) => sources.some((given) => isBelow(given) || given === kind))
+  if (allows) return whenSubject(({ sources }) => sources.length > 0 && sources.every(isBelow))
+  return whenSubject(({ sources }) => sources.some((given) => isBelow(given) || given === kind))
 }
 
 function argumentCondition(name: string, glob: string, allows: boolean): Condition {
-  const fits = wildcard(glob)
-  return when(({ args }) => {
+  const fits = matchesWildcard(glob)
+  return whenSubject(({ args }) => {
     const value = Object.hasOwn(args, name) ? args[name] : undefined
     if (value === undefined) return false
-    if (!Array.isArray(value)) return fits(textOf(value))
-    const texts = (value as readonly unknown[]).map(textOf)
+    if (!Array.isArray(value)) return fits(argumentText(value))
+    const texts = (value as readonly unknown[]).map(argumentText)
     return allows ? texts.length > 0 && texts.every(fits) : texts.some(fits)
   })
 }
 
-function textOf(value: unknown): string {
+function argumentText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
@@ -105,7 +105,7 @@ function otherPath(path: string): Condition {
     if (line === null) return 'no'
     let match: Match = 'no'
     for (const { text, folder: from, word } of mentionedPaths(line, folder)) {
-      const named = placesOf(text, surroundings, from)
+      const named = pathPlaces(text, surroundings, from)
       if (named.some((place) => pattern.fits(place))) {
         if (word.isFixed) return 'yes'
         match = 'maybe'
@@ -118,7 +118,7 @@ function otherPath(path: string): Condition {
 /** True if a glob may stand for a path: the known part of its end agrees. */
 function canBePath({ suffix }: { readonly suffix: string }, pattern: { readonly suffix: string }): boolean {
   return canBe(
-    { text: '', isFixed: false, hasVariable: false, prefix: '', suffix: casing(suffix, true) },
+    { text: '', isFixed: false, hasVariable: false, prefix: '', suffix: foldCase(suffix, true) },
     { prefix: '', suffix: pattern.suffix },
   )
 }
@@ -140,9 +140,9 @@ function otherHost(host: string): Condition {
     if (line === null) return 'no'
     let match: Match = 'no'
     for (const word of line.parts.flatMap(({ words }) => words)) {
-      const named = piecesOf(word)
+      const named = wordPieces(word)
         .filter((piece) => pattern.isLiteral || /[.:]/.test(piece))
-        .map(hostOf)
+        .map(addressHost)
       if (named.some((given) => given !== null && pattern.fits(given))) return 'yes'
       if (word.hasVariable) match = 'maybe'
     }

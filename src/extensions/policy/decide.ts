@@ -31,22 +31,22 @@ interface PartRuling extends Ruling {
 }
 
 /** The order of a policy. */
-export function ruling(rules: readonly CompiledRule[], subject: Subject): Ruling {
+export function decideCall(rules: readonly CompiledRule[], subject: Subject): Ruling {
   const parts = subject.line?.parts ?? [null]
-  const denial = denied(rules, subject, parts)
+  const denial = findDenial(rules, subject, parts)
   if (denial?.decision === 'deny') return denial
-  if (subject.isInteractive) return without('allow', 'interactive')
-  if (subject.approval === 'always') return without('ask', 'always')
-  const strictest = parts.map((part) => partRuling(rules, subject, part)).reduce(stricter)
+  if (subject.isInteractive) return rulingWithoutRule('allow', 'interactive')
+  if (subject.approval === 'always') return rulingWithoutRule('ask', 'always')
+  const strictest = parts.map((part) => partRuling(rules, subject, part)).reduce(stricterRuling)
   if (strictest.decision === 'ask') return strictest
   if (denial !== null) return denial
   const unclear = unclearCommand(rules, subject)
   if (unclear !== null) return unclear
-  return subject.approval && !strictest.lifts ? without('ask', 'approval') : strictest
+  return subject.approval && !strictest.lifts ? rulingWithoutRule('ask', 'approval') : strictest
 }
 
 /** A rule that denies; one that may do so asks. */
-function denied(rules: readonly CompiledRule[], subject: Subject, parts: readonly (ShellPart | null)[]): Ruling | null {
+function findDenial(rules: readonly CompiledRule[], subject: Subject, parts: readonly (ShellPart | null)[]): Ruling | null {
   let possible: Ruling | null = null
   for (const rule of rules) {
     if (rule.rule.decision !== 'deny') continue
@@ -65,13 +65,13 @@ function partRuling(rules: readonly CompiledRule[], subject: Subject, part: Shel
   const granted = isAllowed ? undefined : mostSpecific(matching.filter(({ rule }) => rule.grant === true))
   const lifts = matching.some(({ rule, namesTool }) => rule.decision === 'allow' && namesTool)
   if (granted !== undefined) return { ...decidedBy(granted, 'grant'), lifts }
-  return best === undefined ? { ...without(null, 'none'), lifts } : { ...decidedBy(best, 'rule'), lifts }
+  return best === undefined ? { ...rulingWithoutRule(null, 'none'), lifts } : { ...decidedBy(best, 'rule'), lifts }
 }
 
 const STRICTNESS = { allow: 0, none: 1, ask: 2, deny: 3 } as const
 
 /** Every part must be allowed by itself. */
-function stricter(first: PartRuling, second: PartRuling): PartRuling {
+function stricterRuling(first: PartRuling, second: PartRuling): PartRuling {
   const isStricter = STRICTNESS[second.decision ?? 'none'] > STRICTNESS[first.decision ?? 'none']
   return { ...(isStricter ? second : first), lifts: first.lifts && second.lifts }
 }
@@ -85,13 +85,13 @@ function unclearCommand(rules: readonly CompiledRule[], subject: Subject): Rulin
     (each) =>
       each.rule.decision === 'allow' && each.rule.command?.trim() === line.text && each.match(subject, first) === 'yes',
   )
-  return isWhole ? null : { ...without('ask', 'command'), reason: `the command ${line.unclear}.` }
+  return isWhole ? null : { ...rulingWithoutRule('ask', 'command'), reason: `the command ${line.unclear}.` }
 }
 
 function mostSpecific(rules: readonly CompiledRule[]): CompiledRule | undefined {
-  const strictness = ({ rule }: CompiledRule): number => (rule.decision === 'allow' ? 0 : 1)
+  const ruleStrictness = ({ rule }: CompiledRule): number => (rule.decision === 'allow' ? 0 : 1)
   return rules.toSorted(
-    (left, right) => right.specificity - left.specificity || strictness(right) - strictness(left),
+    (left, right) => right.specificity - left.specificity || ruleStrictness(right) - ruleStrictness(left),
   )[0]
 }
 
@@ -99,6 +99,6 @@ function decidedBy(rule: CompiledRule, step: Step): Ruling {
   return { decision: rule.rule.decision, by: rule, step, reason: rule.rule.note ?? null }
 }
 
-function without(decision: Ruling['decision'], step: Step): Ruling {
+function rulingWithoutRule(decision: Ruling['decision'], step: Step): Ruling {
   return { decision, by: null, step, reason: null }
 }

@@ -1,5 +1,5 @@
 import type { Subject } from './call.js'
-import { conditionsOf } from './conditions.js'
+import { ruleConditions } from './conditions.js'
 import type { Match } from './conditions.js'
 import type { Rule } from './rule.js'
 import type { ShellPart } from './shell/command-line.js'
@@ -17,11 +17,11 @@ export interface CompiledRule {
 }
 
 export function compiledRule(rule: Rule, index: number): CompiledRule {
-  const conditions = conditionsOf(rule)
+  const conditions = ruleConditions(rule)
   return {
     rule,
     name: rule.id ?? String(index + 1),
-    specificity: specificityOf(rule),
+    specificity: ruleSpecificity(rule),
     namesTool: rule.tool !== undefined || rule.command !== undefined,
     match(subject, part) {
       let match: Match = 'yes'
@@ -35,7 +35,7 @@ export function compiledRule(rule: Rule, index: number): CompiledRule {
   }
 }
 
-function specificityOf({ args, command, path, host, source, tool, agent, category }: Rule): 0 | 1 | 2 | 3 {
+function ruleSpecificity({ args, command, path, host, source, tool, agent, category }: Rule): 0 | 1 | 2 | 3 {
   if ([args, command, path, host, source].some((condition) => condition !== undefined)) return 3
   if (tool !== undefined) return 2
   return agent === undefined && category === undefined ? 0 : 1

@@ -55,11 +55,11 @@ export async function expireItems(
     byRun.set(item.runId, run)
   }
   const expired: ExpiredItem[] = []
-  for (const { items, answers } of byRun.values()) expired.push(...(await answered(items, answers, open)))
+  for (const { items, answers } of byRun.values()) expired.push(...(await answerItems(items, answers, open)))
   return expired
 }
 
-async function answered(
+async function answerItems(
   items: readonly InboxItem[],
   answers: readonly ChatAnswer[],
   open: (threadId: string) => Promise<Answerable>,

@@ -51,10 +51,10 @@ export async function* inboxItems(
 ): AsyncGenerator<InboxItem, void, undefined> {
   let left = limit
   if (left <= 0) return
-  for await (const { run, after } of runsOf(log, { resourceId, answered, before })) {
-    const thread = await threadOf(log, run, answered)
+  for await (const { run, after } of waitingRuns(log, { resourceId, answered, before })) {
+    const thread = await runThread(log, run, answered)
     if (thread === null || (resourceId !== null && thread.resourceId !== resourceId)) continue
-    const all = await itemsIn(log, run)
+    const all = await runItems(log, run)
     const items = all.filter((each) => (each.answered !== null) === answered)
     const passed = items.findIndex(({ item }) => item.callId === after)
     for (const each of items.slice(passed + 1)) {
@@ -66,11 +66,11 @@ export async function* inboxItems(
 }
 
 /** The runs that can have items, newest first; `after`: the item of that run which the reader has. */
-async function* runsOf(
+async function* waitingRuns(
   log: LogStore,
   { resourceId, answered, before }: Pick<InboxOptions, 'answered' | 'before'> & { readonly resourceId: string | null },
 ): AsyncGenerator<{ readonly run: RunSummary; readonly after: string | null }> {
-  const place = before === undefined ? null : placeOf(before)
+  const place = before === undefined ? null : cursorPlace(before)
   const first = place === null ? null : await log.inspect({ kind: 'run', id: place.runId })
   if (place !== null && first !== null && (answered === true || first.status === 'paused'))
     yield { run: first, after: place.callId }
@@ -84,18 +84,18 @@ async function* runsOf(
 }
 
 /** Null if the run belongs to no thread, or, for what waits, if it is not its latest. */
-async function threadOf(log: LogStore, { runId, metadata }: RunSummary, anyRun: boolean): Promise<ThreadFacts | null> {
+async function runThread(log: LogStore, { runId, metadata }: RunSummary, anyRun: boolean): Promise<ThreadFacts | null> {
   const threadId = metadata['conversation_id']
   if (typeof threadId !== 'string') return null
   const summary = await log.inspect({ kind: 'thread', id: threadId })
   if (summary === null) return null
   const { title, firstMessage, resourceId, runId: latest } = summary.digest ?? {}
   if (!anyRun && latest !== runId) return null
-  return { threadId, title: textIn(title), firstMessage: textIn(firstMessage), resourceId: textIn(resourceId) || null }
+  return { threadId, title: stringOrEmpty(title), firstMessage: stringOrEmpty(firstMessage), resourceId: stringOrEmpty(resourceId) || null }
 }
 
 /** The items of a run in the order in which they were asked. An item that is asked again after its answer is another one. */
-async function itemsIn(log: LogStore, { runId, pending, updatedAt }: RunSummary): Promise<readonly AskedItem[]> {
+async function runItems(log: LogStore, { runId, pending, updatedAt }: RunSummary): Promise<readonly AskedItem[]> {
   const answered: AskedItem[] = []
   const waiting = new Map<string, AskedItem>()
   for await (const event of log.read({ kind: 'run', id: runId })) {
@@ -107,15 +107,15 @@ async function itemsIn(log: LogStore, { runId, pending, updatedAt }: RunSummary)
     waiting.delete(event.callId)
     answered.push({ ...item, answered: { answer: event.answer, by: event.answer.by ?? null, at: event.at } })
   }
-  const since = (callId: string): string => waiting.get(callId)?.askedAt ?? updatedAt
-  return [...answered, ...pending.map((item) => ({ item, askedAt: since(item.callId), answered: null }))]
+  const askedSince = (callId: string): string => waiting.get(callId)?.askedAt ?? updatedAt
+  return [...answered, ...pending.map((item) => ({ item, askedAt: askedSince(item.callId), answered: null }))]
 }
 
-function textIn(value: unknown): string {
+function stringOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-function placeOf(before: Pick<InboxItem, 'cursor'> | string): {
+function cursorPlace(before: Pick<InboxItem, 'cursor'> | string): {
   readonly startedAt: string
   readonly runId: string
   readonly callId: string

@@ -52,14 +52,14 @@ export class Responding {
   async #ask(item: PendingItem): Promise<ChatAnswer | null> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      const fail = (): void => reject(new Error(`It has not answered within ${WAIT_MS / 1000} s.`))
-      timer = setTimeout(fail, WAIT_MS).unref()
+      const failLate = (): void => reject(new Error(`It has not answered within ${WAIT_MS / 1000} s.`))
+      timer = setTimeout(failLate, WAIT_MS).unref()
     })
     try {
       const answer = await Promise.race([late, this.#answer(item)])
       return answer === null ? null : answerTo(item.callId, answer, BY)
     } catch (error) {
-      report(item.callId, error)
+      reportFailure(item.callId, error)
       return null
     } finally {
       clearTimeout(timer)
@@ -77,13 +77,13 @@ export class Responding {
       return true
     } catch (error) {
       const isClosed = error instanceof SessionError && error.code === 'closed'
-      if (answers.length === 1 && !isClosed) report(answers[0]?.callId ?? '', error)
+      if (answers.length === 1 && !isClosed) reportFailure(answers[0]?.callId ?? '', error)
       return false
     }
   }
 }
 
-function report(callId: string, error: unknown): void {
+function reportFailure(callId: string, error: unknown): void {
   const why = error instanceof Error ? error.message : String(error)
   warn(`The responder did not answer \`${callId}\`, which waits for people: ${why}`, 'SessionWarning')
 }

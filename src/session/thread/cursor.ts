@@ -19,7 +19,7 @@ export interface ChatPlace {
 export const BEGINNING: ChatPlace = { thread: 0, runId: null, run: 0 }
 
 /** `<thread seq>.<run id>.<seq>`; without a run, the number alone. */
-export function cursorOf({ thread, runId, run }: ChatPlace): string {
+export function chatCursor({ thread, runId, run }: ChatPlace): string {
   return runId === null ? String(thread) : `${thread}.${runId}.${run}`
 }
 
@@ -53,7 +53,7 @@ export async function* storedEvents(
   from: ChatPlace,
 ): AsyncGenerator<ThreadEvent | RunEvent, void, undefined> {
   let { thread, runId, run } = from
-  const upTo = async function* (limit: number): AsyncGenerator<RunEvent> {
+  const eventsUpTo = async function* (limit: number): AsyncGenerator<RunEvent> {
     if (runId === null || run >= limit) return
     const id = runId
     for await (const event of log.read({ kind: 'run', id }, { after: run })) {
@@ -62,30 +62,30 @@ export async function* storedEvents(
       yield event
     }
   }
-  const next = async function* (event: ThreadEvent): AsyncGenerator<ThreadEvent | RunEvent> {
-    if (event.after !== null && event.after.runId === runId) yield* upTo(event.after.seq)
+  const eventsOfThread = async function* (event: ThreadEvent): AsyncGenerator<ThreadEvent | RunEvent> {
+    if (event.after !== null && event.after.runId === runId) yield* eventsUpTo(event.after.seq)
     yield event
     thread = event.seq
     if (event.kind === 'run_begun') [runId, run] = [event.runId, 0]
   }
   const ref = { kind: 'thread', id: threadId } as const
-  for await (const event of log.read<ThreadEvent>(ref, { after: thread })) yield* next(event)
+  for await (const event of log.read<ThreadEvent>(ref, { after: thread })) yield* eventsOfThread(event)
   for (;;) {
     // A run may have begun again in the meantime: its events come after those of the thread that were stored before them.
-    const tail = runId === null ? [] : await tailOf(log, runId, run)
-    const more = tail.length === 0 ? [] : await all(log.read<ThreadEvent>(ref, { after: thread }))
+    const tail = runId === null ? [] : await runTail(log, runId, run)
+    const more = tail.length === 0 ? [] : await collectAll(log.read<ThreadEvent>(ref, { after: thread }))
     if (more.length === 0) {
       yield* tail
       return
     }
-    for (const event of more) yield* next(event)
+    for (const event of more) yield* eventsOfThread(event)
   }
 }
 
 /** The events of a run after one. None for a run that was begun, and whose process ended while it stored the first of them. */
-async function tailOf(log: LogStore, runId: string, after: number): Promise<readonly RunEvent[]> {
+async function runTail(log: LogStore, runId: string, after: number): Promise<readonly RunEvent[]> {
   try {
-    return await all(log.read({ kind: 'run', id: runId }, { after }))
+    return await collectAll(log.read({ kind: 'run', id: runId }, { after }))
   } catch (error) {
     // Beginning the run again rejects if its log is damaged in another way.
     if (after === 0 && error instanceof HarnessError && error.code === 'invalid_log') return []
@@ -93,7 +93,7 @@ async function tailOf(log: LogStore, runId: string, after: number): Promise<read
   }
 }
 
-async function all<Event>(events: AsyncIterable<Event>): Promise<readonly Event[]> {
+async function collectAll<Event>(events: AsyncIterable<Event>): Promise<readonly Event[]> {
   const list: Event[] = []
   for await (const event of events) list.push(event)
   return list

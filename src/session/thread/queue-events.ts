@@ -12,13 +12,13 @@ export function eventsAfterRun(snapshot: ChatSnapshot, holds: boolean): readonly
 
 /** The events after a run whose log has no event: its message is a message of the queue again. */
 export function eventsWithoutRun(snapshot: ChatSnapshot, holds: boolean): readonly NewThreadEvent[] {
-  const messageIds = [...(snapshot.thread.run?.messageIds ?? []), ...unreadIn(snapshot)]
-  return withHold(snapshot.thread, requeued(messageIds), holds)
+  const messageIds = [...(snapshot.thread.run?.messageIds ?? []), ...unreadSteering(snapshot)]
+  return withHold(snapshot.thread, requeueEvents(messageIds), holds)
 }
 
 /** After the end of a run: messages that it did not read are in the queue again. */
 export function eventsAfterEnd(snapshot: ChatSnapshot): readonly NewThreadEvent[] {
-  return snapshot.phase === 'idle' ? requeued(unreadIn(snapshot)) : []
+  return snapshot.phase === 'idle' ? requeueEvents(unreadSteering(snapshot)) : []
 }
 
 function withHold(
@@ -30,12 +30,12 @@ function withHold(
 }
 
 /** The first of them becomes the head of the queue. */
-function requeued(messageIds: readonly string[]): readonly NewThreadEvent[] {
+function requeueEvents(messageIds: readonly string[]): readonly NewThreadEvent[] {
   return messageIds.toReversed().map((messageId) => ({ kind: 'message_requeued', messageId }))
 }
 
 /** Ids of the steering messages that the latest run has not read. */
-function unreadIn({ thread, runs }: ChatSnapshot): readonly string[] {
+function unreadSteering({ thread, runs }: ChatSnapshot): readonly string[] {
   const read = readBy(runs.at(-1))
   return thread.steering.map(({ messageId }) => messageId).filter((messageId) => !read.has(messageId))
 }

@@ -2,7 +2,7 @@ import { defineTool } from '#core/tools/define.js'
 import { ToolResult } from '#core/tools/result.js'
 import type { JsonSchema } from '#util/json.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
-import { failed } from './result.js'
+import { invalidArguments } from './result.js'
 
 /** A choice of a question. */
 export interface QuestionOption {
@@ -63,7 +63,7 @@ export function askUser(): ToolSpec {
     handler: async (args, { ask }) => {
       const { question, options = [], selection } = args as unknown as QuestionArguments
       if (selection !== undefined && options.length === 0)
-        return failed('`selection` needs `options`. Give options, or leave `selection` out for a free answer.')
+        return invalidArguments('`selection` needs `options`. Give options, or leave `selection` out for a free answer.')
       const payload: UserQuestion = {
         kind: 'question',
         question,

@@ -1,7 +1,7 @@
 import { defineTool } from '#core/tools/define.js'
 import type { JsonSchema } from '#util/json.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
-import { failed } from './result.js'
+import { invalidArguments } from './result.js'
 
 /** The payload of the pending item of `request_access`, for pages. Exactly one of `path`, `host`, `command` and `tool` is set. */
 export interface AccessRequest {
@@ -62,7 +62,7 @@ export function requestAccess(): ToolSpec {
     handler: async (args, { ask }) => {
       const request = args as unknown as Omit<AccessRequest, 'kind'>
       const named = SUBJECTS.filter((subject) => request[subject] !== undefined)
-      if (named.length !== 1) return failed('Expected exactly one of `path`, `host`, `command` and `tool`.')
+      if (named.length !== 1) return invalidArguments('Expected exactly one of `path`, `host`, `command` and `tool`.')
       const payload: AccessRequest = { kind: 'access', ...request }
       const { approved, reason = '' } = (await ask({ ...payload }, ANSWER)) as unknown as AccessAnswer
       const note = reason === '' ? '' : ` The user says: ${reason}`
@@ -72,7 +72,7 @@ export function requestAccess(): ToolSpec {
 }
 
 /** The conditions of the grant that a request asks for. */
-export function conditionsOf(request: AccessRequest): Pick<AccessRequest, (typeof SUBJECTS)[number]> {
+export function requestConditions(request: AccessRequest): Pick<AccessRequest, (typeof SUBJECTS)[number]> {
   const { path, host, command, tool } = request
   return {
     ...(path !== undefined && { path }),

@@ -4,7 +4,7 @@ import type { Answer } from '#core/state/answers.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { isObject } from '#util/json.js'
-import { isPayload, metadataOf } from './result.js'
+import { isPayload, outputMetadata } from './result.js'
 
 /** The payload of the pending item of `submit_plan`, for pages. */
 export interface SubmittedPlan {
@@ -72,12 +72,12 @@ export function submitPlan({ then }: { readonly then?: string | undefined } = {}
       const { plan, title = 'Plan' } = args as unknown as { readonly plan: string; readonly title?: string }
       const submitted: SubmittedPlan = { kind: 'plan', title, plan, then: then ?? null }
       const answer = (await ask(submitted, ANSWER)) as unknown as PlanAnswer
-      return resultOf(submitted, answer)
+      return planResult(submitted, answer)
     },
   })
 }
 
-function resultOf({ title, ...plan }: SubmittedPlan, { action, feedback = '', ...answer }: PlanAnswer): ToolResult {
+function planResult({ title, ...plan }: SubmittedPlan, { action, feedback = '', ...answer }: PlanAnswer): ToolResult {
   const then = answer.then ?? plan.then
   const metadata: JsonObject = { submitted_plan: { title, action, ...(feedback !== '' && { feedback }) } }
   if (action === 'approved') {
@@ -98,7 +98,7 @@ function resultOf({ title, ...plan }: SubmittedPlan, { action, feedback = '', ..
 
 /** The outcome of an answered plan, from the envelope's JSON text; null if the run continues as it is. */
 export function planOutcome(output: string): PlanOutcome | null {
-  const outcome = metadataOf(output)[OUTCOME]
+  const outcome = outputMetadata(output)[OUTCOME]
   if (!isObject(outcome)) return null
   return { mode: typeof outcome['mode'] === 'string' ? outcome['mode'] : null }
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '#util/json.js'
 import type { ScriptMessage } from '../conversation.js'
 import type { ProviderApi } from '../scripted-provider.js'
-import type { WireBody, WireReply, WireRequest } from '../wire/api.js'
+import type { WireBody, WireReply, ApiRequest } from '../wire/api.js'
 import { chatApi } from '../wire/chat.js'
 import { messagesApi } from '../wire/messages.js'
 import { responsesApi } from '../wire/responses.js'
@@ -9,7 +9,7 @@ import { responsesApi } from '../wire/responses.js'
 /** The server's side of an API, for tests of its adapter: it reads requests and writes replies. */
 export interface ConformanceApi {
   /** Reads a request. Throws for a request that the API rejects: the stricter, the better the tests. */
-  read(request: WireRequest): ReadRequest
+  read(request: ApiRequest): ReadRequest
   /** The body of a whole reply. */
   whole(reply: WireReply): JsonObject
   /** The same reply as a stream: the text of its events, in order. */

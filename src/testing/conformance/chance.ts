@@ -55,6 +55,6 @@ export function atRandom(chance: Chance, most: number): Cut {
 }
 
 /** The first `share` of the bytes, from 0 to 1. */
-export function firstOf(share: number): Cut {
+export function cutToShare(share: number): Cut {
   return (bytes) => [bytes.subarray(0, Math.floor(bytes.length * share))]
 }

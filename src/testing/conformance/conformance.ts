@@ -90,9 +90,9 @@ async function checkLaw(name: LawName, { api: given, make, seed, cases = 20, tur
     const model = make(stage)
     for (let number = seed; number < seed + count; number++) {
       const chance = new Chance(number)
-      const talk = (mark?: string): Talk => new Talk({ stage, model, generator: new Generator(chance, mark), turnMs })
+      const beginTalk = (mark?: string): Talk => new Talk({ stage, model, generator: new Generator(chance, mark), turnMs })
       try {
-        await law.holds({ stage, chance, talk })
+        await law.holds({ stage, chance, talk: beginTalk })
       } catch (error) {
         const hint = `\nTo see this case again: \`conformance({ …, seed: ${number}, cases: 1 })\`.`
         throw brokenLaw({ name, says: law.says }, error, hint)

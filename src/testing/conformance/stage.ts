@@ -4,8 +4,8 @@ import { messageOf } from '#contracts/errors.js'
 import type { JsonObject } from '#util/json.js'
 import { abortable } from '#util/abort.js'
 import { isObject } from '#util/json.js'
-import { parsedOf } from '../conversation.js'
-import { bodyOf, closeServer, openServer, originOf } from '../http.js'
+import { parsedJson } from '../conversation.js'
+import { readRequestBody, closeServer, openServer, serverOrigin } from '../http.js'
 import type { WireBody, WireReply } from '../wire/api.js'
 import type { ConformanceApi, ReadRequest } from './api.js'
 
@@ -18,7 +18,7 @@ export interface ConformanceServer {
 }
 
 /** The answer to a request. */
-export type Delivery =
+export type StagedDelivery =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly words: string }
   | {
       readonly reply: Omit<WireReply, 'body' | 'model'>
@@ -30,7 +30,7 @@ export type Delivery =
   | 'no_answer'
 
 /** A received request. */
-export interface HeardRequest {
+export interface ReadWireRequest {
   readonly body: WireBody
   readonly read: ReadRequest
 }
@@ -44,22 +44,22 @@ interface Answer {
 
 /** A server of one API that answers as a law wants, over a `fetch` of its own and over HTTP. */
 export class Stage implements ConformanceServer {
-  readonly heard: HeardRequest[] = []
+  readonly heard: ReadWireRequest[] = []
   /** The API's reason for rejecting the last request; null if it did not. */
   refusal: string | null = null
   readonly baseUrl: string
   readonly api: ConformanceApi
-  #next: Delivery | null = null
+  #next: StagedDelivery | null = null
 
   /** @internal */
   constructor(api: ConformanceApi, server: Server) {
     this.api = api
-    this.baseUrl = originOf(server)
+    this.baseUrl = serverOrigin(server)
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response))
   }
 
   /** Sets the answer to the next request. */
-  answers(delivery: Delivery): void {
+  answers(delivery: StagedDelivery): void {
     this.#next = delivery
     this.refusal = null
   }
@@ -69,13 +69,13 @@ export class Stage implements ConformanceServer {
     const { signal } = request
     signal.throwIfAborted()
     const answer = this.#answer(Object.fromEntries(request.headers), await request.text())
-    if (answer === null) return await abortable(forever(), signal)
+    if (answer === null) return await abortable(waitForever(), signal)
     signal.throwIfAborted()
     return new Response(bodyStream(answer, signal), { status: answer.status, headers: answer.headers })
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const bytes = await bodyOf(request)
+    const bytes = await readRequestBody(request)
     if (bytes === undefined) return
     const answer = this.#answer(request.headers, bytes.toString())
     if (answer === null) return
@@ -90,7 +90,7 @@ export class Stage implements ConformanceServer {
 
   /** Null: no answer. */
   #answer(headers: Readonly<Record<string, string | readonly string[] | undefined>>, text: string): Answer | null {
-    const body = parsedOf(text)
+    const body = parsedJson(text)
     try {
       if (!isObject(body)) throw new Error('The body of a request is not a JSON object.')
       const read = this.api.read({ headers, body })
@@ -98,7 +98,7 @@ export class Stage implements ConformanceServer {
       return this.#delivered(body, read)
     } catch (error) {
       this.refusal = messageOf(error)
-      return whole(400, this.api.error(400, this.refusal))
+      return wholeAnswer(400, this.api.error(400, this.refusal))
     }
   }
 
@@ -108,7 +108,7 @@ export class Stage implements ConformanceServer {
     if (delivery === null) throw new Error('One request was expected, and another one was sent.')
     if (delivery === 'no_answer') return null
     if ('status' in delivery)
-      return whole(delivery.status, this.api.error(delivery.status, delivery.words), delivery.headers)
+      return wholeAnswer(delivery.status, this.api.error(delivery.status, delivery.words), delivery.headers)
     const reply = { ...delivery.reply, model: String(body['model']), body }
     this.api.keep?.(read, reply)
     const isStream = this.api.isStreamed?.(body) ?? body['stream'] === true
@@ -133,11 +133,11 @@ export async function onStage<T>(api: ConformanceApi, work: (stage: Stage) => Pr
   }
 }
 
-function forever(): Promise<never> {
+function waitForever(): Promise<never> {
   return new Promise(() => undefined)
 }
 
-function whole(status: number, body: JsonObject, headers: Readonly<Record<string, string>> = {}): Answer {
+function wholeAnswer(status: number, body: JsonObject, headers: Readonly<Record<string, string>> = {}): Answer {
   const pieces = [Buffer.from(JSON.stringify(body))]
   return { status, headers: { 'content-type': 'application/json', ...headers }, pieces, stalls: false }
 }
@@ -152,7 +152,7 @@ function bodyStream({ pieces, stalls }: Answer, signal: AbortSignal): ReadableSt
       const piece = pieces[next++]
       if (piece !== undefined) controller.enqueue(piece)
       else if (!stalls) controller.close()
-      else return forever()
+      else return waitForever()
       return undefined
     },
   })

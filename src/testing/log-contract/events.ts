@@ -7,7 +7,7 @@ import type { RunDigest } from '#core/log/digest.js'
 const FIRST_MS = Date.UTC(2026, 0, 1)
 
 /** The fields of every event of a run, a second after the one before. */
-function base(runId: string, seq: number, startMs: number) {
+function eventBase(runId: string, seq: number, startMs: number) {
   const at = new Date(startMs + seq * 1000).toISOString()
   return { runId, seq, at, durable: true, parentRunId: null, parentToolCallId: null, agentName: null } as const
 }
@@ -48,7 +48,7 @@ export class Events {
     this.#startMs = FIRST_MS + afterMs
     const parent = parentRunId !== undefined && { parentRunId, parentToolCallId: 'call_1', agentName: 'helper' }
     const started = {
-      ...base(runId, 1, this.#startMs),
+      ...eventBase(runId, 1, this.#startMs),
       ...{ provider: 'scripted', model: 'scripted-1', metadata: { resourceId: 'user_7', tenant: 7 } },
     }
     this.made.push({
@@ -139,8 +139,8 @@ export class Events {
     this.#push(event, { ...end, stopReason, usage, pending })
   }
 
-  #next(): ReturnType<typeof base> {
-    return base(this.#runId, this.seq + 1, this.#startMs)
+  #next(): ReturnType<typeof eventBase> {
+    return eventBase(this.#runId, this.seq + 1, this.#startMs)
   }
 
   #push(event: DurableEvent, changes: Partial<RunDigest> = {}): DurableEvent {
@@ -155,14 +155,14 @@ function pendingCall(runId: string): PendingItem {
 }
 
 /** A run of so many events that has not ended. */
-export function story(runId: string, length: number): DurableEvent[] {
+export function runStory(runId: string, length: number): DurableEvent[] {
   const events = new Events(runId)
   while (events.seq < length) events.note(`Event ${events.seq + 1}.`)
   return events.made
 }
 
 /** An event of a thread. */
-export interface ThreadEvent {
+export interface StoryThreadEvent {
   readonly kind: 'message_queued'
   readonly seq: number
   readonly at: string
@@ -170,7 +170,7 @@ export interface ThreadEvent {
 }
 
 /** So many events of a thread, which begins `afterMs` after the first run of the tests. */
-export function thread(length: number, afterMs = 0): ThreadEvent[] {
+export function threadStory(length: number, afterMs = 0): StoryThreadEvent[] {
   return Array.from({ length }, (_, index) => {
     const at = new Date(FIRST_MS + afterMs + index * 1000).toISOString()
     return { kind: 'message_queued', seq: index + 1, at, text: `Message ${index + 1}.` }

@@ -1,12 +1,12 @@
 import type { LogStore, Post } from '#core/log/log.js'
-import { story, thread } from './events.js'
+import { runStory, threadStory } from './events.js'
 import { withTimeout } from '#util/timeout.js'
 import { expectSame } from '../expect.js'
-import { RUN, all, expectRejected, runOf, threadOf, until } from './law.js'
+import { RUN, collectAll, expectRejected, runRef, threadRef, waitUntil } from './law.js'
 import type { LogLaw } from './law.js'
 
 const LONG_MS = 60_000
-const THREAD = threadOf('thread_a')
+const THREAD = threadRef('thread_a')
 
 const posts: readonly Post[] = ['first', 'second', 'third'].map((text, index) => {
   return { id: `post:${index}/ä`, body: { text, quote: '"\\\n\u0000' } }
@@ -22,7 +22,7 @@ export const inboxLaws = {
       await other.post(THREAD, { id: 'post:0/ä', body: 'another body' })
       await store.claim(THREAD, 'ann', LONG_MS)
       expectSame('the posts', await store.takePosts(THREAD, 'ann'), posts.slice(0, 2))
-      await store.append(THREAD, thread(1), { owner: 'ann', posts: posts.slice(0, 2).map(({ id }) => id) })
+      await store.append(THREAD, threadStory(1), { owner: 'ann', posts: posts.slice(0, 2).map(({ id }) => id) })
       expectSame('the posts after that', await store.takePosts(THREAD, 'ann'), [])
       for (const post of posts) await other.post(THREAD, post)
       expectSame('the next posts', await store.takePosts(THREAD, 'ann'), posts.slice(2))
@@ -48,10 +48,10 @@ export const inboxLaws = {
       await store.post(THREAD, first)
       await store.claim(THREAD, 'ann', 20)
       expectSame('the posts', await store.takePosts(THREAD, 'ann'), [first])
-      await store.append(THREAD, thread(1), { owner: 'ann', posts: [first.id] })
+      await store.append(THREAD, threadStory(1), { owner: 'ann', posts: [first.id] })
       await store.post(THREAD, second)
       expectSame('the next posts', await store.takePosts(THREAD, 'ann'), [second])
-      await until('an expired claim to be taken over', () => other.claim(THREAD, 'bob', LONG_MS))
+      await waitUntil('an expired claim to be taken over', () => other.claim(THREAD, 'bob', LONG_MS))
       expectSame('the posts of the next owner', await other.takePosts(THREAD, 'bob'), [second])
     },
   },
@@ -64,12 +64,12 @@ export const inboxLaws = {
       await store.claim(THREAD, 'ann', LONG_MS)
       expectSame('the posts', await store.takePosts(THREAD, 'ann'), [first, second])
       expectSame('the posts once more', await store.takePosts(THREAD, 'ann'), [first, second])
-      await store.append(THREAD, thread(1), { owner: 'ann', posts: [second.id] })
+      await store.append(THREAD, threadStory(1), { owner: 'ann', posts: [second.id] })
       expectSame('the posts after that', await store.takePosts(THREAD, 'ann'), [first])
       await store.claim(THREAD, 'ann', 0)
       expectSame('the claim of another', await other.claim(THREAD, 'bob', LONG_MS), true)
       expectSame('the posts of the next owner', await other.takePosts(THREAD, 'bob'), [first])
-      await other.append(THREAD, thread(2).slice(1), { owner: 'bob', posts: [first.id] })
+      await other.append(THREAD, threadStory(2).slice(1), { owner: 'bob', posts: [first.id] })
       for (const post of [first, second]) await store.post(THREAD, post)
       expectSame('the posts that were sent again', await other.takePosts(THREAD, 'bob'), [])
     },
@@ -79,23 +79,23 @@ export const inboxLaws = {
     async holds({ store, again }) {
       if (store.follow === undefined) return
       const other = await again()
-      const events = story('run_a', 6)
+      const events = runStory('run_a', 6)
       await store.append(RUN, events.slice(0, 2))
       const controller = new AbortController()
       const followed = store.follow(RUN, { after: 1, signal: controller.signal })[Symbol.asyncIterator]()
-      const next = () => withTimeout(followed.next(), 5000)
-      expectSame('the stored event', (await next()).value, events[1])
-      const waiting = next()
+      const nextPost = () => withTimeout(followed.next(), 5000)
+      expectSame('the stored event', (await nextPost()).value, events[1])
+      const waiting = nextPost()
       await store.append(RUN, events.slice(2, 4))
       expectSame('the event that was waited for', (await waiting).value, events[2])
-      expectSame('the event after that', (await next()).value, events[3])
+      expectSame('the event after that', (await nextPost()).value, events[3])
       await other.append(RUN, events.slice(4))
-      expectSame('an event of another store object', (await next()).value, events[4])
-      expectSame('the last event', (await next()).value, events[5])
-      const last = next()
+      expectSame('an event of another store object', (await nextPost()).value, events[4])
+      expectSame('the last event', (await nextPost()).value, events[5])
+      const last = nextPost()
       controller.abort()
       expectSame('the end', (await last).done, true)
-      const aborted = all(store.follow(RUN, { signal: controller.signal }))
+      const aborted = collectAll(store.follow(RUN, { signal: controller.signal }))
       expectSame('the events for an aborted signal', await withTimeout(aborted, 5000), [])
     },
   },
@@ -103,7 +103,7 @@ export const inboxLaws = {
 
 /** The posts to a run with the thread's id. */
 async function takenBy(store: LogStore, other: LogStore): Promise<readonly Post[]> {
-  await other.claim(runOf('thread_a'), 'bob', LONG_MS)
-  await store.post(runOf('thread_b'), { id: 'post_1', body: 1 })
-  return other.takePosts(runOf('thread_a'), 'bob')
+  await other.claim(runRef('thread_a'), 'bob', LONG_MS)
+  await store.post(runRef('thread_b'), { id: 'post_1', body: 1 })
+  return other.takePosts(runRef('thread_a'), 'bob')
 }

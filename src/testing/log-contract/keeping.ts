@@ -1,7 +1,7 @@
 import type { DurableEvent } from '#core/state/events.js'
-import { Events, story, thread } from './events.js'
+import { Events, runStory, threadStory } from './events.js'
 import { expectSame } from '../expect.js'
-import { RUN, all, expectRejected, expectStored, runOf, threadOf } from './law.js'
+import { RUN, collectAll, expectRejected, expectStored, runRef, threadRef } from './law.js'
 import type { LogLaw } from './law.js'
 
 /** Laws about stored events. */
@@ -9,9 +9,9 @@ export const keepingLaws = {
   keeps_in_order: {
     says: 'Events are read in order, by log, after any number; an unknown log has none.',
     async holds({ store, again }) {
-      const [events, other] = [story('run_a', 5), story('run_b', 2)]
+      const [events, other] = [runStory('run_a', 5), runStory('run_b', 2)]
       await store.append(RUN, events.slice(0, 1))
-      await store.append(runOf('run_b'), other)
+      await store.append(runRef('run_b'), other)
       await store.append(RUN, events.slice(1, 3))
       await store.append(RUN, [])
       await store.append(RUN, events.slice(3))
@@ -19,25 +19,25 @@ export const keepingLaws = {
         await expectStored(log, RUN, { events })
         await expectStored(log, RUN, { events: events.slice(2), after: 2 })
         await expectStored(log, RUN, { events: [], after: 5 })
-        await expectStored(log, runOf('run_b'), { events: other })
-        await expectStored(log, runOf('run_unknown'), { events: [] })
+        await expectStored(log, runRef('run_b'), { events: other })
+        await expectStored(log, runRef('run_unknown'), { events: [] })
       }
     },
   },
   separates_kinds: {
     says: 'A run and a thread with one id have separate logs, with events of any kind.',
     async holds({ store, again }) {
-      const [events, messages] = [story('same', 2), thread(3)]
-      await store.append(runOf('same'), events)
-      await store.append(threadOf('same'), messages.slice(0, 1))
-      await store.append(threadOf('same'), messages.slice(1))
-      await expectRejected('a gap in a thread', store.append(threadOf('same'), thread(5).slice(4)), 'store_failure')
+      const [events, messages] = [runStory('same', 2), threadStory(3)]
+      await store.append(runRef('same'), events)
+      await store.append(threadRef('same'), messages.slice(0, 1))
+      await store.append(threadRef('same'), messages.slice(1))
+      await expectRejected('a gap in a thread', store.append(threadRef('same'), threadStory(5).slice(4)), 'store_failure')
       for (const log of [store, await again()]) {
-        await expectStored(log, runOf('same'), { events })
-        await expectStored(log, threadOf('same'), { events: messages })
-        await expectStored(log, threadOf('same'), { events: messages.slice(2), after: 2 })
-        expectSame('the runs', (await all(log.list({ kind: 'run' }))).length, 1)
-        expectSame('the threads', (await all(log.list({ kind: 'thread' }))).length, 1)
+        await expectStored(log, runRef('same'), { events })
+        await expectStored(log, threadRef('same'), { events: messages })
+        await expectStored(log, threadRef('same'), { events: messages.slice(2), after: 2 })
+        expectSame('the runs', (await collectAll(log.list({ kind: 'run' }))).length, 1)
+        expectSame('the threads', (await collectAll(log.list({ kind: 'thread' }))).length, 1)
       }
     },
   },
@@ -46,19 +46,19 @@ export const keepingLaws = {
     async holds({ store, again }) {
       const strange = ['', '\u0000\u001f', '"\\\n\r\u2028', 'Schön 🎈', '\ud800', '%s $1 \'"; --', 'x'.repeat(300_000)]
       const ids = ['run_1', 'RUN_1', 'Run_1', 'a.b', 'a:b', 'a-b', '..', 'con', 'x'.repeat(128), 'X'.repeat(128)]
-      for (const runId of ids) await store.append(runOf(runId), story(runId, 1))
+      for (const runId of ids) await store.append(runRef(runId), runStory(runId, 1))
       const events = new Events('run_texts')
       for (const text of strange) events.note(text)
-      await store.append(runOf('run_texts'), events.made)
+      await store.append(runRef('run_texts'), events.made)
       const log = await again()
-      await expectStored(log, runOf('run_texts'), { events: events.made })
-      for (const runId of ids) await expectStored(log, runOf(runId), { events: story(runId, 1) })
+      await expectStored(log, runRef('run_texts'), { events: events.made })
+      for (const runId of ids) await expectStored(log, runRef(runId), { events: runStory(runId, 1) })
     },
   },
   keeps_many: {
     says: 'A run of a thousand events is read completely.',
     async holds({ store }) {
-      const events = story('run_a', 1000)
+      const events = runStory('run_a', 1000)
       for (let start = 0; start < events.length; start += 50) {
         await store.append(RUN, events.slice(start, start + 50))
       }
@@ -69,23 +69,23 @@ export const keepingLaws = {
   refuses_gaps: {
     says: 'Events that do not follow are rejected, and none of them is stored.',
     async holds({ store }) {
-      const events = story('run_a', 6)
-      const some = (...numbers: readonly number[]): DurableEvent[] =>
+      const events = runStory('run_a', 6)
+      const eventsNumbered = (...numbers: readonly number[]): DurableEvent[] =>
         events.filter((event) => numbers.includes(event.seq))
-      await store.append(RUN, some(1, 2))
-      await expectRejected('an append that leaves one out', store.append(RUN, some(4)), 'store_failure')
-      await expectRejected('an append with a gap in it', store.append(RUN, some(3, 5)), 'store_failure')
-      await expectRejected('an append once more', store.append(RUN, some(2)), 'store_failure')
-      await expectRejected('a second beginning', store.append(RUN, some(1)), 'run_exists')
-      await expectStored(store, RUN, { events: some(1, 2) })
-      await store.append(RUN, some(3, 4))
-      await expectStored(store, RUN, { events: some(1, 2, 3, 4) })
+      await store.append(RUN, eventsNumbered(1, 2))
+      await expectRejected('an append that leaves one out', store.append(RUN, eventsNumbered(4)), 'store_failure')
+      await expectRejected('an append with a gap in it', store.append(RUN, eventsNumbered(3, 5)), 'store_failure')
+      await expectRejected('an append once more', store.append(RUN, eventsNumbered(2)), 'store_failure')
+      await expectRejected('a second beginning', store.append(RUN, eventsNumbered(1)), 'run_exists')
+      await expectStored(store, RUN, { events: eventsNumbered(1, 2) })
+      await store.append(RUN, eventsNumbered(3, 4))
+      await expectStored(store, RUN, { events: eventsNumbered(1, 2, 3, 4) })
     },
   },
   goes_on_from_anywhere: {
     says: 'A log takes a run whose beginning it has not seen, from the event at which it is resumed.',
     async holds({ store }) {
-      const events = story('run_a', 8).slice(4)
+      const events = runStory('run_a', 8).slice(4)
       await store.append(RUN, events.slice(0, 2))
       await store.append(RUN, events.slice(2))
       await expectStored(store, RUN, { events })

@@ -19,12 +19,12 @@ export interface LogLaw {
   readonly holds: (bench: Bench) => Promise<void>
 }
 
-export const runOf = (id: string): LogRef<'run'> => ({ kind: 'run', id })
+export const runRef = (id: string): LogRef<'run'> => ({ kind: 'run', id })
 /** The run of most laws. */
-export const RUN = runOf('run_a')
-export const threadOf = (id: string): LogRef<'thread'> => ({ kind: 'thread', id })
+export const RUN = runRef('run_a')
+export const threadRef = (id: string): LogRef<'thread'> => ({ kind: 'thread', id })
 
-export async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+export async function collectAll<T>(items: AsyncIterable<T>): Promise<T[]> {
   const gathered: T[] = []
   for await (const item of items) gathered.push(item)
   return gathered
@@ -37,7 +37,7 @@ export async function expectStored(
   { events, after }: { readonly events: readonly LogEvent[]; readonly after?: number | undefined },
 ): Promise<void> {
   const what = `the events of \`read(${JSON.stringify(ref)}${after === undefined ? '' : `, { after: ${after} }`})\``
-  expectSame(what, await all(log.read(ref, after === undefined ? {} : { after })), events)
+  expectSame(what, await collectAll(log.read(ref, after === undefined ? {} : { after })), events)
 }
 
 /** Checks that a promise rejects with an error of this code. */
@@ -50,7 +50,7 @@ export async function expectRejected(what: string, promise: Promise<unknown>, co
 }
 
 /** Tries again until the condition holds, for at most 5 s. */
-export async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+export async function waitUntil(what: string, holds: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 5000; Date.now() < end;) {
     if (await holds()) return
     await new Promise((resolve) => setTimeout(resolve, 10))

@@ -1,6 +1,6 @@
-import { story, thread } from './events.js'
+import { runStory, threadStory } from './events.js'
 import { expectSame } from '../expect.js'
-import { RUN, expectRejected, expectStored, runOf, threadOf, until } from './law.js'
+import { RUN, expectRejected, expectStored, runRef, threadRef, waitUntil } from './law.js'
 import type { LogLaw } from './law.js'
 
 const LONG_MS = 60_000
@@ -10,7 +10,7 @@ export const owningLaws = {
   one_owner: {
     says: 'Only its owner appends to a claimed log; after its release, anybody can.',
     async holds({ store, again }) {
-      const events = story('run_a', 6)
+      const events = runStory('run_a', 6)
       const other = await again()
       expectSame('the first claim', await store.claim(RUN, 'ann', LONG_MS), true)
       expectSame('the claim of another', await other.claim(RUN, 'bob', LONG_MS), false)
@@ -21,7 +21,7 @@ export const owningLaws = {
       await store.append(RUN, events.slice(0, 2), { owner: 'ann' })
       expectSame('the claim of its owner', await store.claim(RUN, 'ann', LONG_MS), true)
       await store.append(RUN, events.slice(2, 3), { owner: 'ann' })
-      expectSame('the claim of another run', await other.claim(runOf('run_b'), 'bob', LONG_MS), true)
+      expectSame('the claim of another run', await other.claim(runRef('run_b'), 'bob', LONG_MS), true)
       expectSame('the release', await store.claim(RUN, 'ann', 0), true)
       await expectRejected(
         'an append by the one that released it',
@@ -38,11 +38,11 @@ export const owningLaws = {
   lapses: {
     says: 'An expired claim can be taken over; its old owner is then rejected, also in the middle of the run.',
     async holds({ store, again }) {
-      const events = story('run_a', 5)
+      const events = runStory('run_a', 5)
       const other = await again()
       expectSame('the first claim', await store.claim(RUN, 'ann', 20), true)
       await store.append(RUN, events.slice(0, 2), { owner: 'ann' })
-      await until('an expired claim to be taken over', () => other.claim(RUN, 'bob', LONG_MS))
+      await waitUntil('an expired claim to be taken over', () => other.claim(RUN, 'bob', LONG_MS))
       await expectRejected(
         'an append by the old owner',
         store.append(RUN, events.slice(2, 3), { owner: 'ann' }),
@@ -66,33 +66,33 @@ export const owningLaws = {
       const logs = [store, await again()]
       for (let round = 0; round < 5; round++) {
         const runId = `run_${round}`
-        await store.append(runOf(runId), story(runId, 2))
+        await store.append(runRef(runId), runStory(runId, 2))
         const claims = Array.from({ length: 16 }, async (_, index) => {
-          return (await logs[index % 2]?.claim(runOf(runId), `owner_${index}`, LONG_MS)) === true
+          return (await logs[index % 2]?.claim(runRef(runId), `owner_${index}`, LONG_MS)) === true
         })
         const won = (await Promise.all(claims)).flatMap((isOurs, index) => (isOurs ? [index] : []))
         expectSame('the claims that were granted of 16', won.length, 1)
         const [winner = 0] = won
-        await logs[winner % 2]?.append(runOf(runId), story(runId, 3).slice(2), { owner: `owner_${winner}` })
-        await expectStored(store, runOf(runId), { events: story(runId, 3) })
+        await logs[winner % 2]?.append(runRef(runId), runStory(runId, 3).slice(2), { owner: `owner_${winner}` })
+        await expectStored(store, runRef(runId), { events: runStory(runId, 3) })
       }
     },
   },
   owns_threads: {
     says: 'A thread is claimed like a run, and independently of a run with its id.',
     async holds({ store, again }) {
-      const messages = thread(3)
+      const messages = threadStory(3)
       const other = await again()
-      expectSame('the claim', await store.claim(threadOf('same'), 'ann', LONG_MS), true)
-      expectSame('the claim of the run', await other.claim(runOf('same'), 'bob', LONG_MS), true)
-      expectSame('the claim of another', await other.claim(threadOf('same'), 'bob', LONG_MS), false)
-      const rejected = other.append(threadOf('same'), messages, { owner: 'bob' })
+      expectSame('the claim', await store.claim(threadRef('same'), 'ann', LONG_MS), true)
+      expectSame('the claim of the run', await other.claim(runRef('same'), 'bob', LONG_MS), true)
+      expectSame('the claim of another', await other.claim(threadRef('same'), 'bob', LONG_MS), false)
+      const rejected = other.append(threadRef('same'), messages, { owner: 'bob' })
       await expectRejected('an append by another', rejected, 'run_owned')
-      await store.append(threadOf('same'), messages, { owner: 'ann' })
-      expectSame('the owner', (await other.inspect(threadOf('same')))?.owner, 'ann')
-      expectSame('the release', await store.claim(threadOf('same'), 'ann', 0), true)
-      expectSame('the owner', (await other.inspect(threadOf('same')))?.owner, null)
-      await expectStored(other, threadOf('same'), { events: messages })
+      await store.append(threadRef('same'), messages, { owner: 'ann' })
+      expectSame('the owner', (await other.inspect(threadRef('same')))?.owner, 'ann')
+      expectSame('the release', await store.claim(threadRef('same'), 'ann', 0), true)
+      expectSame('the owner', (await other.inspect(threadRef('same')))?.owner, null)
+      await expectStored(other, threadRef('same'), { events: messages })
     },
   },
 } as const satisfies Record<string, LogLaw>

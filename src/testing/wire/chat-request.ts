@@ -1,17 +1,17 @@
-import { contentIn, textContent } from '../conversation.js'
+import { messageContent, textContent } from '../conversation.js'
 import type { HeardCall, ScriptMessage } from '../conversation.js'
 import { isObject } from '#util/json.js'
 import { WireRefusal } from './api.js'
-import type { WireBody, WireConversation, WireRequest } from './api.js'
-import { callIdOf, checkToolNames, isInstruction, listOf, objectOf, textOf, toolNameOf } from './checks.js'
-import { isSealed, signatureOf } from './seals.js'
+import type { WireBody, WireConversation, ApiRequest } from './api.js'
+import { checkedCallId, checkToolNames, isInstruction, checkedList, checkedObject, checkedText, checkedToolName } from './checks.js'
+import { isSealed, reasoningSignature } from './seals.js'
 
 const LONGEST_CALL_ID = 40
 
 /** Reads a request of the chat completions API, as strictly as OpenAI does. */
-export function readChatRequest({ body }: WireRequest): WireConversation {
+export function readChatRequest({ body }: ApiRequest): WireConversation {
   if (typeof body['model'] !== 'string') throw new WireRefusal('you must provide a model parameter', { param: 'model' })
-  const given = listOf(body, 'messages')
+  const given = checkedList(body, 'messages')
   if (given.length === 0) {
     throw new WireRefusal("Invalid 'messages': empty array. Expected an array with minimum length 1.", {
       param: 'messages',
@@ -31,12 +31,12 @@ function toolNames(body: WireBody): readonly string[] {
     if (choice === undefined) return []
     throw new WireRefusal("'tool_choice' is only allowed when 'tools' are specified.", { param: 'tool_choice' })
   }
-  const tools = listOf(body, 'tools')
+  const tools = checkedList(body, 'tools')
   if (tools.length === 0) throw new WireRefusal("[] is too short - 'tools'", { param: 'tools' })
   const names = tools.flatMap((tool, index) => {
     if (tool['type'] !== 'function') return []
-    const called = objectOf(tool['function'], `tools[${index}].function`)
-    return [toolNameOf(called['name'], `tools[${index}].function.name`)]
+    const called = checkedObject(tool['function'], `tools[${index}].function`)
+    return [checkedToolName(called['name'], `tools[${index}].function.name`)]
   })
   checkToolNames(names, isObject(choice) && isObject(choice['function']) ? choice['function']['name'] : undefined)
   return names
@@ -49,10 +49,10 @@ function readMessages(given: readonly WireBody[]): readonly ScriptMessage[] {
   for (const [index, message] of given.entries()) {
     const place = `messages[${index}]`
     if (message['role'] === 'tool') {
-      const callId = callIdOf(message['tool_call_id'], `${place}.tool_call_id`, LONGEST_CALL_ID)
+      const callId = checkedCallId(message['tool_call_id'], `${place}.tool_call_id`, LONGEST_CALL_ID)
       if (!open.some((call) => call.callId === callId)) throw strayAnswer(place)
       open = open.filter((call) => call.callId !== callId)
-      messages.push({ role: 'tool', callId, content: contentIn(required(message, place)) })
+      messages.push({ role: 'tool', callId, content: messageContent(requiredContent(message, place)) })
       continue
     }
     checkAnswered(open, place)
@@ -81,7 +81,7 @@ function checkAnswered(open: readonly HeardCall[], place: string): void {
   })
 }
 
-function required({ content }: WireBody, place: string): unknown {
+function requiredContent({ content }: WireBody, place: string): unknown {
   if (typeof content === 'string' || Array.isArray(content)) return content
   const came = content === null ? 'null' : 'no value'
   const message = `Invalid value for 'content': expected a string, got ${came}.`
@@ -90,7 +90,7 @@ function required({ content }: WireBody, place: string): unknown {
 
 function readMessage(message: WireBody, place: string): ScriptMessage {
   const { role } = message
-  if (role === 'user') return { role, content: contentIn(required(message, place)) }
+  if (role === 'user') return { role, content: messageContent(requiredContent(message, place)) }
   if (role !== 'assistant') {
     const expected = "'system', 'assistant', 'user', 'function', 'tool', and 'developer'"
     throw new WireRefusal(`Invalid value: '${String(role)}'. Supported values are: ${expected}.`, {
@@ -100,12 +100,12 @@ function readMessage(message: WireBody, place: string): ScriptMessage {
   }
   checkReasoning(message['reasoning_details'], place)
   const given = message['tool_calls']
-  const calls = given === undefined ? [] : listOf(message, 'tool_calls').map((call, at) => readCall(call, place, at))
+  const calls = given === undefined ? [] : checkedList(message, 'tool_calls').map((call, at) => readCall(call, place, at))
   if (given !== undefined && calls.length === 0) {
     throw new WireRefusal(`Invalid '${place}.tool_calls': empty array.`, { param: `${place}.tool_calls` })
   }
   const content =
-    calls.length > 0 || typeof message['refusal'] === 'string' ? message['content'] : required(message, place)
+    calls.length > 0 || typeof message['refusal'] === 'string' ? message['content'] : requiredContent(message, place)
   return { role, text: textContent(content), calls }
 }
 
@@ -113,11 +113,11 @@ function readMessage(message: WireBody, place: string): ScriptMessage {
 function checkReasoning(details: unknown, place: string): void {
   if (!Array.isArray(details)) return
   for (const [index, each] of details.entries()) {
-    const { type, text, signature, data } = objectOf(each, `${place}.reasoning_details[${index}]`)
+    const { type, text, signature, data } = checkedObject(each, `${place}.reasoning_details[${index}]`)
     const isSound =
       type === 'reasoning.encrypted'
         ? isSealed(data)
-        : signature === undefined || signature === signatureOf(String(text))
+        : signature === undefined || signature === reasoningSignature(String(text))
     if (isSound) continue
     throw new WireRefusal(`${place}.reasoning_details[${index}]: Invalid \`signature\` in reasoning block`)
   }
@@ -125,10 +125,10 @@ function checkReasoning(details: unknown, place: string): void {
 
 function readCall(call: WireBody, place: string, at: number): HeardCall {
   const where = `${place}.tool_calls[${at}]`
-  const called = objectOf(call['function'], `${where}.function`)
+  const called = checkedObject(call['function'], `${where}.function`)
   return {
-    callId: callIdOf(call['id'], `${where}.id`, LONGEST_CALL_ID),
-    name: toolNameOf(called['name'], `${where}.function.name`),
-    arguments: textOf(called['arguments'], `${where}.function.arguments`),
+    callId: checkedCallId(call['id'], `${where}.id`, LONGEST_CALL_ID),
+    name: checkedToolName(called['name'], `${where}.function.name`),
+    arguments: checkedText(called['arguments'], `${where}.function.arguments`),
   }
 }

@@ -1,9 +1,9 @@
-import { contentOf } from '../conversation.js'
+import { partsContent } from '../conversation.js'
 import type { HeardCall, MessageContent, ScriptMessage } from '../conversation.js'
 import { isObject } from '#util/json.js'
 import { WireRefusal } from './api.js'
 import type { WireBody } from './api.js'
-import { isSealed, signatureOf } from './seals.js'
+import { isSealed, reasoningSignature } from './seals.js'
 
 /** The messages of a request of Anthropic's API. Throws for an order or a block that it refuses. */
 export function readMessages(given: readonly WireBody[]): readonly ScriptMessage[] {
@@ -32,7 +32,7 @@ export function readMessages(given: readonly WireBody[]): readonly ScriptMessage
   return messages
 }
 
-export function missing(place: string): never {
+export function refuseMissing(place: string): never {
   throw new WireRefusal(`${place}: Field required`)
 }
 
@@ -45,7 +45,7 @@ export function blockList(value: unknown, place: string): readonly WireBody[] {
 }
 
 function contentBlocks(content: unknown, place: string): readonly WireBody[] {
-  if (content === undefined) return missing(`${place}.content`)
+  if (content === undefined) return refuseMissing(`${place}.content`)
   const blocks =
     typeof content === 'string' ? [{ type: 'text', text: content }] : blockList(content, `${place}.content`)
   if (blocks.length === 0) throw new WireRefusal(`${place}: all messages must have non-empty content`)
@@ -85,7 +85,7 @@ function readUser(blocks: readonly WireBody[], index: number, open: readonly Hea
   if (stray >= 0) {
     throw unexpectedResult(String(said[stray]?.['tool_use_id']), `messages.${index}.content.${results.length + stray}`)
   }
-  return said.length === 0 ? outputs : [...outputs, { role: 'user', content: contentOf(said) }]
+  return said.length === 0 ? outputs : [...outputs, { role: 'user', content: partsContent(said) }]
 }
 
 function unexpectedResult(id: string, place: string): WireRefusal {
@@ -105,7 +105,7 @@ function checkAnswered(open: readonly HeardCall[], index: number): void {
 
 function resultContent(content: unknown, place: string): MessageContent {
   if (content === undefined) return ''
-  return typeof content === 'string' ? content : contentOf(blockList(content, `${place}.content`))
+  return typeof content === 'string' ? content : partsContent(blockList(content, `${place}.content`))
 }
 
 function readAssistant(
@@ -130,7 +130,7 @@ function readCall({ id, name, input }: WireBody, place: string, ids: Set<string>
   }
   if (ids.has(id)) throw new WireRefusal(`${place}: \`tool_use\` ids must be unique`)
   ids.add(id)
-  if (typeof name !== 'string') return missing(`${place}.tool_use.name`)
+  if (typeof name !== 'string') return refuseMissing(`${place}.tool_use.name`)
   if (!isObject(input)) throw new WireRefusal(`${place}.tool_use.input: Input should be a valid dictionary`)
   return { callId: id, name, arguments: JSON.stringify(input) }
 }
@@ -141,8 +141,8 @@ function checkThinking({ type, thinking, signature, data }: WireBody, place: str
     throw new WireRefusal(`${place}: Invalid \`data\` in \`redacted_thinking\` block`)
   }
   if (type !== 'thinking') return
-  if (signature === undefined) return missing(`${place}.thinking.signature`)
-  if (typeof thinking !== 'string' || signature !== signatureOf(thinking)) {
+  if (signature === undefined) return refuseMissing(`${place}.thinking.signature`)
+  if (typeof thinking !== 'string' || signature !== reasoningSignature(thinking)) {
     throw new WireRefusal(`${place}: Invalid \`signature\` in \`thinking\` block`)
   }
 }

@@ -1,11 +1,11 @@
 import type { JsonObject } from '#util/json.js'
 import type { TokenUsage } from '#contracts/entry.js'
-import { parsedOf } from '../conversation.js'
-import { piecesOf } from '../reply.js'
-import { filled, sse } from './api.js'
+import { parsedJson } from '../conversation.js'
+import { textPieces } from '../reply.js'
+import { withoutNulls, sseFrame } from './api.js'
 import type { WireApi, WireReply } from './api.js'
 import { readMessagesRequest } from './messages-request.js'
-import { sealed, signatureOf } from './seals.js'
+import { sealText, reasoningSignature } from './seals.js'
 
 /** Anthropic's Messages API. */
 export const messagesApi: WireApi = {
@@ -13,85 +13,85 @@ export const messagesApi: WireApi = {
   callId: (ordinal) => `toolu_01${String(ordinal).padStart(22, '0')}`,
   chargesCacheWrites: true,
   whole: (reply) => ({
-    ...shell(reply),
-    content: reply.parts.flatMap(blocksOf),
-    ...ending(reply),
+    ...messageShell(reply),
+    content: reply.parts.flatMap(contentBlocks),
+    ...messageEnding(reply),
     ...usageField(reply.usage),
   }),
-  stream,
+  stream: messageStream,
   error: (status, message) => ({ type: 'error', error: { type: errorType(status), message }, request_id: REQUEST_ID }),
   errorEvent: (message) =>
-    event({ type: 'error', error: { details: null, type: 'overloaded_error', message }, request_id: REQUEST_ID }),
+    namedEvent({ type: 'error', error: { details: null, type: 'overloaded_error', message }, request_id: REQUEST_ID }),
 }
 
 const REQUEST_ID = 'req_011CScripted'
 
 type Part = WireReply['parts'][number]
 
-function shell({ id, model }: WireReply): JsonObject {
+function messageShell({ id, model }: WireReply): JsonObject {
   return { model, id: `msg_01${id}`, type: 'message', role: 'assistant' }
 }
 
 /** The block of a part; none for a refusal, whose explanation is not part of the content. */
-function blocksOf(part: Part): JsonObject[] {
+function contentBlocks(part: Part): JsonObject[] {
   switch (part.type) {
     case 'text':
       return [{ type: 'text', text: part.text }]
     case 'reasoning':
-      if (part.text === '') return [{ type: 'redacted_thinking', data: sealed('') }]
-      return [{ type: 'thinking', thinking: part.text, signature: signatureOf(part.text) }]
+      if (part.text === '') return [{ type: 'redacted_thinking', data: sealText('') }]
+      return [{ type: 'thinking', thinking: part.text, signature: reasoningSignature(part.text) }]
     case 'refusal':
       return []
     case 'block':
       return [part.data]
     case 'call': {
       // Arguments that are not JSON have no other place in a whole reply.
-      const input = (parsedOf(part.arguments || '{}') ?? part.arguments) as JsonObject
-      return [{ type: 'tool_use', ...filled({ id: part.callId }), name: part.name, input }]
+      const input = (parsedJson(part.arguments || '{}') ?? part.arguments) as JsonObject
+      return [{ type: 'tool_use', ...withoutNulls({ id: part.callId }), name: part.name, input }]
     }
   }
 }
 
-function stream(reply: WireReply): string[] {
-  const start = { ...shell(reply), content: [], stop_reason: null, stop_sequence: null }
+function messageStream(reply: WireReply): string[] {
+  const start = { ...messageShell(reply), content: [], stop_reason: null, stop_sequence: null }
   const opening = reply.usage === null ? null : { ...reply.usage, outputTokens: 1, reasoningTokens: null }
   return [
-    event({ type: 'message_start', message: { ...start, ...usageField(opening) } }),
-    event({ type: 'ping' }),
+    namedEvent({ type: 'message_start', message: { ...start, ...usageField(opening) } }),
+    namedEvent({ type: 'ping' }),
     ...reply.parts
       .filter((part) => part.type !== 'refusal')
-      .flatMap((part, index) => [...blockEvents(part, index), event({ type: 'content_block_stop', index })]),
-    event({ type: 'message_delta', delta: ending(reply), ...(reply.usage && { usage: usageOf(reply.usage) }) }),
-    event({ type: 'message_stop' }),
+      .flatMap((part, index) => [...blockEvents(part, index), namedEvent({ type: 'content_block_stop', index })]),
+    namedEvent({ type: 'message_delta', delta: messageEnding(reply), ...(reply.usage && { usage: messagesUsage(reply.usage) }) }),
+    namedEvent({ type: 'message_stop' }),
   ]
 }
 
 /** The start of a block and its deltas. */
 function blockEvents(part: Exclude<Part, { type: 'refusal' }>, index: number): string[] {
-  const block = blocksOf(part)[0] ?? {}
-  const start = (blank: JsonObject) =>
-    event({ type: 'content_block_start', index, content_block: { ...block, ...blank } })
-  const delta = (content: JsonObject) => event({ type: 'content_block_delta', index, delta: content })
+  const block = contentBlocks(part)[0] ?? {}
+  const startBlock = (blank: JsonObject) =>
+    namedEvent({ type: 'content_block_start', index, content_block: { ...block, ...blank } })
+  const deltaEvent = (content: JsonObject) => namedEvent({ type: 'content_block_delta', index, delta: content })
   switch (part.type) {
     case 'text':
-      return [start({ text: '' }), ...piecesOf(part.text).map((text) => delta({ type: 'text_delta', text }))]
+      return [startBlock({ text: '' }), ...textPieces(part.text).map((text) => deltaEvent({ type: 'text_delta', text }))]
     case 'reasoning':
-      if (part.text === '') return [start({})]
+      if (part.text === '') return [startBlock({})]
       return [
-        start({ thinking: '', signature: '' }),
-        ...piecesOf(part.text).map((thinking) => delta({ type: 'thinking_delta', thinking })),
-        delta({ type: 'signature_delta', signature: signatureOf(part.text) }),
+        startBlock({ thinking: '', signature: '' }),
+        ...textPieces(part.text).map((thinking) => deltaEvent({ type: 'thinking_delta', thinking })),
+        deltaEvent({ type: 'signature_delta', signature: reasoningSignature(part.text) }),
       ]
     case 'block':
-      return [start({})]
+      return [startBlock({})]
     case 'call': {
-      const pieces = ['', ...piecesOf(part.arguments)]
-      return [start({ input: {} }), ...pieces.map((text) => delta({ type: 'input_json_delta', partial_json: text }))]
+      const pieces = ['', ...textPieces(part.arguments)]
+      return [startBlock({ input: {} }), ...pieces.map((text) => deltaEvent({ type: 'input_json_delta', partial_json: text }))]
     }
   }
 }
 
-function ending({ parts, finishReason, nativeFinishReason }: WireReply): JsonObject {
+function messageEnding({ parts, finishReason, nativeFinishReason }: WireReply): JsonObject {
   const refusal = parts.find((part) => part.type === 'refusal')
   const details = { type: 'refusal', category: null, explanation: refusal?.text ?? null }
   return {
@@ -114,13 +114,13 @@ const STOP_REASONS: Readonly<Record<WireReply['finishReason'], string>> = {
 }
 
 function usageField(usage: TokenUsage | null): JsonObject {
-  return usage === null ? {} : { usage: { ...usageOf(usage), service_tier: 'standard' } }
+  return usage === null ? {} : { usage: { ...messagesUsage(usage), service_tier: 'standard' } }
 }
 
 /** The API does not count cache reads and writes as input tokens. */
-function usageOf(usage: TokenUsage): JsonObject {
+function messagesUsage(usage: TokenUsage): JsonObject {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
-  return filled({
+  return withoutNulls({
     input_tokens: inputTokens === null ? null : inputTokens - (cacheReadTokens ?? 0) - (cacheWriteTokens ?? 0),
     cache_creation_input_tokens: cacheWriteTokens,
     cache_read_input_tokens: cacheReadTokens,
@@ -145,6 +145,6 @@ function errorType(status: number): string {
   return ERROR_TYPES.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
 }
 
-function event(data: JsonObject & { readonly type: string }): string {
-  return sse(data, data.type)
+function namedEvent(data: JsonObject & { readonly type: string }): string {
+  return sseFrame(data, data.type)
 }

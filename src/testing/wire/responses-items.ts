@@ -1,8 +1,8 @@
 import type { JsonObject } from '#util/json.js'
-import { piecesOf } from '../reply.js'
-import { filled } from './api.js'
+import { textPieces } from '../reply.js'
+import { withoutNulls } from './api.js'
 import type { WireReply } from './api.js'
-import { sealed } from './seals.js'
+import { sealText } from './seals.js'
 
 /** An event of a stream, before it has its number. */
 export type ResponsesEvent = JsonObject & { readonly type: string }
@@ -10,22 +10,22 @@ export type ResponsesEvent = JsonObject & { readonly type: string }
 type Part = WireReply['parts'][number]
 
 /** The item of the output that a part becomes. */
-export function itemOf({ id, body, parts, finishReason }: WireReply, part: Part, index: number): JsonObject {
+export function outputItem({ id, body, parts, finishReason }: WireReply, part: Part, index: number): JsonObject {
   const isCut = finishReason === 'length' && index === parts.length - 1
   const status = isCut ? 'incomplete' : 'completed'
   const itemId = (kind: string) => `${kind}_${id}${String(index).padStart(2, '0')}`
   switch (part.type) {
     case 'text':
     case 'refusal':
-      return { id: itemId('msg'), type: 'message', status, role: 'assistant', content: [blockOf(part)] }
+      return { id: itemId('msg'), type: 'message', status, role: 'assistant', content: [contentItem(part)] }
     case 'reasoning': {
       const summary = part.text === '' ? [] : [{ type: 'summary_text', text: part.text }]
-      const seal = isSealWanted(body) ? { encrypted_content: sealed(part.text) } : {}
+      const seal = isSealWanted(body) ? { encrypted_content: sealText(part.text) } : {}
       return { id: itemId('rs'), type: 'reasoning', summary, ...seal }
     }
     case 'call': {
       const { name, callId, arguments: text } = part
-      return { id: itemId('fc'), type: 'function_call', status, arguments: text, ...filled({ call_id: callId }), name }
+      return { id: itemId('fc'), type: 'function_call', status, arguments: text, ...withoutNulls({ call_id: callId }), name }
     }
     case 'block':
       return part.data
@@ -36,7 +36,7 @@ function isSealWanted({ include }: WireReply['body']): boolean {
   return Array.isArray(include) && include.includes('reasoning.encrypted_content')
 }
 
-function blockOf(part: Part & { type: 'text' | 'refusal' }): JsonObject {
+function contentItem(part: Part & { type: 'text' | 'refusal' }): JsonObject {
   if (part.type === 'refusal') return { type: 'refusal', refusal: part.text }
   return { type: 'output_text', annotations: [], logprobs: [], text: part.text }
 }
@@ -45,13 +45,13 @@ function blockOf(part: Part & { type: 'text' | 'refusal' }): JsonObject {
 export function itemEvents(part: Part, item: JsonObject, index: number): ResponsesEvent[] {
   const place = { output_index: index }
   return [
-    { type: 'response.output_item.added', ...place, item: { ...item, ...blank(part) } },
+    { type: 'response.output_item.added', ...place, item: { ...item, ...blankItem(part) } },
     ...pieceEvents(part, { item_id: item['id'] ?? null, ...place }),
     { type: 'response.output_item.done', ...place, item },
   ]
 }
 
-function blank(part: Part): JsonObject {
+function blankItem(part: Part): JsonObject {
   switch (part.type) {
     case 'text':
     case 'refusal':
@@ -74,7 +74,7 @@ function pieceEvents(part: Part, place: JsonObject): ResponsesEvent[] {
       return part.text === '' ? [] : summaryEvents(part.text, { ...place, summary_index: 0 })
     case 'call': {
       const type = 'response.function_call_arguments'
-      const pieces = piecesOf(part.arguments).map((delta) => ({ type: `${type}.delta`, ...place, delta }))
+      const pieces = textPieces(part.arguments).map((delta) => ({ type: `${type}.delta`, ...place, delta }))
       return [...pieces, { type: `${type}.done`, ...place, arguments: part.arguments }]
     }
     case 'block':
@@ -84,11 +84,11 @@ function pieceEvents(part: Part, place: JsonObject): ResponsesEvent[] {
 
 function blockEvents(part: Part & { type: 'text' | 'refusal' }, place: JsonObject): ResponsesEvent[] {
   const [type, field] = part.type === 'text' ? ['output_text', 'text'] : ['refusal', 'refusal']
-  const block = blockOf(part)
+  const block = contentItem(part)
   const logprobs = part.type === 'text' ? { logprobs: [] } : {}
   return [
     { type: 'response.content_part.added', ...place, part: { ...block, [field]: '' } },
-    ...piecesOf(part.text).map((delta) => ({ type: `response.${type}.delta`, ...place, delta, ...logprobs })),
+    ...textPieces(part.text).map((delta) => ({ type: `response.${type}.delta`, ...place, delta, ...logprobs })),
     { type: `response.${type}.done`, ...place, [field]: part.text, ...logprobs },
     { type: 'response.content_part.done', ...place, part: block },
   ]
@@ -99,7 +99,7 @@ function summaryEvents(text: string, place: JsonObject): ResponsesEvent[] {
   const part = { type: 'summary_text', text }
   return [
     { type: `${type}_part.added`, ...place, part: { ...part, text: '' } },
-    ...piecesOf(text).map((delta) => ({ type: `${type}_text.delta`, ...place, delta })),
+    ...textPieces(text).map((delta) => ({ type: `${type}_text.delta`, ...place, delta })),
     { type: `${type}_text.done`, ...place, text },
     { type: `${type}_part.done`, ...place, part },
   ]

@@ -1,9 +1,9 @@
-import { contentIn, textContent } from '../conversation.js'
+import { messageContent, textContent } from '../conversation.js'
 import type { HeardCall, ScriptMessage } from '../conversation.js'
 import { isObject } from '#util/json.js'
 import { WireRefusal } from './api.js'
-import type { WireBody, WireConversation, WireRequest } from './api.js'
-import { callIdOf, checkToolNames, isInstruction, listOf, textOf, toolNameOf } from './checks.js'
+import type { WireBody, WireConversation, ApiRequest } from './api.js'
+import { checkedCallId, checkToolNames, isInstruction, checkedList, checkedText, checkedToolName } from './checks.js'
 import { isSealed } from './seals.js'
 
 /** The conversation up to and with the reply of this id, as far as it is kept. */
@@ -12,7 +12,7 @@ type KeptReplies = (responseId: string) => readonly ScriptMessage[] | undefined
 const LONGEST_CALL_ID = 64
 
 /** Reads a request of OpenAI's Responses API, as strictly as the API does. */
-export function readResponsesRequest({ headers, body }: WireRequest, kept: KeptReplies): WireConversation {
+export function readResponsesRequest({ headers, body }: ApiRequest, kept: KeptReplies): WireConversation {
   if (headers['authorization'] === undefined && headers['api-key'] === undefined) {
     throw new WireRefusal("You didn't provide an API key.", {}, 401)
   }
@@ -39,9 +39,9 @@ export function readResponsesRequest({ headers, body }: WireRequest, kept: KeptR
 }
 
 function toolNames(body: WireBody): readonly string[] {
-  const tools = body['tools'] === undefined ? [] : listOf(body, 'tools')
+  const tools = body['tools'] === undefined ? [] : checkedList(body, 'tools')
   const names = tools.flatMap((tool, index) =>
-    tool['type'] === 'function' ? [toolNameOf(tool['name'], `tools[${index}].name`)] : [],
+    tool['type'] === 'function' ? [checkedToolName(tool['name'], `tools[${index}].name`)] : [],
   )
   const choice = body['tool_choice']
   if (choice === 'required' && tools.length === 0) {
@@ -53,7 +53,7 @@ function toolNames(body: WireBody): readonly string[] {
 
 function earlierMessages(id: unknown, kept: KeptReplies): readonly ScriptMessage[] {
   if (id === undefined || id === null) return []
-  const responseId = textOf(id, 'previous_response_id')
+  const responseId = checkedText(id, 'previous_response_id')
   const messages = kept(responseId)
   if (messages !== undefined) return messages
   const details = { param: 'previous_response_id', code: 'previous_response_not_found' }
@@ -63,7 +63,7 @@ function earlierMessages(id: unknown, kept: KeptReplies): readonly ScriptMessage
 function inputItems(body: WireBody): readonly WireBody[] {
   const { input } = body
   if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }]
-  return listOf(body, 'input')
+  return checkedList(body, 'input')
 }
 
 /** A reasoning item comes back sealed as it was sent, and never without the item that it led to. */
@@ -119,18 +119,18 @@ function readItems(items: readonly WireBody[]): ScriptMessage[] {
 
 function readCall({ call_id: id, name, arguments: args }: WireBody, index: number): HeardCall {
   return {
-    callId: callIdOf(id, `input[${index}].call_id`, LONGEST_CALL_ID),
-    name: toolNameOf(name, `input[${index}].name`),
-    arguments: textOf(args, `input[${index}].arguments`),
+    callId: checkedCallId(id, `input[${index}].call_id`, LONGEST_CALL_ID),
+    name: checkedToolName(name, `input[${index}].name`),
+    arguments: checkedText(args, `input[${index}].arguments`),
   }
 }
 
 function readSaid(item: WireBody, index: number): ScriptMessage {
   if (item['type'] === 'function_call_output') {
-    const callId = callIdOf(item['call_id'], `input[${index}].call_id`, LONGEST_CALL_ID)
-    return { role: 'tool', callId, content: contentIn(item['output']) }
+    const callId = checkedCallId(item['call_id'], `input[${index}].call_id`, LONGEST_CALL_ID)
+    return { role: 'tool', callId, content: messageContent(item['output']) }
   }
-  if (item['role'] === 'user') return { role: 'user', content: contentIn(item['content']) }
+  if (item['role'] === 'user') return { role: 'user', content: messageContent(item['content']) }
   const message = `Invalid value: '${String(item['role'])}'. Supported values are: 'assistant', 'system', 'developer', and 'user'.`
   throw new WireRefusal(message, { param: `input[${index}].role`, code: 'invalid_value' })
 }

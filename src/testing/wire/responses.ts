@@ -1,10 +1,10 @@
 import type { ScriptMessage } from '../conversation.js'
 import type { JsonObject } from '#util/json.js'
 import type { TokenUsage } from '#contracts/entry.js'
-import { filled, sse } from './api.js'
+import { withoutNulls, sseFrame } from './api.js'
 import type { WireApi, WireReply } from './api.js'
 import { openAiError } from './openai-errors.js'
-import { itemEvents, itemOf } from './responses-items.js'
+import { itemEvents, outputItem } from './responses-items.js'
 import type { ResponsesEvent } from './responses-items.js'
 import { readResponsesRequest } from './responses-request.js'
 
@@ -16,16 +16,16 @@ export function responsesApi(): WireApi {
     callId: (ordinal) => `call_${String(ordinal).padStart(24, '0')}`,
     chargesCacheWrites: false,
     whole: (reply) =>
-      ended(
+      endedResponse(
         reply,
-        reply.parts.map((part, index) => itemOf(reply, part, index)),
+        reply.parts.map((part, index) => outputItem(reply, part, index)),
       ),
-    stream: (reply) => eventsOf(reply).map((data, index) => sse({ ...data, sequence_number: index }, data.type)),
+    stream: (reply) => responseEvents(reply).map((data, index) => sseFrame({ ...data, sequence_number: index }, data.type)),
     error: openAiError,
-    errorEvent: (message) => sse({ type: 'error', code: 'server_error', message, param: null }, 'error'),
+    errorEvent: (message) => sseFrame({ type: 'error', code: 'server_error', message, param: null }, 'error'),
     keep: ({ messages, body }, reply) => {
       if (body['store'] === false) return
-      kept.set(responseId(reply), [...messages, messageOf(reply)])
+      kept.set(responseId(reply), [...messages, scriptMessageOf(reply)])
       const oldest = kept.size > MOST_KEPT ? kept.keys().next().value : undefined
       if (oldest !== undefined) kept.delete(oldest)
     },
@@ -38,7 +38,7 @@ function responseId({ id }: WireReply): string {
   return `resp_${id}`
 }
 
-function messageOf({ parts }: WireReply): ScriptMessage {
+function scriptMessageOf({ parts }: WireReply): ScriptMessage {
   const calls = parts.filter((part) => part.type === 'call')
   return {
     role: 'assistant',
@@ -47,23 +47,23 @@ function messageOf({ parts }: WireReply): ScriptMessage {
   }
 }
 
-function eventsOf(reply: WireReply): readonly ResponsesEvent[] {
-  const begun = response(reply, { status: 'in_progress', output: [], usage: null })
-  const items = reply.parts.map((part, index) => itemOf(reply, part, index))
+function responseEvents(reply: WireReply): readonly ResponsesEvent[] {
+  const begun = responseBody(reply, { status: 'in_progress', output: [], usage: null })
+  const items = reply.parts.map((part, index) => outputItem(reply, part, index))
   return [
     { type: 'response.created', response: begun },
     { type: 'response.in_progress', response: begun },
     ...reply.parts.flatMap((part, index) => itemEvents(part, items[index] ?? {}, index)),
-    { type: `response.${statusOf(reply).status}`, response: ended(reply, items) },
+    { type: `response.${responseStatus(reply).status}`, response: endedResponse(reply, items) },
   ]
 }
 
-function ended(reply: WireReply, output: readonly JsonObject[]): JsonObject {
-  const usage = { usage: reply.usage === null ? null : usageOf(reply.usage) }
-  return response(reply, { ...statusOf(reply), output, ...usage })
+function endedResponse(reply: WireReply, output: readonly JsonObject[]): JsonObject {
+  const usage = { usage: reply.usage === null ? null : responsesUsage(reply.usage) }
+  return responseBody(reply, { ...responseStatus(reply), output, ...usage })
 }
 
-function statusOf({ finishReason, nativeFinishReason, created }: WireReply): JsonObject & { readonly status: string } {
+function responseStatus({ finishReason, nativeFinishReason, created }: WireReply): JsonObject & { readonly status: string } {
   switch (finishReason) {
     case 'stop':
     case 'tool_calls':
@@ -81,7 +81,7 @@ function statusOf({ finishReason, nativeFinishReason, created }: WireReply): Jso
   }
 }
 
-function response(reply: WireReply, state: JsonObject): JsonObject {
+function responseBody(reply: WireReply, state: JsonObject): JsonObject {
   const body = reply.body as JsonObject
   return {
     id: responseId(reply),
@@ -111,14 +111,14 @@ function response(reply: WireReply, state: JsonObject): JsonObject {
   }
 }
 
-function usageOf(usage: TokenUsage): JsonObject {
+function responsesUsage(usage: TokenUsage): JsonObject {
   const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
   const total = inputTokens === null || outputTokens === null ? null : inputTokens + outputTokens
-  return filled({
+  return withoutNulls({
     input_tokens: inputTokens,
-    input_tokens_details: filled({ cache_write_tokens: cacheWriteTokens, cached_tokens: cacheReadTokens }),
+    input_tokens_details: withoutNulls({ cache_write_tokens: cacheWriteTokens, cached_tokens: cacheReadTokens }),
     output_tokens: outputTokens,
-    output_tokens_details: filled({ reasoning_tokens: reasoningTokens }),
+    output_tokens_details: withoutNulls({ reasoning_tokens: reasoningTokens }),
     total_tokens: total,
   })
 }

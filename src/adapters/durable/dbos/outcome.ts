@@ -23,7 +23,7 @@ interface OutcomeSource<Output> {
 }
 
 /** The outcome of a stretch that the engine has ended: the run's result or its error, from the log. */
-export async function outcomeOf<Output>(
+export async function runResult<Output>(
   stretch: EngineStretch,
   source: OutcomeSource<Output>,
 ): Promise<HarnessResult<Output>> {
@@ -64,7 +64,7 @@ async function endAfterCancel({ runId, after }: EngineStretch, log: LogStore): P
     const status = (await log.inspect({ kind: 'run', id: runId }))?.status
     const seq = status === 'running' ? null : await endAfter(log, runId, after)
     if (seq !== null) return seq
-    if (status !== 'running' || Date.now() > until) throw cancelled(runId, status === undefined)
+    if (status !== 'running' || Date.now() > until) throw cancelledError(runId, status === undefined)
     await delay(POLL_MS)
   }
 }
@@ -75,7 +75,7 @@ async function endAfter(log: LogStore, runId: string, after: number): Promise<nu
   return null
 }
 
-function cancelled(runId: string, neverBegan: boolean): HarnessError {
+function cancelledError(runId: string, neverBegan: boolean): HarnessError {
   const when = neverBegan ? ' before it began' : ''
   return new HarnessError('cancelled', `Run \`${runId}\` was cancelled${when}.`)
 }

@@ -16,8 +16,8 @@ import { isIdInUse } from './engine.js'
 import type { DbosEngine } from './engine.js'
 import { parseStartOptions, queueOptions } from './options.js'
 import type { DbosRunsOptions, RunQueue, StartOptions } from './options.js'
-import { outcomeOf } from './outcome.js'
-import { attributesOf, stretchesOf, workflowIdOf } from './stretches.js'
+import { runResult } from './outcome.js'
+import { runAttributes, listStretches, stretchWorkflowId } from './stretches.js'
 import type { EngineStretch } from './stretches.js'
 import { TakeOver } from './take-over.js'
 
@@ -206,9 +206,9 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
 
   #runOf(stretch: EngineStretch): DbosRun<Output> {
     const { runId } = stretch
-    const harness = async (): Promise<Harness<Output>> =>
+    const harnessOfRun = async (): Promise<Harness<Output>> =>
       this.#harnessOf(runId, (await this.#log.inspect({ kind: 'run', id: runId }))?.metadata ?? {})
-    return { runId, result: () => outcomeOf(stretch, { dbos: this.#dbos, log: this.#log, harness }) }
+    return { runId, result: () => runResult(stretch, { dbos: this.#dbos, log: this.#log, harness: harnessOfRun }) }
   }
 
   /** Null if the same is in progress, or another process has just queued it. */
@@ -217,13 +217,13 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
     const { runId } = work
     const earlier = (await this.#stretches(runId)).filter((stretch) => stretch.after === after)
     if (earlier.some((stretch) => stretch.isUnderWay)) return null
-    const workflowId = workflowIdOf(runId, after, earlier.length + 1)
+    const workflowId = stretchWorkflowId(runId, after, earlier.length + 1)
     const options = {
       workflowName: this.#name,
       queueName: this.#name,
       workflowID: workflowId,
       workflowIDReusePolicy: 'reject',
-      attributes: attributesOf(runId),
+      attributes: runAttributes(runId),
       ...(priority !== undefined && { priority }),
     } as const
     try {
@@ -237,7 +237,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
 
   #stretches(runId: string): Promise<readonly EngineStretch[]> {
     this.#assertLaunched()
-    return stretchesOf(this.#dbos, this.#name, runId)
+    return listStretches(this.#dbos, this.#name, runId)
   }
 
   async #makeQueue(): Promise<void> {

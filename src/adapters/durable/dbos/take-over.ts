@@ -2,7 +2,7 @@ import type { LogStore } from '#core/log/log.js'
 import type { RunStatus } from '#core/log/digest.js'
 import { hasEnded } from '#core/log/owner.js'
 import type { DbosEngine, DbosWorkflow } from './engine.js'
-import { stretchOf } from './stretches.js'
+import { workflowStretch } from './stretches.js'
 
 /**
  * The time, in ms, after which a process counts as ended that was given a stretch and has not begun it, or has ended it
@@ -32,7 +32,7 @@ export class TakeOver {
 
   start(everyMs: number): void {
     let looking = false
-    const look = (): void => {
+    const lookForRuns = (): void => {
       if (looking) return
       looking = true
       // If the database cannot be reached, the next round tries again.
@@ -40,7 +40,7 @@ export class TakeOver {
         .catch(() => undefined)
         .finally(() => (looking = false))
     }
-    this.#timer = setInterval(look, everyMs).unref()
+    this.#timer = setInterval(lookForRuns, everyMs).unref()
   }
 
   stop(): void {
@@ -51,7 +51,7 @@ export class TakeOver {
   async once(): Promise<readonly string[]> {
     const runIds: string[] = []
     for (const workflow of await this.#candidates()) {
-      const stretch = stretchOf(workflow)
+      const stretch = workflowStretch(workflow)
       if (stretch === null || this.#here.has(workflow.workflowID)) continue
       const status = (await this.#log.inspect({ kind: 'run', id: stretch.runId }))?.status ?? null
       if (!isGone(workflow, status)) continue

@@ -14,7 +14,7 @@ export interface CallFailure {
 }
 
 export function callFailure(error: unknown, timeoutMs: number, lastProblem: string): CallFailure {
-  const code = codeOf(error)
+  const code = protocolErrorCode(error)
   if (code === 'REQUEST_TIMEOUT' || (code === TIMEOUT && isProtocolError(error))) {
     const noise = lastProblem === '' ? '' : ` It sent something that is not a message: ${lastProblem}`
     const message = `The server did not answer within ${timeoutMs} ms; whether it did the work is unknown.${noise}`
@@ -28,7 +28,7 @@ export function callFailure(error: unknown, timeoutMs: number, lastProblem: stri
     const message = 'The server requires a person to authorize it again. The call had no effect.'
     return { message, lost: false, unseen: false }
   }
-  const unseen = code === 'NOT_CONNECTED' || statusOf(error) === NOT_FOUND
+  const unseen = code === 'NOT_CONNECTED' || httpStatus(error) === NOT_FOUND
   const answered = isProtocolError(error) || code === 'INVALID_RESULT' || code === 'CAPABILITY_NOT_SUPPORTED'
   return {
     message: clipped(withoutTerminalCodes(messageWithCause(error)), LONGEST_MESSAGE),
@@ -51,15 +51,15 @@ const LONGEST_MESSAGE = 1_000
 
 /** An answer of the server: JSON-RPC's codes are negative numbers. */
 function isProtocolError(error: unknown): boolean {
-  const code = codeOf(error)
+  const code = protocolErrorCode(error)
   return typeof code === 'number' && code < 0
 }
 
-function codeOf(error: unknown): unknown {
+function protocolErrorCode(error: unknown): unknown {
   return isObject(error) ? error['code'] : undefined
 }
 
-function statusOf(error: unknown): unknown {
+function httpStatus(error: unknown): unknown {
   if (!isObject(error)) return undefined
   return error['status'] ?? error['code']
 }

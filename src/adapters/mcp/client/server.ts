@@ -6,21 +6,21 @@ import type { JsonObject } from '#util/json.js'
 import { withoutTerminalCodes } from '#util/terminal.js'
 import { abortable } from '#util/abort.js'
 import { callFailure, isUnauthorized } from './call-failure.js'
-import type { McpConnection, McpEndpoint, McpSdk, ConnectionSetup } from './connection.js'
+import type { McpConnection, McpEndpoint, McpSdk, ConnectionSetup } from '../sdk/connection.js'
 import { outcomeOfResult } from './content.js'
 import { loadSdk } from '../sdk/sdk.js'
-import { OpenCalls } from './open-calls.js'
+import { OpenToolCalls } from './open-calls.js'
 import { INSTRUCTIONS, Pins } from './pins.js'
 import type { Pinned } from './pins.js'
-import { promptsOf } from './prompts.js'
+import { serverPrompts } from './prompts.js'
 import type { McpPrompts } from './prompts.js'
-import { resourcesOf } from './resources.js'
+import { serverResources } from './resources.js'
 import type { McpResources } from './resources.js'
 import { serverAsks } from './server-asks.js'
 import type { ServerSettings } from './server-options.js'
-import { digestOf, listTools } from './tool-list.js'
+import { jsonDigest, listTools } from './tool-list.js'
 import type { McpTool } from './tool-list.js'
-import { sourceOf, toolSpecOf } from './tool-spec.js'
+import { mcpSource, mcpToolSpec } from './tool-spec.js'
 
 /**
  * An MCP server whose tools a harness can offer (`mcpServers`). Connects when first used; serves any number of runs, also of
@@ -74,7 +74,7 @@ class ServerAtEndpoint implements McpServer {
   readonly #settings: ServerSettings
   readonly #loadSdk: () => Promise<McpSdk>
   readonly #session: McpSession
-  readonly #calls = new OpenCalls()
+  readonly #calls = new OpenToolCalls()
   readonly #hosts = new Set<ToolSourceHost>()
   readonly #pins: Pins
   /** All selected tools, and the instructions if they are used. */
@@ -103,8 +103,8 @@ class ServerAtEndpoint implements McpServer {
       onOpened: () => (this.#stale = true),
     })
     const use = { settings, request: this.#request.bind(this) }
-    this.resources = resourcesOf(use)
-    this.prompts = promptsOf(use)
+    this.resources = serverResources(use)
+    this.prompts = serverPrompts(use)
   }
 
   tools(host: ToolSourceHost, signal: AbortSignal): Promise<readonly ToolSpec[]> {
@@ -195,7 +195,7 @@ class ServerAtEndpoint implements McpServer {
 
   #pinnedInstructions({ instructions }: McpConnection): readonly Pinned[] {
     if (!this.#settings.useInstructions || instructions === '') return []
-    return [{ name: INSTRUCTIONS, digest: digestOf(instructions) }]
+    return [{ name: INSTRUCTIONS, digest: jsonDigest(instructions) }]
   }
 
   /** Of the tools and instructions that are offered. */
@@ -203,7 +203,7 @@ class ServerAtEndpoint implements McpServer {
     const { offer } = this.#settings
     const tools = all.filter((tool) => this.#offered.includes(tool))
     const specs = [
-      ...tools.map((tool) => toolSpecOf(tool, this.#settings, (args, context) => this.#call(tool, args, context))),
+      ...tools.map((tool) => mcpToolSpec(tool, this.#settings, (args, context) => this.#call(tool, args, context))),
       ...(offers.resources && offer.includes('resources') ? this.resources.asTools() : []),
       ...(offers.prompts && offer.includes('prompts') ? this.prompts.asTools() : []),
     ]
@@ -216,7 +216,7 @@ class ServerAtEndpoint implements McpServer {
     if (this.#settings.changedTools === 'refuse' && this.#stale) await this.#current().catch(() => undefined)
     const now = this.#listed.find(({ name }) => name === tool.name) ?? tool
     if (!this.#pins.admits(now)) return this.#failed(tool, 'Its definition has changed: it was not executed.')
-    const metadata = sourceOf(this.id, tool.name)
+    const metadata = mcpSource(this.id, tool.name)
     const sent = await this.#sent(context, (connection, signal) =>
       connection.callTool(tool.definition, args, {
         signal,
@@ -267,7 +267,7 @@ class ServerAtEndpoint implements McpServer {
   }
 
   #failed({ name }: McpTool, problem: string): ToolOutcome {
-    return { kind: 'failed', errorType: 'MCPError', content: problem, retry: false, metadata: sourceOf(this.id, name) }
+    return { kind: 'failed', errorType: 'MCPError', content: problem, retry: false, metadata: mcpSource(this.id, name) }
   }
 
   #warn(message: string): void {

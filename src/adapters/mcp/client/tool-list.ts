@@ -5,7 +5,7 @@ import { checkParameters } from '#core/tools/tool-options.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import { didYouMean } from '#util/suggest.js'
-import type { McpConnection, RequestOptions } from './connection.js'
+import type { McpConnection, McpRequestOptions } from '../sdk/connection.js'
 
 /** Longest tool name that every provider accepts, in characters. */
 const LONGEST_NAME = 64
@@ -41,19 +41,19 @@ export async function listTools(
     options,
   }: {
     readonly filter: ToolFilter
-    readonly options: RequestOptions & { readonly warn: (message: string) => void }
+    readonly options: McpRequestOptions & { readonly warn: (message: string) => void }
   },
 ): Promise<McpTool[]> {
   if (!connection.offers.tools) return []
   const { warn } = options
-  const listed = (await connection.listTools(options)).flatMap((item) => definitionOf(item, warn))
+  const listed = (await connection.listTools(options)).flatMap((item) => namedDefinition(item, warn))
   const names = listed.map(({ name }) => name)
   for (const wanted of [...exclude, ...(include ?? [])]) {
     if (!names.includes(wanted)) warn(`It has no tool \`${wanted}\`.${didYouMean(wanted, names)}`)
   }
   const wanted = listed.filter(({ name }) => !exclude.includes(name) && include?.includes(name) !== false)
   const kept = wanted.filter((tool) => {
-    const problem = problemOf(tool)
+    const problem = schemaProblem(tool)
     if (problem !== null) warn(`Its tool \`${tool.name}\` is not offered. ${problem}`)
     return problem === null
   })
@@ -65,7 +65,7 @@ interface NamedDefinition {
   readonly definition: JsonObject
 }
 
-function definitionOf(item: JsonObject, warn: (message: string) => void): readonly NamedDefinition[] {
+function namedDefinition(item: JsonObject, warn: (message: string) => void): readonly NamedDefinition[] {
   const { name } = item
   if (typeof name === 'string') return [{ name, definition: item }]
   warn('It lists a tool without a name, which is not offered.')
@@ -73,7 +73,7 @@ function definitionOf(item: JsonObject, warn: (message: string) => void): readon
 }
 
 /** The problem of a tool that no model can be given; null if it can. */
-function problemOf({ definition: { inputSchema } }: NamedDefinition): string | null {
+function schemaProblem({ definition: { inputSchema } }: NamedDefinition): string | null {
   try {
     checkParameters(jsonSchemaOf(inputSchema as JsonSchema, 'its `inputSchema`'), 'its `inputSchema`')
     return null
@@ -88,7 +88,7 @@ function withPublicNames(kept: readonly NamedDefinition[], serverId: string, pre
     const publicName = publicToolName(name, prefix)
     const other = taken.get(publicName)
     if (other !== undefined) {
-      throw broken(
+      throw brokenServerError(
         serverId,
         `has two tools, \`${other}\` and \`${name}\`, that a model would call \`${publicName}\`: leave one out with \`excludeTools\``,
       )
@@ -98,7 +98,7 @@ function withPublicNames(kept: readonly NamedDefinition[], serverId: string, pre
   })
 }
 
-function broken(serverId: string, problem: string): HarnessError {
+function brokenServerError(serverId: string, problem: string): HarnessError {
   return new HarnessError('error', `MCP server \`${serverId}\` ${problem}.`)
 }
 
@@ -118,11 +118,11 @@ export function publicToolName(name: string, prefix: string): string {
 /** Digest of everything in a tool definition that a model reads or a host decides by. Independent of key order. */
 function definitionDigest({ name, title, description, inputSchema, outputSchema, annotations }: JsonObject): string {
   const definition = { name, title, description, inputSchema, outputSchema, annotations }
-  return digestOf(definition)
+  return jsonDigest(definition)
 }
 
 /** Digest of a JSON value, independent of key order. */
-export function digestOf(value: unknown): string {
+export function jsonDigest(value: unknown): string {
   return `sha256:${createHash('sha256').update(sortedJson(value)).digest('hex')}`
 }
 

@@ -6,14 +6,14 @@ import type { ServerSettings } from './server-options.js'
 import type { McpTool } from './tool-list.js'
 
 /** A server's tool as a `ToolSpec`: its schema as received, its hints as annotations. */
-export function toolSpecOf(
+export function mcpToolSpec(
   tool: McpTool,
   { id, requiresApproval, reach, sampling }: ServerSettings,
   call: (args: JsonObject, context: ToolContext) => Promise<ToolOutcome>,
 ): ToolSpec {
   const { name, publicName, definition } = tool
   const { title, description, inputSchema } = definition
-  const annotations = annotationsOf(definition)
+  const annotations = toolAnnotations(definition)
   const rule: ToolSpec['requiresApproval'] =
     typeof requiresApproval === 'function'
       ? async (args) => requiresApproval({ toolName: name, args, annotations })
@@ -27,17 +27,17 @@ export function toolSpecOf(
     reach,
     // A server does not say for which call it asks a model.
     ...((sampling === true || sampling === 'ask') && { sequential: true }),
-    metadata: { ...sourceOf(id, name), digest: tool.digest },
+    metadata: { ...mcpSource(id, name), digest: tool.digest },
     call,
   })
 }
 
 /** The source of a result, for its metadata. */
-export function sourceOf(serverId: string, toolName: string): JsonObject {
+export function mcpSource(serverId: string, toolName: string): JsonObject {
   return { source: 'mcp', mcp_server_id: serverId, mcp_tool_name: toolName }
 }
 
-function annotationsOf({ annotations }: JsonObject): ToolAnnotations {
+function toolAnnotations({ annotations }: JsonObject): ToolAnnotations {
   if (!isObject(annotations)) return {}
   const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
   return {

@@ -1,6 +1,6 @@
 import type { Client, RequestOptions as SdkRequestOptions, Transport } from '@modelcontextprotocol/client'
 import { ownVersion } from '#util/platform/own-package.js'
-import type { ConnectionSetup, RequestOptions } from '../client/connection.js'
+import type { ConnectionSetup, McpRequestOptions } from './connection.js'
 
 /** Name and version that servers and clients are given. */
 export const CLIENT_INFO = { name: 'thinharness', version: ownVersion() }
@@ -21,7 +21,7 @@ export function clientCapabilities({ elicit, sample, roots }: ConnectionSetup['a
 type Empty = Record<string, never>
 
 /** Options of a request, in the SDK's form. */
-export function requestOptions({ signal, timeoutMs, onProgress }: RequestOptions): SdkRequestOptions {
+export function requestOptions({ signal, timeoutMs, onProgress }: McpRequestOptions): SdkRequestOptions {
   return {
     timeout: timeoutMs,
     resetTimeoutOnProgress: true,
@@ -34,12 +34,12 @@ export function requestOptions({ signal, timeoutMs, onProgress }: RequestOptions
  * Connects a client in at most `connectMs`, whatever the SDK waits for. A failure while connecting is thrown, and nothing
  * stays open; a later one is reported to `onProblem`.
  */
-export async function connect(
+export async function connectClient(
   client: Client,
   transport: Transport,
   { connectMs, onClosed, onStderr, onProblem }: ConnectionSetup,
 ): Promise<void> {
-  stderrOf(transport)?.on('data', (piece: Buffer) => onStderr(piece.toString()))
+  transportStderr(transport)?.on('data', (piece: Buffer) => onStderr(piece.toString()))
   client.onerror = (error) => onProblem(error.message)
   const limit = new AbortController()
   const late = new Promise<never>((_, reject) => {
@@ -57,6 +57,6 @@ export async function connect(
   }
 }
 
-function stderrOf(transport: Transport): NodeJS.ReadableStream | null {
+function transportStderr(transport: Transport): NodeJS.ReadableStream | null {
   return 'stderr' in transport ? (transport.stderr as NodeJS.ReadableStream | null) : null
 }

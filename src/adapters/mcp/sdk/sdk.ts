@@ -5,9 +5,9 @@ import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { isMissing } from '#util/platform/own-package.js'
-import { LARGEST_MESSAGE, allPages } from '../client/connection.js'
-import type { ConnectionSetup, McpConnection, McpEndpoint, McpSdk, RequestOptions } from '../client/connection.js'
-import { CLIENT_INFO, clientCapabilities, connect, requestOptions } from './connect.js'
+import { LARGEST_MESSAGE, allPages } from './connection.js'
+import type { ConnectionSetup, McpConnection, McpEndpoint, McpSdk, McpRequestOptions } from './connection.js'
+import { CLIENT_INFO, clientCapabilities, connectClient, requestOptions } from './connect.js'
 
 type Sdk = typeof http
 type HttpTransport = Transport & { finishAuth(callback: URLSearchParams): Promise<void> }
@@ -22,7 +22,7 @@ export type Revisions = 'auto' | 'legacy'
 export async function loadSdk(revisions: Revisions = 'auto', importSdk?: () => Promise<Sdk>): Promise<McpSdk> {
   // Bundlers follow an `await import`; within `try` they accept that the package is not installed.
   try {
-    return sdkOf(importSdk === undefined ? await import('@modelcontextprotocol/client') : await importSdk(), revisions)
+    return mcpSdk(importSdk === undefined ? await import('@modelcontextprotocol/client') : await importSdk(), revisions)
   } catch (error) {
     throw isMissing(error) ? missingSdk(error) : error
   }
@@ -45,7 +45,7 @@ function missingSdk(cause: unknown): HarnessError {
   )
 }
 
-function sdkOf(sdk: Sdk, revisions: Revisions): McpSdk {
+function mcpSdk(sdk: Sdk, revisions: Revisions): McpSdk {
   const opened = new WeakMap<McpEndpoint, HttpTransport>()
   return {
     async open(setup) {
@@ -57,8 +57,8 @@ function sdkOf(sdk: Sdk, revisions: Revisions): McpSdk {
         listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: setup.onToolsChanged } },
       })
       answerServer(client, setup.asks)
-      await connect(client, transport, setup)
-      return connectionOf(client)
+      await connectClient(client, transport, setup)
+      return clientConnection(client)
     },
     async finishAuth(endpoint, callback) {
       // The transport that the server refused knows how the server wants to be authorized.
@@ -109,19 +109,19 @@ function answerServer(client: Client, { elicit, sample, roots }: ConnectionSetup
   if (elicit !== null) {
     client.setRequestHandler(
       'elicitation/create',
-      async ({ params }, { mcpReq }) => (await elicit(plain(params), mcpReq.signal)) as ElicitResult,
+      async ({ params }, { mcpReq }) => (await elicit(asJsonObject(params), mcpReq.signal)) as ElicitResult,
     )
   }
   if (sample !== null) {
     client.setRequestHandler('sampling/createMessage', async ({ params }, { mcpReq }) =>
-      sample(plain(params), mcpReq.signal),
+      sample(asJsonObject(params), mcpReq.signal),
     )
   }
   if (roots !== null) client.setRequestHandler('roots/list', () => roots())
 }
 
 /** Parameters that the SDK has parsed are JSON; its types do not say so. */
-function plain(params: unknown): JsonObject {
+function asJsonObject(params: unknown): JsonObject {
   return params as JsonObject
 }
 
@@ -130,7 +130,7 @@ const ANYTHING = {
   '~standard': { version: 1, vendor: 'thinharness', validate: (value: unknown) => ({ value }) },
 } as const
 
-function connectionOf(client: Client): McpConnection {
+function clientConnection(client: Client): McpConnection {
   const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
   const request: McpConnection['request'] = (method, params, options) =>
     client.request({ method, params: { ...params } }, ANYTHING, requestOptions(options))
@@ -149,16 +149,16 @@ function connectionOf(client: Client): McpConnection {
 async function listTools(
   client: Client,
   request: McpConnection['request'],
-  options: RequestOptions,
+  options: McpRequestOptions,
 ): Promise<readonly JsonObject[]> {
-  const raw = (): Promise<readonly JsonObject[]> =>
+  const listRawTools = (): Promise<readonly JsonObject[]> =>
     allPages({ request }, { method: 'tools/list', member: 'tools' }, options)
-  if (client.getProtocolEra() !== 'modern') return raw()
+  if (client.getProtocolEra() !== 'modern') return listRawTools()
   try {
     const { tools } = await client.listTools(undefined, { ...requestOptions(options), cacheMode: 'refresh' })
     return tools as unknown as readonly JsonObject[]
   } catch (error) {
-    if (isObject(error) && error['code'] === 'INVALID_RESULT') return raw()
+    if (isObject(error) && error['code'] === 'INVALID_RESULT') return listRawTools()
     throw error
   }
 }
@@ -166,7 +166,7 @@ async function listTools(
 async function callTool(
   client: Client,
   definition: JsonObject,
-  { args, options }: { readonly args: JsonObject; readonly options: RequestOptions },
+  { args, options }: { readonly args: JsonObject; readonly options: McpRequestOptions },
 ): Promise<unknown> {
   type ToolDefinition = NonNullable<NonNullable<Parameters<Client['callTool']>[1]>['toolDefinition']>
   const { name } = definition

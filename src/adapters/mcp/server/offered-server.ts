@@ -25,13 +25,13 @@ export interface Offered {
 /** Creates servers that offer these tools: one per connection or per request. */
 export function offeredServer(sdk: ServerSdk, offered: Offered): McpServerFactory {
   const { name, tools } = offered
-  const definitions = tools.map(definitionOf)
+  const definitions = tools.map(toolDefinition)
   return () => {
     const { server } = new sdk.McpServer({ name, version: CLIENT_INFO.version }, { capabilities: { tools: {} } })
     server.setRequestHandler('tools/list', () => ({ tools: definitions }) as unknown as ListToolsResult)
     server.setRequestHandler('tools/call', async ({ params }, context) => {
       const spec = tools.find((tool) => tool.name === params.name)
-      if (spec !== undefined) return resultOf(spec, (params.arguments ?? {}) as JsonObject, { context, offered })
+      if (spec !== undefined) return callResult(spec, (params.arguments ?? {}) as JsonObject, { context, offered })
       const known = tools.map((tool) => tool.name)
       throw new sdk.ProtocolError(
         sdk.ProtocolErrorCode.InvalidParams,
@@ -42,11 +42,11 @@ export function offeredServer(sdk: ServerSdk, offered: Offered): McpServerFactor
   }
 }
 
-function definitionOf({ name, description, parameters, annotations = {} }: ToolSpec): JsonObject {
-  return { name, description, inputSchema: parameters, annotations: hintsOf(annotations) }
+function toolDefinition({ name, description, parameters, annotations = {} }: ToolSpec): JsonObject {
+  return { name, description, inputSchema: parameters, annotations: annotationHints(annotations) }
 }
 
-function hintsOf({ readOnly, destructive, idempotent, openWorld }: ToolAnnotations): JsonObject {
+function annotationHints({ readOnly, destructive, idempotent, openWorld }: ToolAnnotations): JsonObject {
   return {
     ...(readOnly !== undefined && { readOnlyHint: readOnly }),
     ...(destructive !== undefined && { destructiveHint: destructive }),
@@ -55,7 +55,7 @@ function hintsOf({ readOnly, destructive, idempotent, openWorld }: ToolAnnotatio
   }
 }
 
-async function resultOf(
+async function callResult(
   spec: ToolSpec,
   args: JsonObject,
   { context: { mcpReq }, offered: { root, closing } }: { readonly context: ServerContext; readonly offered: Offered },
@@ -73,7 +73,7 @@ async function resultOf(
     const { ok, content, metadata } = await abortable(callTool({ ...spec, call }, args, context), signal)
     const parts = outcome?.kind === 'succeeded' || outcome?.kind === 'failed' ? (outcome.parts ?? []) : []
     return {
-      content: [{ type: 'text', text: content }, ...parts.map(blockOf)],
+      content: [{ type: 'text', text: content }, ...parts.map(contentBlock)],
       _meta: { 'thinharness/metadata': { ...metadata } },
       ...(!ok && { isError: true }),
     }
@@ -109,7 +109,7 @@ function notifyProgress({ _meta, notify }: ServerContext['mcpReq'], update: Json
   notify({ method: 'notifications/progress', params }).catch(() => undefined)
 }
 
-function blockOf(part: ContentPart): CallToolResult['content'][number] {
+function contentBlock(part: ContentPart): CallToolResult['content'][number] {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: part.text }

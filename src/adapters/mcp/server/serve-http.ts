@@ -9,7 +9,7 @@ import type * as sdkModule from '@modelcontextprotocol/server'
 import type { McpServerFactory, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server'
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions } from '#contracts/parse.js'
-import { LARGEST_MESSAGE } from '../client/connection.js'
+import { LARGEST_MESSAGE } from '../sdk/connection.js'
 import type { McpHttpTransport, McpServing } from './serving.js'
 
 type ServerSdk = typeof sdkModule
@@ -28,18 +28,18 @@ export async function serveHttp(
   }
   const handler = sdk.createMcpHandler(factory, { legacy: 'reject' })
   const legacy = new LegacySessions(sdk, factory)
-  const answer = async (request: Request): Promise<Response> =>
+  const answerRequest = async (request: Request): Promise<Response> =>
     (await sdk.isLegacyRequest(request)) ? legacy.fetch(request) : handler.fetch(request)
   const hosts = [...sdk.localhostAllowedHostnames(), host, ...allowedHosts]
-  const gate = (request: Request): Response | undefined =>
+  const checkOrigin = (request: Request): Response | undefined =>
     sdk.hostHeaderValidationResponse(request, hosts) ??
     sdk.originValidationResponse(request, hosts) ??
-    unauthorized(request, token)
-  const server = createServer((incoming, outgoing) => void serve(incoming, outgoing, { gate, answer }))
-  await listening(server, port, host)
+    refuseUnauthorized(request, token)
+  const server = createServer((incoming, outgoing) => void serveRequest(incoming, outgoing, { gate: checkOrigin, answer: answerRequest }))
+  await listenOn(server, port, host)
   const { port: actual } = server.address() as AddressInfo
   const closed = new Promise<void>((resolve) => void server.once('close', resolve))
-  const close = async (): Promise<void> => {
+  const closeServer = async (): Promise<void> => {
     closing.abort(new HarnessError('closed', 'The server was closed.'))
     await Promise.all([handler.close(), legacy.close()])
     server.closeAllConnections()
@@ -47,25 +47,25 @@ export async function serveHttp(
     await closed
   }
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${actual}/mcp`
-  return { url, closed, close, [Symbol.asyncDispose]: close }
+  return { url, closed, close: closeServer, [Symbol.asyncDispose]: closeServer }
 }
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
 }
 
-function unauthorized(request: Request, token: string | undefined): Response | undefined {
+function refuseUnauthorized(request: Request, token: string | undefined): Response | undefined {
   if (token === undefined || isSame(request.headers.get('authorization') ?? '', `Bearer ${token}`)) return undefined
   return new Response('Unauthorized', { status: 401, headers: { 'www-authenticate': 'Bearer' } })
 }
 
 /** Compares in constant time. */
 function isSame(left: string, right: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(left), digest(right))
+  const sha256Of = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(sha256Of(left), sha256Of(right))
 }
 
-function listening(server: Server, port: number, host: string): Promise<void> {
+function listenOn(server: Server, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
@@ -80,12 +80,12 @@ interface Serving {
   readonly answer: (request: Request) => Promise<Response>
 }
 
-async function serve(incoming: IncomingMessage, outgoing: ServerResponse, { gate, answer }: Serving): Promise<void> {
+async function serveRequest(incoming: IncomingMessage, outgoing: ServerResponse, { gate, answer }: Serving): Promise<void> {
   const gone = new AbortController()
   outgoing.on('close', () => gone.abort())
   try {
-    const request = requestOf(incoming, gone.signal)
-    await send(
+    const request = webRequest(incoming, gone.signal)
+    await sendResponse(
       new URL(request.url).pathname === '/mcp' ? (gate(request) ?? (await answer(request))) : NOT_FOUND(),
       outgoing,
     )
@@ -98,14 +98,14 @@ async function serve(incoming: IncomingMessage, outgoing: ServerResponse, { gate
 
 const NOT_FOUND = (): Response => new Response('Not found', { status: 404 })
 
-function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
+function webRequest(incoming: IncomingMessage, signal: AbortSignal): Request {
   const { method = 'GET', url = '/', headers: given } = incoming
   const headers = new Headers()
   for (const [name, value] of Object.entries(given)) {
     for (const each of Array.isArray(value) ? value : [value ?? '']) headers.append(name, each)
   }
   const hasBody = method !== 'GET' && method !== 'HEAD'
-  const bounded = Readable.toWeb(Readable.from(bytesOf(incoming), { objectMode: false })) as ReadableStream<Uint8Array>
+  const bounded = Readable.toWeb(Readable.from(bodyBytes(incoming), { objectMode: false })) as ReadableStream<Uint8Array>
   const body = hasBody ? { body: bounded, duplex: 'half' as const } : {}
   return new Request(new URL(url, `http://${given.host ?? 'localhost'}`), {
     method,
@@ -116,7 +116,7 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
 }
 
 /** Fails after 10 MiB: no call needs more. */
-async function* bytesOf(incoming: IncomingMessage): AsyncGenerator<Buffer> {
+async function* bodyBytes(incoming: IncomingMessage): AsyncGenerator<Buffer> {
   let bytes = 0
   for await (const piece of incoming as AsyncIterable<Buffer>) {
     bytes += piece.length
@@ -125,7 +125,7 @@ async function* bytesOf(incoming: IncomingMessage): AsyncGenerator<Buffer> {
   }
 }
 
-async function send(response: Response, outgoing: ServerResponse): Promise<void> {
+async function sendResponse(response: Response, outgoing: ServerResponse): Promise<void> {
   outgoing.writeHead(response.status, Object.fromEntries(response.headers))
   if (response.body === null) outgoing.end()
   else await pipeline(Readable.fromWeb(response.body as ReadableStream<Uint8Array>), outgoing)

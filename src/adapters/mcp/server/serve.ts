@@ -106,15 +106,15 @@ async function serveOverStdio(factory: McpServerFactory, closing: AbortControlle
   const handle = serveStdio(factory, { transport: new StdioServerTransport(process.stdin, protocol) })
   let isClosed = (): void => undefined
   const closed = new Promise<void>((resolve) => (isClosed = resolve))
-  const close = async (): Promise<void> => {
+  const closeServing = async (): Promise<void> => {
     closing.abort(new HarnessError('closed', 'The server was closed.'))
     await handle.close()
     giveBack()
     isClosed()
   }
-  const gone = (): void => void close()
-  process.stdin.once('end', gone).once('close', gone)
-  return { url: null, closed, close, [Symbol.asyncDispose]: close }
+  const closeWhenGone = (): void => void closeServing()
+  process.stdin.once('end', closeWhenGone).once('close', closeWhenGone)
+  return { url: null, closed, close: closeServing, [Symbol.asyncDispose]: closeServing }
 }
 
 async function stdioSdk(): Promise<typeof stdioModule> {

@@ -3,25 +3,25 @@ import type { AssistantEntry, ContentPart } from '#contracts/entry.js'
 import type { JsonValue } from '#util/json.js'
 import type { PendingItem, RunUsage } from '#contracts/result.js'
 import { isClientCall } from '#session/tools/client-tools.js'
-import { project, readableOf, runsIn } from '../projection.js'
+import { project, toReadable, splitRuns } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
-import { sentenceOf } from '../sentences.js'
+import { errorSentence } from '../sentences.js'
 import { AG_UI_VERSION } from './event.js'
 import type { AgUiEvent, AgUiOutcome, AgUiUsage } from './event.js'
-import { interruptOf } from './interrupts.js'
-import { contentOf } from './message.js'
+import { agUiInterrupt } from './interrupts.js'
+import { agUiContent } from './message.js'
 import type { AgUiMessage } from './message.js'
 import type { AgUiOptions } from './options.js'
 import { Sink } from './sink.js'
 import { Subagents } from './subagents.js'
-import type { Failure } from './subagents.js'
+import type { AgentFailure } from './subagents.js'
 import { RunEvents } from './run-events.js'
 
 type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
 
 type Ending =
   | { readonly kind: 'paused' | 'completed' }
-  | { readonly kind: 'stopped' | 'failed'; readonly failure: Failure; readonly stopReason: string }
+  | { readonly kind: 'stopped' | 'failed'; readonly failure: AgentFailure; readonly stopReason: string }
 
 /** Ends of a run that are no failure for this protocol: somebody stopped it, or a limit did. */
 const STOPS: ReadonlySet<string> = new Set(['cancelled', 'cancelled_by_hook', 'limit_reached'])
@@ -64,7 +64,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
     this.#after = options.after ?? 0
     this.#sink = new Sink(history)
     this.#subagents = new Subagents(this.#sink, (failure) => this.#errorText(failure))
-    this.#taken = new Set(history.flatMap((message) => [message.id, ...callIdsOf(message)]))
+    this.#taken = new Set(history.flatMap((message) => [message.id, ...toolCallIds(message)]))
   }
 
   /** The messages of the thread as the client has them. */
@@ -99,7 +99,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
 
   join(earlier: AgUiEvent, later: AgUiEvent): AgUiEvent | null {
     if (!('delta' in earlier) || !('delta' in later) || earlier.type !== later.type) return null
-    return idOf(earlier) === idOf(later) ? { ...later, delta: earlier.delta + later.delta } : null
+    return deltaTarget(earlier) === deltaTarget(later) ? { ...later, delta: earlier.delta + later.delta } : null
   }
 
   /** The first event names the run, and has its prompt. */
@@ -112,7 +112,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
     if (event.prompt === null) return
     const prompt: readonly ContentPart[] =
       typeof event.prompt === 'string' ? [{ type: 'text', text: event.prompt }] : event.prompt
-    const content = contentOf(prompt, { runId: event.runId, seq: event.seq }, this.#options)
+    const content = agUiContent(prompt, { runId: event.runId, seq: event.seq }, this.#options)
     this.#sink.addMessage({ id: this.#promptId(event), role: 'user', content })
   }
 
@@ -231,7 +231,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
       const pendingToolCallIds = this.#pending.map((item) => this.#toolCallId(item))
       return { outcome: { type: 'success', pendingToolCallIds }, result: null }
     }
-    const interrupts = asked.map((item) => interruptOf(item, this.#toolCallId(item), this.#options))
+    const interrupts = asked.map((item) => agUiInterrupt(item, this.#toolCallId(item), this.#options))
     return { outcome: { type: 'interrupt', interrupts }, result: null }
   }
 
@@ -286,16 +286,16 @@ class AgUiProjection implements Projection<AgUiEvent> {
     return this.#taken.has(id) ? `${this.#runId}:${id}` : id
   }
 
-  #errorText(error: Failure): string {
-    return (this.#options.errorText ?? sentenceOf)(error)
+  #errorText(error: AgentFailure): string {
+    return (this.#options.errorText ?? errorSentence)(error)
   }
 }
 
-function callIdsOf(message: AgUiMessage): readonly string[] {
+function toolCallIds(message: AgUiMessage): readonly string[] {
   return message.role === 'assistant' ? (message.toolCalls ?? []).map(({ id }) => id) : []
 }
 
-function idOf(event: Extract<AgUiEvent, { readonly delta: string }>): string {
+function deltaTarget(event: Extract<AgUiEvent, { readonly delta: string }>): string {
   return event.type === 'TOOL_CALL_ARGS' ? event.toolCallId : event.messageId
 }
 
@@ -346,7 +346,7 @@ export function toAgUiMessages(
   options: AgUiMessagesOptions = {},
 ): readonly AgUiMessage[] {
   let history = options.history ?? []
-  for (const run of runsIn(events)) {
+  for (const run of splitRuns(events)) {
     const projection = agUiProjection({ ...options, history })
     for (const event of run) projection.next(event)
     projection.end()
@@ -366,7 +366,7 @@ export function toAgUi(
   events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
   options: AgUiOptions = {},
 ): ReadableStream<AgUiEvent> {
-  return readableOf(project(untilBroken(events), agUiProjection(options)))
+  return toReadable(project(untilBroken(events), agUiProjection(options)))
 }
 
 /** The events up to the end, or up to an error: the projection says how the run ended. */

@@ -13,7 +13,7 @@ interface Subagent {
   sent: 'nothing' | 'start' | 'end'
 }
 
-export interface Failure {
+export interface AgentFailure {
   readonly code: string
   readonly message: string
 }
@@ -21,10 +21,10 @@ export interface Failure {
 /** The child runs of a stream: each begins and ends once. */
 export class Subagents {
   readonly #sink: Sink
-  readonly #errorText: (failure: Failure) => string
+  readonly #errorText: (failure: AgentFailure) => string
   readonly #subagents = new Map<string, Subagent>()
 
-  constructor(sink: Sink, errorText: (failure: Failure) => string) {
+  constructor(sink: Sink, errorText: (failure: AgentFailure) => string) {
     this.#sink = sink
     this.#errorText = errorText
   }
@@ -48,7 +48,7 @@ export class Subagents {
     if (subagent !== undefined) subagent.status = 'waiting'
   }
 
-  end(runId: string, failure: Failure | null): void {
+  end(runId: string, failure: AgentFailure | null): void {
     const subagent = this.#subagents.get(runId)
     if (subagent === undefined) return
     subagent.status = 'ended'
@@ -66,7 +66,7 @@ export class Subagents {
   }
 
   /** The stream ends: those that are open are suspended, or end with the run. */
-  close(pending: readonly PendingItem[], failure: Failure | null): void {
+  close(pending: readonly PendingItem[], failure: AgentFailure | null): void {
     for (const subagent of [...this.#subagents.values()].reverse()) {
       const { runId } = subagent
       if (failure !== null) {

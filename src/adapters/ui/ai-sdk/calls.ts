@@ -47,7 +47,7 @@ export interface NamedCall {
   readonly arguments: string
 }
 
-export interface Outcome {
+export interface CallOutcome {
   readonly ok: boolean
   readonly output: unknown
   /** The reason of a failure. */
@@ -107,7 +107,7 @@ export class MessageCalls {
     if (call.sentArguments === call.arguments) return []
     const isBehind = call.sentArguments !== null && !this.#step.includes(call.toolCallId)
     call.sentArguments = call.arguments
-    const input = parsed(call.arguments)
+    const input = parseInput(call.arguments)
     const { toolCallId } = call
     // Clients change the arguments of calls of the present step alone: for others they would add a part.
     if (isBehind) return [{ type: 'data-input', id: toolCallId, data: { toolCallId, input: input ?? call.arguments } }]
@@ -179,7 +179,7 @@ export class MessageCalls {
     if (this.#options.approvals === 'data')
       return [...edited, { type: 'data-approval', id: toolCallId, data: { ...ids, ...decision } }]
     const asked: UiChunk[] = this.#options.approvals === 'answered' ? [{ type: 'tool-approval-request', ...ids }] : []
-    return [...edited, ...asked, response(toolCallId, decision)]
+    return [...edited, ...asked, approvalResponse(toolCallId, decision)]
   }
 
   /** An output of a call that has not ended. */
@@ -205,11 +205,11 @@ export class MessageCalls {
     const { approvals } = this.#options
     if (approval === null || approvals === 'requests' || approvals === 'data') return input
     const { approvalId, answer } = approval
-    return [...input, answer === null ? automatic(approvalId, toolCallId) : response(approvalId, answer)]
+    return [...input, answer === null ? automaticApproval(approvalId, toolCallId) : approvalResponse(approvalId, answer)]
   }
 
   /** A call has ended. */
-  settle(call: SentCall, outcome: Outcome): readonly UiChunk[] {
+  settle(call: SentCall, outcome: CallOutcome): readonly UiChunk[] {
     const { toolCallId, toolName, approval } = call
     const input = [...this.#withdrawOutput(call), ...this.input(call)]
     call.isSettled = true
@@ -276,8 +276,8 @@ export class MessageCalls {
     if (approval?.isAutomatic === true && (approval.answer !== null) === isAnswered) return []
     const approvalId = `${toolCallId}.automatic`
     call.approval = { approvalId, isAutomatic: true, answer: isAnswered ? { approved: true } : null }
-    const request = automatic(approvalId, toolCallId)
-    return isAnswered ? [request, response(approvalId, { approved: true })] : [request]
+    const request = automaticApproval(approvalId, toolCallId)
+    return isAnswered ? [request, approvalResponse(approvalId, { approved: true })] : [request]
   }
 
   /** A call that has ended waits for nobody: an approval without an answer is not valid then. */
@@ -285,9 +285,9 @@ export class MessageCalls {
     if (approval === null || approval.answer !== null || this.#options.approvals !== 'full') return []
     const { approvalId, isAutomatic } = approval
     approval.answer = { approved: ok || isAutomatic }
-    const decided = response(approvalId, approval.answer)
+    const decided = approvalResponse(approvalId, approval.answer)
     // A page that gave the output itself has dropped a request that nobody answered.
-    return isAutomatic ? [automatic(approvalId, toolCallId), decided] : [decided]
+    return isAutomatic ? [automaticApproval(approvalId, toolCallId), decided] : [decided]
   }
 
   #dynamic(toolName: string): { readonly dynamic?: true } {
@@ -295,11 +295,11 @@ export class MessageCalls {
   }
 }
 
-function automatic(approvalId: string, toolCallId: string): UiChunk {
+function automaticApproval(approvalId: string, toolCallId: string): UiChunk {
   return { type: 'tool-approval-request', approvalId, toolCallId, isAutomatic: true }
 }
 
-function response(approvalId: string, decision: { readonly approved: boolean; readonly reason?: string }): UiChunk {
+function approvalResponse(approvalId: string, decision: { readonly approved: boolean; readonly reason?: string }): UiChunk {
   return { type: 'tool-approval-response', approvalId, ...decision }
 }
 
@@ -311,7 +311,7 @@ function invalidText(input: JsonValue): string | null {
 }
 
 /** The value of a JSON text; undefined if it is none. */
-export function parsed(text: string): JsonValue | undefined {
+export function parseInput(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text === '' ? '{}' : text) as JsonValue
   } catch {

@@ -1,7 +1,7 @@
 import { textOf } from '#contracts/entry.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import type { Dialect, UiChunk } from './chunk.js'
-import { MessageFold } from './message-fold.js'
+import { UiMessageFold } from './message-fold.js'
 import type { UiMessage } from './message-fold.js'
 
 /** Chunks of one child run are at least so far apart, in ms of the log. */
@@ -31,7 +31,7 @@ export class ChildStatus {
   /** A child run begins in the background. */
   begin({ runId, agent, callId }: Pick<Child, 'runId' | 'agent' | 'callId'>): readonly UiChunk[] {
     if (this.#children.has(runId)) return []
-    return [partOf(this.#add({ runId, agent, callId }))]
+    return [childPart(this.#add({ runId, agent, callId }))]
   }
 
   /** An event of a child run. */
@@ -41,17 +41,17 @@ export class ChildStatus {
     const known = this.#children.get(runId)
     const child = known ?? this.#add({ runId, agent, callId })
     const { status } = child
-    change(child, event)
+    updateChild(child, event)
     child.isSent = false
     const at = Date.parse(event.at)
     if (known !== undefined && status === child.status && at - child.sentAt < APART_MS) return []
     child.sentAt = at
-    return [partOf(child)]
+    return [childPart(child)]
   }
 
   /** What the client does not have; of all child runs if it may have nothing. */
   rest({ all }: { readonly all: boolean }): readonly UiChunk[] {
-    return [...this.#children.values()].filter(({ isSent }) => all || !isSent).map(partOf)
+    return [...this.#children.values()].filter(({ isSent }) => all || !isSent).map(childPart)
   }
 
   #add(named: Pick<Child, 'runId' | 'agent' | 'callId'>): Child {
@@ -75,7 +75,7 @@ const MESSAGES_APART_MS = 500
 /** A child run as a page shows it that reads its own stream. */
 interface ShownChild {
   readonly projection: Projection<UiChunk>
-  readonly fold: MessageFold
+  readonly fold: UiMessageFold
   readonly callId: string
   sentAt: number
 }
@@ -112,7 +112,7 @@ export class ChildMessages {
         ? (this.#shown.get(parentRunId) ?? null)
         : {
             projection: this.#begin(),
-            fold: new MessageFold(this.#dialect),
+            fold: new UiMessageFold(this.#dialect),
             callId: parentToolCallId,
             sentAt: -Infinity,
           }
@@ -121,13 +121,13 @@ export class ChildMessages {
   }
 }
 
-function partOf(child: Child): UiChunk {
+function childPart(child: Child): UiChunk {
   child.isSent = true
   const { agent, callId, status, tool, text, usage } = child
   return { type: 'data-run', id: child.runId, data: { agent, callId, status, tool, text, usage } }
 }
 
-function change(child: Child, event: AnyRunEvent): void {
+function updateChild(child: Child, event: AnyRunEvent): void {
   const { kind } = event
   if (kind === 'run_started') child.status = 'running'
   else if (kind === 'tool_call_started') child.tool = event.toolName

@@ -58,11 +58,11 @@ export type UiChunk =
   | { readonly type: 'steering-message'; readonly id: string; readonly parts: readonly UiInputPart[] }
   | { readonly type: `data-${string}`; readonly id?: string; readonly data: unknown; readonly transient?: true }
   | { readonly type: 'message-metadata'; readonly messageMetadata: unknown }
-  | { readonly type: 'finish'; readonly finishReason: FinishReason }
+  | { readonly type: 'finish'; readonly finishReason: UiFinishReason }
   | { readonly type: 'abort'; readonly reason?: string }
   | { readonly type: 'error'; readonly errorText: string }
 
-export type FinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'interrupted' | 'other'
+export type UiFinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'interrupted' | 'other'
 
 /** Headers of a UI message stream, in addition to those of server-sent events. */
 export const UI_STREAM_HEADERS = { 'x-vercel-ai-ui-message-stream': 'v1' } as const

@@ -2,8 +2,8 @@ import type { ContentPart } from '#contracts/entry.js'
 import type { PendingItem } from '#contracts/result.js'
 import { shownContent } from '../content.js'
 import type { LinkedContent, ProjectionOptions } from '../projection.js'
-import { parsed } from './calls.js'
-import type { FinishReason, UiChunk, UiInputPart } from './chunk.js'
+import { parseInput } from './calls.js'
+import type { UiFinishReason, UiChunk, UiInputPart } from './chunk.js'
 
 type Place = Pick<LinkedContent, 'runId' | 'seq'>
 type ContentOptions = Pick<ProjectionOptions, 'maxInlineBytes' | 'contentUrl'>
@@ -45,7 +45,7 @@ export function questionPart(item: PendingItem, { answered }: { readonly answere
   const data = {
     kind,
     toolName,
-    arguments: parsed(text) ?? text,
+    arguments: parseInput(text) ?? text,
     path,
     ...(payload !== undefined && { payload }),
     ...(answerSchema !== undefined && { answerSchema }),
@@ -54,7 +54,7 @@ export function questionPart(item: PendingItem, { answered }: { readonly answere
   return { type: 'data-question', id: callId, data }
 }
 
-export function finishReasonOf(reason: string): FinishReason {
+export function uiFinishReason(reason: string): UiFinishReason {
   if (reason === 'length') return 'length'
   return reason === 'refusal' || reason === 'content_filter' ? 'content-filter' : 'stop'
 }

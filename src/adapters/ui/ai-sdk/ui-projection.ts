@@ -1,19 +1,19 @@
 import type { PendingItem } from '#contracts/result.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import { contentOfEnvelope } from '../content.js'
-import { DIAGNOSTICS, project, readableOf, runsIn, untilEnd } from '../projection.js'
+import { DIAGNOSTICS, project, toReadable, splitRuns, untilEnd } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
-import { sentenceOf } from '../sentences.js'
+import { errorSentence } from '../sentences.js'
 import { TurnReader } from '../turn.js'
 import type { ReplyChange } from '../turn.js'
-import { MessageCalls, parsed } from './calls.js'
+import { MessageCalls, parseInput } from './calls.js'
 import type { ApprovalForm, SentCall } from './calls.js'
 import { ChildMessages, ChildStatus } from './children.js'
-import type { Dialect, FinishReason, UiChunk } from './chunk.js'
+import type { Dialect, UiFinishReason, UiChunk } from './chunk.js'
 import { hasWholeInputs } from './options.js'
 import type { UiStreamOptions } from './options.js'
-import { fileChunks, finishReasonOf, inputParts, questionPart } from './parts.js'
-import { MessageFold } from './message-fold.js'
+import { fileChunks, uiFinishReason, inputParts, questionPart } from './parts.js'
+import { UiMessageFold } from './message-fold.js'
 import type { UiMessage } from './message-fold.js'
 
 /** The chunks of an AI SDK UI message stream: one assistant message for a run, with all its stretches. */
@@ -38,7 +38,7 @@ class UiMessageProjection implements Projection<UiChunk> {
   readonly #calls: MessageCalls
   readonly #children = new ChildStatus()
   readonly #messages: ChildMessages | null
-  readonly #step = new Step()
+  readonly #step = new UiStep()
   readonly #after: number
   #runId = ''
   #seq = 0
@@ -46,7 +46,7 @@ class UiMessageProjection implements Projection<UiChunk> {
   #answersByTool = false
   /** The structured answer. */
   #answer: { readonly value: unknown } | null = null
-  #finishReason: FinishReason = 'stop'
+  #finishReason: UiFinishReason = 'stop'
   #ending: Ending | null = null
   /** Approvals and questions that wait, in the order in which they were asked. */
   #pending: PendingItem[] = []
@@ -68,8 +68,8 @@ class UiMessageProjection implements Projection<UiChunk> {
     })
     this.#calls = new MessageCalls({ dialect, approvals, staticTools: new Set(options.staticTools) })
     const ofChild = { ...options, after: 0, threadId: undefined }
-    const begin = (): Projection<UiChunk> => new UiMessageProjection(ofChild, approvals)
-    this.#messages = options.children === 'message' ? new ChildMessages(dialect, begin) : null
+    const beginMessage = (): Projection<UiChunk> => new UiMessageProjection(ofChild, approvals)
+    this.#messages = options.children === 'message' ? new ChildMessages(dialect, beginMessage) : null
   }
 
   next(event: AnyRunEvent): readonly UiChunk[] {
@@ -163,7 +163,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     run_started: (event) => this.#runStarted(event),
     model_request_started: (event) => this.#requestStarted(event),
     model_message: ({ entry, resolution }) => {
-      this.#finishReason = finishReasonOf(entry.finishReason)
+      this.#finishReason = uiFinishReason(entry.finishReason)
       this.#answer =
         resolution.kind === 'final' && resolution.output !== undefined ? { value: resolution.output } : null
       const hasCalls = entry.parts.some((part) => part.type === 'tool_call')
@@ -264,7 +264,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     if (call === null) return []
     const { ok, output, value, callId, runId, seq, parts = [], background = [] } = event
     const text = contentOfEnvelope(output)
-    const shown = this.#options.envelopes === true ? parsed(output) : (value ?? text)
+    const shown = this.#options.envelopes === true ? parseInput(output) : (value ?? text)
     const settled = this.#calls.settle(call, { ok, output: shown, text })
     const files = fileChunks(parts, { runId, seq, callId }, this.#options)
     const begun =
@@ -340,12 +340,12 @@ class UiMessageProjection implements Projection<UiChunk> {
   }
 
   #errorText(error: { readonly code: string; readonly message: string }): string {
-    return (this.#options.errorText ?? sentenceOf)(error)
+    return (this.#options.errorText ?? errorSentence)(error)
   }
 }
 
 /** The chunks of the present step of a message that hold if the reply of the step is taken back: they are sent again. */
-export class Step {
+export class UiStep {
   readonly #kept = new Map<string, UiChunk>()
   isOpen = false
 
@@ -381,20 +381,20 @@ export interface UiMessagesOptions extends Omit<UiStreamOptions, 'after' | 'delt
  * const messages = toUIMessages(await Array.fromAsync(log.read({ kind: 'run', id: runId })))
  */
 export function toUIMessages(events: Iterable<AnyRunEvent>, options: UiMessagesOptions = {}): readonly UiMessage[] {
-  return runsIn(events).flatMap((run) => messagesOfRun(run, options))
+  return splitRuns(events).flatMap((run) => messagesOfRun(run, options))
 }
 
 function messagesOfRun(events: readonly AnyRunEvent[], options: UiMessagesOptions): readonly UiMessage[] {
   const projection = messageProjection(options)
-  const fold = new MessageFold(options.dialect ?? 7)
+  const fold = new UiMessageFold(options.dialect ?? 7)
   for (const event of events) for (const chunk of projection.next(event)) fold.add(chunk)
   for (const chunk of projection.end()) fold.add(chunk)
-  const prompt = promptOf(events[0], options)
+  const prompt = promptMessage(events[0], options)
   return [prompt, fold.message].filter((message) => message !== null)
 }
 
 /** The message with which a run began; null for one that continues a stored state. */
-function promptOf(first: AnyRunEvent | undefined, options: UiMessagesOptions): UiMessage | null {
+function promptMessage(first: AnyRunEvent | undefined, options: UiMessagesOptions): UiMessage | null {
   if (first?.kind !== 'run_started' || first.prompt === null) return null
   const { prompt, runId, seq, metadata } = first
   const given = options.messageIds?.(runId)[0] ?? metadata['message_id']
@@ -414,5 +414,5 @@ export function toUIMessageStream(
   events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
   options: UiStreamOptions = {},
 ): ReadableStream<UiChunk> {
-  return readableOf(project(untilEnd(events), uiMessageProjection(options)))
+  return toReadable(project(untilEnd(events), uiMessageProjection(options)))
 }

@@ -11,18 +11,18 @@ export async function waitFor(ms: number, signal?: AbortSignal): Promise<void> {
   const page = globalThis as Partial<EventTarget> & { readonly document?: EventTarget & { visibilityState?: string } }
   await new Promise<void>((resolve) => {
     const isVisible = (): void => {
-      if (page.document?.visibilityState === 'visible') end()
+      if (page.document?.visibilityState === 'visible') endWait()
     }
-    const timer = setTimeout(end, ms)
-    function end(): void {
+    const timer = setTimeout(endWait, ms)
+    function endWait(): void {
       clearTimeout(timer)
       page.document?.removeEventListener('visibilitychange', isVisible)
-      page.removeEventListener?.('online', end)
-      signal?.removeEventListener('abort', end)
+      page.removeEventListener?.('online', endWait)
+      signal?.removeEventListener('abort', endWait)
       resolve()
     }
     page.document?.addEventListener('visibilitychange', isVisible)
-    page.addEventListener?.('online', end)
-    signal?.addEventListener('abort', end)
+    page.addEventListener?.('online', endWait)
+    signal?.addEventListener('abort', endWait)
   })
 }

@@ -1,7 +1,7 @@
 import type { UiChunk } from '../ai-sdk/chunk.js'
 import { backoffMs, waitFor } from './backoff.js'
-import { framesOf } from './frames.js'
-import { FollowError, refused } from './follow-run.js'
+import { readFrames } from './frames.js'
+import { FollowError, followError } from './follow-run.js'
 import { ToldStream } from './told-stream.js'
 import type { StreamChunk } from './told-stream.js'
 
@@ -53,7 +53,7 @@ export interface RunTransport<Chunk> {
 export function runTransport<Chunk = UiChunk>(options: RunTransportOptions = {}): RunTransport<Chunk> {
   const {
     api = '/api/chat',
-    stopUrl = (chatId: string): string => besides(api, `threads/${encodeURIComponent(chatId)}/stop`),
+    stopUrl = (chatId: string): string => siblingUrl(api, `threads/${encodeURIComponent(chatId)}/stop`),
   } = options
   const link = new Link(options)
   return {
@@ -62,8 +62,8 @@ export function runTransport<Chunk = UiChunk>(options: RunTransportOptions = {})
       // The server has the rest of the conversation.
       const { messages, trigger, messageId, chatId: id } = request
       const body = { ...options.body, ...request.body, id, messages: messages.slice(-1), trigger, messageId }
-      const post = (): Promise<Response> => link.send(api, request, { method: 'POST', body: JSON.stringify(body) })
-      return link.continued(await post(), { ...request, again: post })
+      const postRequest = (): Promise<Response> => link.send(api, request, { method: 'POST', body: JSON.stringify(body) })
+      return link.continued(await postRequest(), { ...request, again: postRequest })
     },
     reconnectToStream: async (request) => {
       const response = await link.send(streamUrl(api, request.chatId), request)
@@ -100,7 +100,7 @@ class Link {
       ...(credentials !== undefined && { credentials }),
       ...(request.abortSignal !== undefined && { signal: request.abortSignal }),
     })
-    if (!response.ok) throw await refused(response)
+    if (!response.ok) throw await followError(response)
     return response
   }
 
@@ -129,7 +129,7 @@ class Link {
     while (abortSignal?.aborted !== true) {
       if (response !== null) {
         told.begin()
-        for await (const chunk of chunksIn(response.body)) {
+        for await (const chunk of readChunks(response.body)) {
           tries = 0
           if (chunk === null) return
           const isEnd = chunk.type === 'finish' || chunk.type === 'error' || chunk.type === 'abort'
@@ -160,10 +160,10 @@ class Link {
 }
 
 /** The chunks of a body, and null for the end of the stream; a body that breaks off ends without it. */
-async function* chunksIn(body: ReadableStream<Uint8Array> | null): AsyncGenerator<StreamChunk | null, void, undefined> {
+async function* readChunks(body: ReadableStream<Uint8Array> | null): AsyncGenerator<StreamChunk | null, void, undefined> {
   if (body === null) return
   try {
-    for await (const { data } of framesOf(body)) yield data === '[DONE]' ? null : (JSON.parse(data) as StreamChunk)
+    for await (const { data } of readFrames(body)) yield data === '[DONE]' ? null : (JSON.parse(data) as StreamChunk)
   } catch {
     // The connection is lost.
   }
@@ -176,7 +176,7 @@ function streamUrl(api: string, chatId: string): string {
 }
 
 /** An address next to another. */
-function besides(url: string, path: string): string {
+function siblingUrl(url: string, path: string): string {
   return `${(url.split('?')[0] ?? '').replace(/[^/]*\/?$/, '')}${path}`
 }
 

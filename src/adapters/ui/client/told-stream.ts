@@ -23,10 +23,10 @@ class Step {
   readonly calls = new Map<string, number>()
 
   add(chunk: StreamChunk): void {
-    const part = partOf(chunk)
+    const part = partKey(chunk)
     // The next of these replaces it.
     if (chunk.preliminary === true) return
-    const text = textIn(chunk)
+    const text = chunkText(chunk)
     if (part !== null) {
       this.parts.add(part)
       if (text !== null) this.texts.set(part, (this.texts.get(part) ?? '') + text)
@@ -34,12 +34,12 @@ class Step {
       else this.open.delete(part)
     }
     if (text !== null) return
-    this.counts.set(keyOf(chunk), this.count(chunk) + 1)
+    this.counts.set(chunkKey(chunk), this.count(chunk) + 1)
     if (part !== null) this.calls.set(part, (this.calls.get(part) ?? 0) + 1)
   }
 
   count(chunk: StreamChunk): number {
-    return this.counts.get(keyOf(chunk)) ?? 0
+    return this.counts.get(chunkKey(chunk)) ?? 0
   }
 }
 
@@ -101,12 +101,12 @@ export class ToldStream {
     // A step before the last has been told as a whole: only data can be new.
     if (index < this.#told.length - 1 && !chunk.type.startsWith('data-')) return []
     if (chunk.type === 'reset-step') return told.parts.size === 0 ? [] : this.#tell(chunk)
-    const part = partOf(chunk)
+    const part = partKey(chunk)
     // A new part stands after all that were told: they must have come before it.
     if (part !== null && !told.parts.has(part) && hasOthers(told, again)) return this.#retell()
     if (part !== null && chunk.preliminary === true)
       return told.calls.get(part) === again.calls.get(part) ? this.#tell(chunk) : []
-    const text = textIn(chunk)
+    const text = chunkText(chunk)
     if (part !== null && text !== null) {
       const [before, now] = [told.texts.get(part) ?? '', again.texts.get(part) ?? '']
       if (before.startsWith(now)) return []
@@ -133,35 +133,35 @@ export class ToldStream {
     if (index === 0 || told === undefined || again === undefined || index < this.#told.length - 1) return []
     if (!hasOthers(told, again)) return []
     if (this.#hasReset) return this.#retell()
-    const lost = [...told.parts].filter((part) => !again.parts.has(part) && isText(part))
+    const lost = [...told.parts].filter((part) => !again.parts.has(part) && isTextChunk(part))
     for (const part of lost) told.parts.delete(part)
-    return lost.length === 0 ? [] : [...endsOf(lost.filter((part) => told.open.delete(part))), superseded(lost)]
+    return lost.length === 0 ? [] : [...endChunks(lost.filter((part) => told.open.delete(part))), supersededChunk(lost)]
   }
 
   /** The present step is told again from its beginning. */
   #retell(): readonly StreamChunk[] {
     const told = this.#told.at(-1) ?? new Step()
-    const ended = endsOf([...told.open].filter(isText))
-    const parts = [...told.parts].filter(isText)
+    const ended = endChunks([...told.open].filter(isTextChunk))
+    const parts = [...told.parts].filter(isTextChunk)
     this.#told[this.#told.length - 1] = new Step()
     const chunks = this.#chunks.filter(({ type }) => type !== 'start-step' && type !== 'reset-step')
     return [
       ...ended,
-      this.#hasReset ? { type: 'reset-step' } : superseded(parts),
+      this.#hasReset ? { type: 'reset-step' } : supersededChunk(parts),
       ...chunks.flatMap((chunk) => this.#tell(chunk)),
     ]
   }
 }
 
 /** The ends of texts. */
-function endsOf(parts: readonly string[]): readonly StreamChunk[] {
+function endChunks(parts: readonly string[]): readonly StreamChunk[] {
   return parts.map((part) => {
     const [kind = '', id = ''] = part.split(' ')
     return { type: `${kind}-end`, id }
   })
 }
 
-function superseded(parts: readonly string[]): StreamChunk & { readonly data: unknown } {
+function supersededChunk(parts: readonly string[]): StreamChunk & { readonly data: unknown } {
   return { type: 'data-superseded', data: { parts: parts.map((part) => part.split(' ')[1]) } }
 }
 
@@ -171,17 +171,17 @@ function hasOthers(told: Step, again: Step): boolean {
 }
 
 /** The name of the text or call that a chunk is of. */
-function partOf({ type, id, toolCallId }: StreamChunk): string | null {
+function partKey({ type, id, toolCallId }: StreamChunk): string | null {
   if (toolCallId !== undefined) return `call ${toolCallId}`
   const [, kind] = /^(text|reasoning)-/.exec(type) ?? []
   return kind === undefined ? null : `${kind} ${id ?? ''}`
 }
 
-function isText(part: string): boolean {
+function isTextChunk(part: string): boolean {
   return !part.startsWith('call ')
 }
 
-function textIn({ delta, inputTextDelta }: StreamChunk): string | null {
+function chunkText({ delta, inputTextDelta }: StreamChunk): string | null {
   return delta ?? inputTextDelta ?? null
 }
 
@@ -189,6 +189,6 @@ function withText(chunk: StreamChunk, text: string): StreamChunk {
   return chunk.delta === undefined ? { ...chunk, inputTextDelta: text } : { ...chunk, delta: text }
 }
 
-function keyOf(chunk: StreamChunk): string {
+function chunkKey(chunk: StreamChunk): string {
   return JSON.stringify(chunk)
 }

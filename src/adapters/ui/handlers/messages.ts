@@ -5,7 +5,7 @@ import { shownEvent } from '../native/shown-event.js'
 import type { ShownEvent } from '../native/shown-event.js'
 import type { StoredRun } from '../hub/continued-runs.js'
 import type { AnyRunEvent } from '../projection.js'
-import { badRequest, dialectOf, json } from './http.js'
+import { badRequest, requestDialect, jsonResponse } from './http.js'
 import type { HandlerOptions } from './options.js'
 import type { Thread } from './thread.js'
 
@@ -19,7 +19,7 @@ interface MessagePage {
 
 const FORMS: Readonly<Record<string, MessageForm>> = {
   ui: (runs, options, { threadId, url }) => {
-    const shown = { ...options.aiSdk, ...options, threadId, dialect: dialectOf(url, options) }
+    const shown = { ...options.aiSdk, ...options, threadId, dialect: requestDialect(url, options) }
     return runs.flatMap(({ events, messageIds }) => toUIMessages(events, { ...shown, messageIds: () => messageIds }))
   },
   agui: (runs, options, { threadId }) => {
@@ -40,7 +40,7 @@ const FORMS: Readonly<Record<string, MessageForm>> = {
 }
 
 /** The conversation so far, as `?format=` asks for it. `x-cursor`: the place of the latest run. */
-export async function messagesOf(thread: Thread, url: URL, options: HandlerOptions): Promise<Response> {
+export async function messagesResponse(thread: Thread, url: URL, options: HandlerOptions): Promise<Response> {
   const name = url.searchParams.get('format') ?? 'native'
   const form = Object.hasOwn(FORMS, name) ? FORMS[name] : undefined
   if (form === undefined)
@@ -49,7 +49,7 @@ export async function messagesOf(thread: Thread, url: URL, options: HandlerOptio
   for (const { runId } of thread.runs) runs.push(await storedRun(thread, runId))
   const last = thread.latest === null ? undefined : runs.at(-1)
   const cursor = String(last?.events.findLast(({ runId }) => runId === last.runId)?.seq ?? 0)
-  return json(200, form(runs, options, { threadId: thread.threadId, url }), { 'x-cursor': cursor })
+  return jsonResponse(200, form(runs, options, { threadId: thread.threadId, url }), { 'x-cursor': cursor })
 }
 
 export async function storedRun(thread: Thread, runId: string): Promise<StoredRun> {

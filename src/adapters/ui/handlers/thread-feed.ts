@@ -45,10 +45,10 @@ export class ThreadFeed {
       if (this.#chat.phase === 'interrupted') this.#next(null)
     }, CHECK_MS)
     abort.signal.addEventListener('abort', () => clearInterval(check))
-    const ended = (): void => {
+    const endFeed = (): void => {
       if (this.#abort === abort) this.#stop()
     }
-    void this.#read(after, abort.signal).then(ended, ended)
+    void this.#read(after, abort.signal).then(endFeed, endFeed)
   }
 
   async #read(after: string, signal: AbortSignal): Promise<void> {

@@ -66,14 +66,14 @@ export interface ThreadChange {
 }
 
 /** What became of a message, or of answers. */
-export interface Delivery {
+export interface MessageDelivery {
   readonly status: 'started' | 'queued' | 'steered' | 'posted' | 'attached'
   /** The run that reads the message, and where its stream begins; null if none does. A queued message waits for it. */
   readonly run: Promise<{ readonly runId: string; readonly beyond?: number } | null>
 }
 
 /** Runs that a request may read. */
-export interface RunReader {
+export interface RequestedRuns {
   /** Oldest first. */
   readonly runs: readonly RunInfo[]
   /** The events of a run, up to its next pause or its end. */
@@ -83,7 +83,7 @@ export interface RunReader {
 }
 
 /** A run that no conversation has, such as one that the host has begun by itself: it can only be read. */
-export class LoneRun implements RunReader {
+export class LoneRun implements RequestedRuns {
   readonly runs: readonly RunInfo[]
   readonly #log: LogStore
   readonly #hub: Hub
@@ -115,7 +115,7 @@ export interface ThreadSetup {
 }
 
 /** One conversation, for the requests of one owner. */
-export class Thread implements RunReader {
+export class Thread implements RequestedRuns {
   readonly #chat: ServedChat
   readonly #setup: ThreadSetup
 
@@ -172,7 +172,7 @@ export class Thread implements RunReader {
   }
 
   /** Gives a message to the thread. A message that it has is not delivered again. */
-  async send({ messageId, content, metadata, whenBusy, mode }: NewMessage): Promise<Delivery> {
+  async send({ messageId, content, metadata, whenBusy, mode }: NewMessage): Promise<MessageDelivery> {
     const { access, declines } = this.#setup
     const known = this.#runWith(messageId)
     this.#provideDeps()
@@ -191,14 +191,14 @@ export class Thread implements RunReader {
   }
 
   /** Answers a message again, by a new run: the run of that message, or of that id, and all later ones leave the conversation. */
-  async regenerate(id: string): Promise<Delivery> {
+  async regenerate(id: string): Promise<MessageDelivery> {
     this.#provideDeps()
     const { messageId, status, done } = await this.#chat.regenerate(id)
     return { status, run: this.#readerOf(messageId, done) }
   }
 
   /** Answers items of a waiting run; an answer that was given before is not given again. */
-  async answer(runId: string, answers: readonly Answer[]): Promise<Delivery> {
+  async answer(runId: string, answers: readonly Answer[]): Promise<MessageDelivery> {
     const run = this.runs.find((each) => each.runId === runId)
     if (run === undefined) throw new RequestError(404, 'not_found', { message: 'There is no such run.' })
     this.#provideDeps()
@@ -222,7 +222,7 @@ export class Thread implements RunReader {
   }
 
   /** Continues an interrupted run; so does the next message. */
-  async recover(runId: string): Promise<Delivery> {
+  async recover(runId: string): Promise<MessageDelivery> {
     this.#provideDeps()
     const isRecovered = this.latest?.runId === runId && (await this.#chat.recover())
     return { status: isRecovered ? 'started' : 'attached', run: Promise.resolve({ runId }) }

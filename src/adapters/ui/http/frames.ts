@@ -14,7 +14,7 @@ export interface Protocol<Item> {
 const shared = new WeakMap<AnyRunEvent, Map<string, string>>()
 
 /** The frames of a run's events: those of one batch are one piece. `finale` ends them. */
-export async function* framesOf<Item>(
+export async function* eventFrames<Item>(
   batches: AsyncIterable<readonly AnyRunEvent[]>,
   { projection, encode, key }: Protocol<Item>,
   finale = '',

@@ -37,7 +37,7 @@ export class LiveRun extends LiveEvents<AnyRunEvent> {
 }
 
 /** Where the events of a followed run come from. */
-export interface FollowedRun {
+export interface HubRun {
   readonly runId: string
   readonly log: RunLog | LogStore
   /** Null if this process does not see its events as they come. */
@@ -51,7 +51,7 @@ export interface FollowedRun {
  * and then live ones; each once. Ends without an end of the run if its process has died, or has left it.
  */
 export async function* followStretch(
-  run: FollowedRun,
+  run: HubRun,
   options: FollowRunOptions,
 ): AsyncGenerator<readonly AnyRunEvent[], void, undefined> {
   const { signal } = options
@@ -66,7 +66,7 @@ const BATCH = 64
 
 /** One reader of a run, and the reader's place in it. */
 class StretchReader implements TailReader<AnyRunEvent> {
-  readonly #run: FollowedRun
+  readonly #run: HubRun
   readonly #deltas: boolean
   readonly #beyond: number
   readonly #children: ChildRuns | null
@@ -80,7 +80,7 @@ class StretchReader implements TailReader<AnyRunEvent> {
   /** The run has paused or ended. */
   #isOver = false
 
-  constructor(run: FollowedRun, { after = 0, deltas = true, children = false, beyond = 0 }: FollowRunOptions) {
+  constructor(run: HubRun, { after = 0, deltas = true, children = false, beyond = 0 }: FollowRunOptions) {
     this.#run = run
     this.#seq = after
     this.#deltas = deltas

@@ -41,7 +41,7 @@ export class Output {
   text(id: string, delta: string): void {
     const arriving = this.#arriving.get(id) ?? this.#beginText(id)
     arriving.text += delta
-    const place = { ...placeOf(arriving), content_index: 0 }
+    const place = { ...itemPlace(arriving), content_index: 0 }
     this.#emit({ type: 'response.output_text.delta', ...place, delta, logprobs: [] })
   }
 
@@ -49,7 +49,7 @@ export class Output {
   reasoning(id: string, delta: string): void {
     const arriving = this.#arriving.get(id) ?? this.#beginReasoning(id)
     arriving.text += delta
-    const place = { ...placeOf(arriving), summary_index: 0 }
+    const place = { ...itemPlace(arriving), summary_index: 0 }
     this.#emit({ type: 'response.reasoning_summary_text.delta', ...place, delta })
   }
 
@@ -61,7 +61,7 @@ export class Output {
     const arriving = this.#arriving.get(id) ?? this.#beginCall(id, callId, name)
     if (delta === '') return
     arriving.text += delta
-    this.#emit({ type: 'response.function_call_arguments.delta', ...placeOf(arriving), delta })
+    this.#emit({ type: 'response.function_call_arguments.delta', ...itemPlace(arriving), delta })
   }
 
   /** How much of an item has arrived, in characters. */
@@ -90,14 +90,14 @@ export class Output {
 
   #beginText(id: string): Arriving {
     const arriving = this.#begin('text', { type: 'message', id, status: 'in_progress', role: 'assistant', content: [] })
-    this.#emit({ type: 'response.content_part.added', ...placeOf(arriving), content_index: 0, part: outputText('') })
+    this.#emit({ type: 'response.content_part.added', ...itemPlace(arriving), content_index: 0, part: outputText('') })
     return arriving
   }
 
   #beginReasoning(id: string): Arriving {
     const arriving = this.#begin('reasoning', { type: 'reasoning', id, summary: [] })
     const part = { type: 'summary_text', text: '' } as const
-    this.#emit({ type: 'response.reasoning_summary_part.added', ...placeOf(arriving), summary_index: 0, part })
+    this.#emit({ type: 'response.reasoning_summary_part.added', ...itemPlace(arriving), summary_index: 0, part })
     return arriving
   }
 
@@ -121,7 +121,7 @@ export class Output {
 
   #finish(arriving: Arriving, status: 'completed' | 'incomplete'): void {
     const { placed, text } = arriving
-    const place = placeOf(arriving)
+    const place = itemPlace(arriving)
     const { item } = placed
     if (item.type === 'message' && item.role === 'assistant') {
       const part = outputText(text)
@@ -141,7 +141,7 @@ export class Output {
   }
 }
 
-function placeOf({ placed }: Arriving): { readonly item_id: string; readonly output_index: number } {
+function itemPlace({ placed }: Arriving): { readonly item_id: string; readonly output_index: number } {
   return { item_id: placed.item.id, output_index: placed.index }
 }
 

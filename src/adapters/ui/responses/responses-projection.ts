@@ -6,12 +6,12 @@ import { isClientCall } from '#session/tools/client-tools.js'
 import { contentOfEnvelope, shownContent } from '../content.js'
 import { isStretchEnd } from '../projection.js'
 import type { AnyRunEvent, LinkedContent, Projection, ProjectionOptions } from '../projection.js'
-import { sentenceOf } from '../sentences.js'
+import { errorSentence } from '../sentences.js'
 import { TurnReader } from '../turn.js'
 import type { ReplyChange } from '../turn.js'
 import type { InputContent, OpenResponse, ResponseEvent, ResponsePayload } from './event.js'
 import { Output } from './output.js'
-import { FIXED, requestedIn, responseIdOf, toolsIn, usageBetween } from './response.js'
+import { FIXED, requestedResponse, responseId, responseTools, usageBetween } from './response.js'
 
 type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
 
@@ -257,22 +257,22 @@ class StretchResponse implements ResponsesProjection {
   }
 
   #responseNow(): OpenResponse {
-    const { model = this.#model, previous_response_id, metadata, background } = requestedIn(this.#metadata)
-    const [ending, id] = [this.#ending, responseIdOf(this.#runId, this.#stretch)]
-    const earlier = this.#stretch > 1 ? responseIdOf(this.#runId, this.#stretch - 1) : (previous_response_id ?? null)
+    const { model = this.#model, previous_response_id, metadata, background } = requestedResponse(this.#metadata)
+    const [ending, id] = [this.#ending, responseId(this.#runId, this.#stretch)]
+    const earlier = this.#stretch > 1 ? responseId(this.#runId, this.#stretch - 1) : (previous_response_id ?? null)
     const asked = ending === null ? [] : this.#pending.filter((item) => !isClientCall(item))
     return {
       id,
       ...FIXED,
       model,
-      created_at: secondsOf(this.#createdAt) ?? 0,
-      completed_at: ending === null ? null : secondsOf(ending.at ?? ''),
+      created_at: unixSeconds(this.#createdAt) ?? 0,
+      completed_at: ending === null ? null : unixSeconds(ending.at ?? ''),
       status: ending?.status ?? 'in_progress',
       incomplete_details: ending?.incomplete_details ?? null,
       previous_response_id: earlier,
       output: this.#output.items,
       error: ending?.error ?? null,
-      tools: toolsIn(this.#metadata),
+      tools: responseTools(this.#metadata),
       usage: ending?.usage ? usageBetween(this.#before, ending.usage) : null,
       background: background === true,
       metadata: { ...metadata, ...(asked.length > 0 && { pending: JSON.stringify(asked) }) },
@@ -302,11 +302,11 @@ class StretchResponse implements ResponsesProjection {
   }
 
   #errorText(error: { readonly code: string; readonly message: string }): string {
-    return (this.#options.errorText ?? sentenceOf)(error)
+    return (this.#options.errorText ?? errorSentence)(error)
   }
 }
 
-function secondsOf(at: string): number | null {
+function unixSeconds(at: string): number | null {
   const time = Date.parse(at)
   return Number.isNaN(time) ? null : Math.floor(time / 1000)
 }

@@ -27,11 +27,11 @@ export function innerCommands(words: readonly ShellWord[]): InnerCommands {
   const doubt = builtinDoubt(name, words.slice(1))
   if (doubt !== null) return { commands: [], unclear: doubt }
   if (name === 'eval') return joinedFrom(words, 1)
-  if (name === 'trap') return trapped(words)
-  if (name === 'find') return found(words)
+  if (name === 'trap') return trapCommands(words)
+  if (name === 'find') return findCommands(words)
   if (SHELLS.has(name)) return ofShell(words)
   const launcher = LAUNCHERS.get(name)
-  return launcher === undefined ? NONE : launched(words, launcher)
+  return launcher === undefined ? NONE : launchedCommands(words, launcher)
 }
 
 /** Name of a program without its folder; null if it is not fixed. */
@@ -41,13 +41,13 @@ export function programName(word: ShellWord | undefined): string | null {
 }
 
 /** A program that runs the command after its own options. */
-function launched(words: readonly ShellWord[], launcher: Launcher): InnerCommands {
+function launchedCommands(words: readonly ShellWord[], launcher: Launcher): InnerCommands {
   let at = launcher.isUnknown === true ? null : afterOptions(words, 1, launcher)
-  if (at === null) return anywhere(words)
+  if (at === null) return commandsAnywhere(words)
   if (at === 'none') return NONE
   if (launcher.assignments === true) while (words[at]?.text.match(/^\w+\+?=/)) at++
   for (let left = launcher.operands ?? 0; left > 0; left--) {
-    if (words[at]?.isFixed === false) return anywhere(words)
+    if (words[at]?.isFixed === false) return commandsAnywhere(words)
     at++
   }
   if (at >= words.length) return launcher.startsShell === true ? { commands: [], unclear: HIDDEN } : NONE
@@ -134,7 +134,7 @@ function ofShell(words: readonly ShellWord[]): InnerCommands {
 }
 
 /** `trap 'text' EXIT`. */
-function trapped(words: readonly ShellWord[]): InnerCommands {
+function trapCommands(words: readonly ShellWord[]): InnerCommands {
   const at = words[1]?.text === '--' ? 2 : 1
   const action = words[at]
   if (action === undefined || words.length === at + 1 || /^(?:-.*|\d*)$/.test(action.text)) return NONE
@@ -145,7 +145,7 @@ function trapped(words: readonly ShellWord[]): InnerCommands {
 const EXECUTING = new Set(['-exec', '-execdir', '-ok', '-okdir'])
 
 /** `find … -exec command {} ;`. */
-function found(words: readonly ShellWord[]): InnerCommands {
+function findCommands(words: readonly ShellWord[]): InnerCommands {
   const commands: InnerCommand[] = []
   let unclear: string | null = null
   for (let at = 1; at < words.length; at++) {
@@ -165,7 +165,7 @@ function found(words: readonly ShellWord[]): InnerCommands {
 }
 
 /** Options that are not known: any of the words may be the program. */
-function anywhere(words: readonly ShellWord[]): InnerCommands {
+function commandsAnywhere(words: readonly ShellWord[]): InnerCommands {
   const commands = words.slice(1).map((_, index) => ({ words: words.slice(index + 1), script: null, at: [index + 1] }))
   return { commands: commands.slice(0, 20), unclear: HIDDEN }
 }

@@ -11,22 +11,22 @@ export interface Mention {
 
 /** The strings in the words of a command line that may name something: whole words, and pieces of them. */
 export function mentionedPaths(line: CommandLine, folder: string): readonly Mention[] {
-  const folders = foldersIn(line, folder)
+  const folders = lineFolders(line, folder)
   const words = new Set([...line.parts.flatMap(({ words: all }) => all), ...line.files])
   return [...words].flatMap((word) =>
-    piecesOf(word).flatMap((text) => folders.map((from) => ({ text, folder: from, word }))),
+    wordPieces(word).flatMap((text) => folders.map((from) => ({ text, folder: from, word }))),
   )
 }
 
 /** `--file=.env`, `-f.env`, `@.env`, `open('.env')`: a word, and the pieces of it that may be names. */
-export function piecesOf({ text }: ShellWord): readonly string[] {
+export function wordPieces({ text }: ShellWord): readonly string[] {
   const pieces = text.split(/[\s'"`()[\]{},;=:@<>|&]+/)
   const option = /^-[A-Za-z](.+)$/.exec(text)?.[1]
   return [...new Set([text, ...pieces, ...(option === undefined ? [] : [option])])].filter((piece) => piece !== '')
 }
 
 /** The folder in which a line begins, and those that it changes to. */
-function foldersIn({ parts }: CommandLine, folder: string): readonly string[] {
+function lineFolders({ parts }: CommandLine, folder: string): readonly string[] {
   const folders = [folder]
   for (const { words, program } of parts) {
     const name = programName(words[program])

@@ -1,10 +1,10 @@
 import { messageOf } from '#contracts/errors.js'
 import { HarnessError } from '#contracts/errors.js'
 import { expectSame } from '../../expect.js'
-import { firstOf } from '../chance.js'
-import type { Delivery } from '../stage.js'
-import { turnIn } from '../talk.js'
-import type { LawText, Outcome, Talk } from '../talk.js'
+import { cutToShare } from '../chance.js'
+import type { StagedDelivery } from '../stage.js'
+import { expectTurn } from '../talk.js'
+import type { LawText, TurnOutcome, Talk } from '../talk.js'
 
 export const failureLaws = {
   cut_stream: {
@@ -13,10 +13,10 @@ export const failureLaws = {
       const talk = given.talk().say()
       const reply = talk.generator.reply()
       for (const streamed of [true, false]) {
-        const whole = turnIn(await talk.askAgain({ reply }, { streamed }), given.stage)
+        const whole = expectTurn(await talk.askAgain({ reply }, { streamed }), given.stage)
         for (let count = 0; count < 4; count++) {
           const share = given.chance.next()
-          const outcome = await talk.askAgain({ reply, cut: firstOf(share) }, { streamed })
+          const outcome = await talk.askAgain({ reply, cut: cutToShare(share) }, { streamed })
           const what = `a ${streamed ? 'stream' : 'reply'} that ended after ${Math.round(share * 100)} %`
           if (outcome.kind === 'failure') checkFailure(outcome, what)
           else expectSame(what, outcome.turn.entry.parts, whole.entry.parts)
@@ -44,7 +44,7 @@ export const failureLaws = {
       const talk = given.talk().say()
       const reply = talk.generator.reply()
       const share = given.chance.next() / 2
-      const moments: readonly Delivery[] = ['no_answer', { reply, cut: firstOf(share), then: 'stall' }]
+      const moments: readonly StagedDelivery[] = ['no_answer', { reply, cut: cutToShare(share), then: 'stall' }]
       for (const delivery of moments) {
         for (const streamed of [true, false]) await checkAbort(talk, delivery, streamed)
       }
@@ -69,7 +69,7 @@ const STATUSES = [
 ] as const
 
 /** A failure of the library, or a reported retry. */
-function checkFailure({ error, retry }: Outcome & { kind: 'failure' }, what: string): void {
+function checkFailure({ error, retry }: TurnOutcome & { kind: 'failure' }, what: string): void {
   if (retry !== null || (error instanceof HarnessError && error.code === 'provider_error')) return
   throw new Error(`Expected a \`provider_error\` for ${what}, got: ${messageOf(error)}`, { cause: error })
 }
@@ -80,7 +80,7 @@ interface WantedRefusal {
   readonly isPassing: boolean
 }
 
-function checkRefusal(outcome: Outcome, { status, words, isPassing }: WantedRefusal): void {
+function checkRefusal(outcome: TurnOutcome, { status, words, isPassing }: WantedRefusal): void {
   const what = `an answer of status ${status}`
   if (outcome.kind === 'turn') throw new Error(`Expected a \`provider_error\` for ${what}, got a turn.`)
   checkFailure(outcome, what)
@@ -94,7 +94,7 @@ function checkRefusal(outcome: Outcome, { status, words, isPassing }: WantedRefu
   if (status === 429 && (waitMs ?? 0) < 7000) throw new Error(`\`retry-after: 7\` is not heeded: ${waitMs ?? 0} ms.`)
 }
 
-async function checkAbort(talk: Talk, delivery: Delivery, streamed: boolean): Promise<void> {
+async function checkAbort(talk: Talk, delivery: StagedDelivery, streamed: boolean): Promise<void> {
   const abort = new AbortController()
   const reason = new Error('The law had enough.')
   const heard = talk.stage.heard.length
@@ -113,7 +113,7 @@ async function checkAbortedBefore(talk: Talk): Promise<void> {
   expectSame('the requests sent for a turn that was aborted before', talk.stage.heard.length - heard, 0)
 }
 
-function checkReason(outcome: Outcome, reason: Error): void {
+function checkReason(outcome: TurnOutcome, reason: Error): void {
   if (outcome.kind === 'failure' && outcome.error === reason) return
   const came = outcome.kind === 'turn' ? 'a turn' : messageOf(outcome.error)
   throw new Error(`Expected an aborted turn to reject with the reason of its signal, got: ${came}`)

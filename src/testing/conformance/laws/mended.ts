@@ -2,8 +2,8 @@ import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import { expectSame } from '../../expect.js'
 import type { Chance } from '../chance.js'
-import { contentsOf, resultsIn } from '../read-back.js'
-import { turnIn } from '../talk.js'
+import { resultContents, toolMessages } from '../read-back.js'
+import { expectTurn } from '../talk.js'
 import type { LawText, Talk } from '../talk.js'
 
 export const mendedLaws = {
@@ -18,7 +18,7 @@ export const mendedLaws = {
       const broken = breakHistory(talk.transcript, given.chance)
       talk.transcript.splice(0, Infinity, ...broken.entries)
       const outcome = await talk.ask({ reply: talk.generator.reply({ calls: 0 }) })
-      turnIn(outcome, given.stage)
+      expectTurn(outcome, given.stage)
       if (broken.problem !== null && !outcome.repairs.some(({ problem }) => problem === broken.problem)) {
         throw new Error(`A history with \`${broken.problem}\` was mended without a word (\`onRepair\`).`)
       }
@@ -87,8 +87,8 @@ function withIdTwice(
 /** Every call has one result, and the content of every result is kept. */
 function checkAnswers({ request }: Talk, entries: readonly TranscriptEntry[]): void {
   const results = entries.filter((entry) => entry.role === 'tool')
-  const contents = new Set(contentsOf(results, request))
-  const kept = resultsIn(request).filter(({ content }) => contents.has(content)).length
+  const contents = new Set(resultContents(results, request))
+  const kept = toolMessages(request).filter(({ content }) => contents.has(content)).length
   const wanted = results.filter(({ id }) => id !== 'again' && id !== 'stray').length
   expectSame('the results whose content was kept', kept, wanted)
 }

@@ -9,16 +9,16 @@ export interface McpConnection {
   /** The server's instructions for a model; may be empty. */
   readonly instructions: string
   /** The definitions of all pages, without those that the revision forbids to use. */
-  listTools(options: RequestOptions): Promise<readonly JsonObject[]>
+  listTools(options: McpRequestOptions): Promise<readonly JsonObject[]>
   /** Sends one request; the result is as received. */
-  request(method: string, params: JsonObject, options: RequestOptions): Promise<unknown>
+  request(method: string, params: JsonObject, options: McpRequestOptions): Promise<unknown>
   /** Calls the tool of a definition that the server has listed. */
-  callTool(definition: JsonObject, args: JsonObject, options: RequestOptions): Promise<unknown>
+  callTool(definition: JsonObject, args: JsonObject, options: McpRequestOptions): Promise<unknown>
   /** Ends the connection, and the server's process if we started it. Never rejects. */
   close(): Promise<void>
 }
 
-export interface RequestOptions {
+export interface McpRequestOptions {
   readonly signal?: AbortSignal
   /** Longest wait for a sign of life, in ms: progress restarts it. */
   readonly timeoutMs: number
@@ -124,7 +124,7 @@ const MOST_ITEMS = 10_000
 export async function allPages(
   { request }: Pick<McpConnection, 'request'>,
   { method, member }: { readonly method: string; readonly member: string },
-  options: RequestOptions,
+  options: McpRequestOptions,
 ): Promise<JsonObject[]> {
   const items: JsonObject[] = []
   let cursor: string | undefined
