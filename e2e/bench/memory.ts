@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FUSED, fuseRanks } from '../../src/extensions/memory/search.js'
+import { FUSED, fuseRanks } from '#extensions/memory/tools.js'
 import { SqliteIndex } from '../../src/extensions/memory/sqlite/sqlite-index.js'
 import type { MemoryRow, Scope } from '../../src/extensions/memory/index-port.js'
 import { searchWords } from '../../src/extensions/memory/words.js'
@@ -102,7 +102,8 @@ try {
   await measure('full text, one owner', () => byWords(owner()))
   await measure('full text, all owners', () => byWords('all'))
   if (WITH_VECTORS) {
-    const both = async (scope: Scope) => fuseRanks([await byWords(scope), await index.near(vector(), scope, FUSED)], LIMIT)
+    const both = async (scope: Scope) =>
+      fuseRanks([await byWords(scope), await index.near(vector(), scope, FUSED)], LIMIT)
     await measure('full text and vectors, one owner', () => both(owner()))
     await measure('full text and vectors, all owners', () => both('all'))
   }

@@ -7,20 +7,18 @@ import type { ModelCapabilities } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
-import { Chat } from './chat.js'
-import { ThreadConversation } from './conversation.js'
+import { Chat } from './conversation/chat.js'
+import { ThreadConversation } from './conversation/conversation.js'
 import { SessionError, sessionsClosed } from './errors.js'
-import { toJson, newId } from './message.js'
-import { expireItems } from './people/expiry.js'
-import type { ExpiredItem, ExpireOptions } from './people/expiry.js'
-import { inboxItems } from './people/inbox.js'
-import type { InboxItem, InboxOptions } from './people/inbox.js'
+import { toJson, newId } from './conversation/message.js'
+import { expireItems, inboxItems } from './people/inbox.js'
+import type { ExpiredItem, ExpireOptions, InboxItem, InboxOptions } from './people/inbox.js'
 import { Responding } from './people/responder.js'
 import { giveTitle } from './people/titles.js'
 import { resolveOptions } from './options.js'
 import type { SessionsConfig, SessionsOptions } from './options.js'
-import { resolvedModel } from './run-starter.js'
-import type { ModeHarness, Modes } from './run-starter.js'
+import { resolvedModel } from './conversation/run-starter.js'
+import type { ModeHarness, Modes } from './conversation/run-starter.js'
 import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
 import { forkPoint, threadTranscript } from './thread/transcript.js'
 import type { ThreadPayloads } from './thread/thread-events.js'
@@ -132,7 +130,9 @@ class OpenChats<M extends Modes> {
 }
 
 /** Null for one that could not be opened. */
-async function settledOpening<Each>(opening: Promise<Each | null> | Each | undefined): Promise<Each | null | undefined> {
+async function settledOpening<Each>(
+  opening: Promise<Each | null> | Each | undefined,
+): Promise<Each | null | undefined> {
   try {
     return await opening
   } catch {
@@ -270,7 +270,8 @@ export class Threads<M extends Modes = Modes> {
     const { log, firstSettings } = this.#config
     const settings = Object.keys(firstSettings).length === 0 ? {} : { settings: firstSettings }
     const writer = new ThreadWriter(log, threadId)
-    const threadExists = (): SessionError => new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
+    const threadExists = (): SessionError =>
+      new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
     if (!(await writer.claim())) throw threadExists()
     try {
       if ((await log.inspect({ kind: 'thread', id: threadId })) !== null) throw threadExists()

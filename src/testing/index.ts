@@ -1,6 +1,6 @@
 export { conformance } from './conformance/conformance.js'
 export type { ConformanceOptions, Law, LawName } from './conformance/conformance.js'
-export type { ConformanceApi, ReadRequest } from './conformance/api.js'
+export type { ConformanceApi, ReadRequest } from './conformance/stage.js'
 export type { ConformanceServer } from './conformance/stage.js'
 export type { Heard, HeardCall, HeardOutput, MessageContent, ScriptMessage, ScriptRequest } from './conversation.js'
 export type { BreakFault, Chunks, DripFault, ProviderFault, StatusFault } from './delivery.js'

@@ -189,7 +189,9 @@ export function isFault<Fault extends Faulty>(answer: ScriptedAnswer<Fault>): an
   return isObject(answer) && 'fault' in answer
 }
 
-function isRule<Request, Fault>(answer: ScriptedReply | Fault | ScriptedRule<Request, Fault>): answer is ScriptedRule<Request, Fault> {
+function isRule<Request, Fault>(
+  answer: ScriptedReply | Fault | ScriptedRule<Request, Fault>,
+): answer is ScriptedRule<Request, Fault> {
   return typeof answer === 'function'
 }
 

@@ -1,7 +1,16 @@
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { AssistantPart, TokenUsage, TranscriptEntry } from '#contracts/entry.js'
-import type { Model, ModelCapabilities, ModelDelta, ModelSession, ModelTurn, RequestConstants, ToolChoice, TurnOptions } from '#core/model-session.js'
+import type {
+  Model,
+  ModelCapabilities,
+  ModelDelta,
+  ModelSession,
+  ModelTurn,
+  RequestConstants,
+  ToolChoice,
+  TurnOptions,
+} from '#core/model-session.js'
 import { abortable } from '#util/abort.js'
 import { scriptMessage, scriptRequest } from './conversation.js'
 import type { Heard, ScriptRequest } from './conversation.js'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { FoundRow, MemoryIndex, MemoryRow, Scope } from '../../../src/extensions/memory/index-port.js'
 import { PostgresIndex } from '../../../src/extensions/memory/postgres/postgres-index.js'
-import { FUSED, fuseRanks } from '../../../src/extensions/memory/search.js'
+import { FUSED, fuseRanks } from '#extensions/memory/tools.js'
 import { SqliteIndex } from '../../../src/extensions/memory/sqlite/sqlite-index.js'
 import { searchWords } from '../../../src/extensions/memory/words.js'
 import { Bm25 } from './bm25.js'
@@ -70,7 +70,10 @@ function finders(index: MemoryIndex, name: string): readonly (readonly [string, 
   return [
     fullText,
     [`${name}: vectors`, async (...asked) => handles(await byVectors(...asked))],
-    [`${name}: both`, async (...asked) => handles(fuseRanks([await byWords(...asked), await byVectors(...asked)], BEST))],
+    [
+      `${name}: both`,
+      async (...asked) => handles(fuseRanks([await byWords(...asked), await byVectors(...asked)], BEST)),
+    ],
   ]
 }
 

@@ -10,7 +10,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { RunOptions } from '#harness/options.js'
 import { SessionError } from '#session/errors.js'
-import type { ChatAnswer } from '#session/grants.js'
+import type { ChatAnswer } from '#session/thread/grants.js'
 import { isAborted } from '#util/abort.js'
 import { contentParts } from './blocks.js'
 import type { PromptEnd, StretchEnd } from './updates.js'
@@ -123,7 +123,8 @@ export class AcpSession {
       const messageId = this.#newMessageId()
       const whenBusy = waiting === 'decline' ? 'decline' : 'queue'
       const sending = this.chat.send(contentParts(blocks), { messageId, whenBusy })
-      const withdrawMessage = (): void => void sending.then(() => this.chat.queue.remove(messageId)).catch(() => undefined)
+      const withdrawMessage = (): void =>
+        void sending.then(() => this.chat.queue.remove(messageId)).catch(() => undefined)
       stop.addEventListener('abort', withdrawMessage, { once: true })
       const { status, runId } = await (await sending).done
       if (status === 'removed' || runId === null) return { stopReason: 'cancelled' }

@@ -32,7 +32,9 @@ export async function editorsFiles(setup: FilesSetup): Promise<Extension | null>
   const files: TextFiles = {
     root,
     ...(readTextFile && { read: (path, signal) => readEditorFile(setup, editorPath(path), signal) }),
-    ...(writeTextFile && { write: (path, text, signal) => writeEditorFile(setup, { path: editorPath(path), text }, signal) }),
+    ...(writeTextFile && {
+      write: (path, text, signal) => writeEditorFile(setup, { path: editorPath(path), text }, signal),
+    }),
   }
   return {
     name: 'files of the editor',
@@ -40,7 +42,11 @@ export async function editorsFiles(setup: FilesSetup): Promise<Extension | null>
   }
 }
 
-async function readEditorFile({ client, sessionId }: FilesSetup, path: string, signal: AbortSignal): Promise<string | null> {
+async function readEditorFile(
+  { client, sessionId }: FilesSetup,
+  path: string,
+  signal: AbortSignal,
+): Promise<string | null> {
   try {
     const { content } = await client.request('fs/read_text_file', { sessionId, path }, cancellableBy(signal))
     return content

@@ -216,7 +216,8 @@ export class AcpProjection {
   }
 
   #person(messageId: string, parts: readonly ContentPart[]): void {
-    for (const part of parts) this.#send({ sessionUpdate: 'user_message_chunk', messageId, content: contentBlock(part) })
+    for (const part of parts)
+      this.#send({ sessionUpdate: 'user_message_chunk', messageId, content: contentBlock(part) })
   }
 
   #said({ runId, seq }: AnyRunEvent, text: string): void {

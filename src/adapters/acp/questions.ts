@@ -7,7 +7,7 @@ import type {
 } from '@agentclientprotocol/sdk'
 import type { JsonSchema, JsonValue } from '#util/json.js'
 import type { PendingItem } from '#contracts/result.js'
-import type { ChatAnswer } from '#session/grants.js'
+import type { ChatAnswer } from '#session/thread/grants.js'
 import { isObject } from '#util/json.js'
 import type { Remember } from './options.js'
 import { editDiffs, oneLine, shownCall, textContent } from './shown-call.js'

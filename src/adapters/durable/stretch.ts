@@ -139,7 +139,10 @@ function eventsUpTo(log: RunLog, seq: number): RunLog {
 }
 
 /** The event that ended the stretch; `paused`: the run has not taken its answers; `owned`: another process has it. */
-async function executeStretch<Output>(work: StretchWork, setup: StretchMeans<Output>): Promise<number | 'paused' | 'owned'> {
+async function executeStretch<Output>(
+  work: StretchWork,
+  setup: StretchMeans<Output>,
+): Promise<number | 'paused' | 'owned'> {
   const { log } = setup
   const earlier = await stretchProgress(log, work)
   if (earlier.end !== null) return earlier.end

@@ -31,7 +31,10 @@ type OfText = (text: string) => number
 export function entryTokens(entry: TranscriptEntry, ofText: OfText): number {
   if (entry.role === 'assistant') return PER_ENTRY + sumNumbers(entry.parts.map((part) => ofPart(part, ofText)))
   const content = entry.role === 'tool' ? resultForModel(entry, 'prefix') : entry.content
-  return PER_ENTRY + (typeof content === 'string' ? ofText(content) : sumNumbers(content.map((part) => ofInput(part, ofText))))
+  return (
+    PER_ENTRY +
+    (typeof content === 'string' ? ofText(content) : sumNumbers(content.map((part) => ofInput(part, ofText))))
+  )
 }
 
 function ofInput(part: ContentPart, ofText: OfText): number {

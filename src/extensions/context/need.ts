@@ -1,7 +1,30 @@
+import { estimateEntry } from './estimate.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { ViewContext } from '#core/extension/view.js'
-import { estimateEntry } from './estimate.js'
-import type { TriggerOptions } from './options.js'
+import { functionOf, milliseconds, number, where } from '#util/shape.js'
+import type { PartialFields } from '#util/shape.js'
+
+/** When a policy acts, and which entries it leaves alone. */
+export interface TriggerOptions {
+  /**
+   * Length of the next request at which the policy acts: up to 1 a share of the model's window, above 1 a number of input
+   * tokens. Default 0.75. If the window is unknown, a share has no effect until the provider refuses a request as too long.
+   */
+  readonly at?: number | undefined
+  /**
+   * The policy acts earlier, if that saves a fifth of the window, once nothing was said for this long, in ms: the provider's
+   * cache is gone then anyway. Default: never.
+   */
+  readonly idleMs?: number | undefined
+  /** Entries that always stay as they are. The first request and the prompt of the run stay anyway. Default: none. */
+  readonly pinned?: ((entry: TranscriptEntry) => boolean) | undefined
+}
+
+export const TRIGGER: PartialFields<TriggerOptions> = {
+  at: where(number(0.05), 'a share of the window (0.05 to 1) or a number of tokens', (at) => at <= 1 || at >= 100),
+  idleMs: milliseconds,
+  pinned: functionOf(),
+}
 
 /** A request that is too long, in tokens of its input. */
 export interface Need {
@@ -44,7 +67,8 @@ export function contextNeed(context: ViewContext, options: TriggerOptions): Need
   const { window, refusals } = context
   const limit = tokenLimit(context, options)
   const span = window ?? limit
-  if (refusals > 0) return afterRefusal(meter, { tokens: Math.max(tokens, refusedLength(context, meter)), limit, refusals })
+  if (refusals > 0)
+    return afterRefusal(meter, { tokens: Math.max(tokens, refusedLength(context, meter)), limit, refusals })
   meter.refused = null
   const target = tokens < limit ? limit / 4 : limit / 2
   if (tokens < limit && (tokens - target < span * LEAST || !hasBeenIdle(context, options))) return null

@@ -8,11 +8,10 @@ import type { Field } from './clearing.js'
 import { estimateText } from './estimate.js'
 import { tokenLimit, contextNeed } from './need.js'
 import type { Need } from './need.js'
-import { quoteSteps } from './quoted.js'
+import { quoteSteps, withCost, WRITING } from './summarise.js'
 import { entryContent, recall } from './recall.js'
 import { entryIndex, recallHint, viewSteps } from './spans.js'
 import type { ViewStep } from './spans.js'
-import { withCost, WRITING } from './summarise.js'
 import type { SummariseOptions } from './summarise.js'
 import { SummaryWriter } from './writer.js'
 import type { WriterOptions, Written } from './writer.js'
@@ -49,7 +48,10 @@ export function observe(options: ObserveOptions): Extension {
   const given = parse(WRITING, options, '`observe`')
   const { instructions = '', maxTokens = 2000 } = given
   const bound = `Write at most ${Math.floor(maxTokens * 0.6)} words.`
-  const observer = new SummaryWriter(given, [INSTRUCTIONS, bound, instructions].filter((text) => text !== '').join('\n\n'))
+  const observer = new SummaryWriter(
+    given,
+    [INSTRUCTIONS, bound, instructions].filter((text) => text !== '').join('\n\n'),
+  )
   const shortener = new SummaryWriter({ ...given, maxTokens: 2 * maxTokens } satisfies WriterOptions, SHORTENING)
   return defineExtension({
     name: 'observe',
@@ -108,7 +110,8 @@ class Observation {
     await this.#work
     const field = clearingField(context, need, given)
     return (
-      (await this.#activated({ context, need, field, until })) ?? withCost(clearResultsOf(context, need, given), need, null)
+      (await this.#activated({ context, need, field, until })) ??
+      withCost(clearResultsOf(context, need, given), need, null)
     )
   }
 

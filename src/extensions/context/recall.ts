@@ -28,7 +28,9 @@ export const recall: ToolSpec = defineTool({
     const { handle, page = 1 } = args as { readonly handle: string; readonly page?: number }
     const range = handleRange(handle, transcript)
     if (range === null)
-      return recallFailure(`This conversation has no part \`${handle}\`. Copy the handle from the note in place of the part.`)
+      return recallFailure(
+        `This conversation has no part \`${handle}\`. Copy the handle from the note in place of the part.`,
+      )
     const pages = entryPages(transcript.slice(range.first, range.last + 1))
     const found = pages[page - 1]
     if (found === undefined) return recallFailure(`\`${handle}\` has ${pages.length} pages.`)
@@ -99,7 +101,10 @@ function entryTitle(entry: TranscriptEntry): string {
 }
 
 /** An entry as the model read it. */
-export function entryContent(entry: TranscriptEntry): { readonly text: string; readonly parts: readonly ContentPart[] } {
+export function entryContent(entry: TranscriptEntry): {
+  readonly text: string
+  readonly parts: readonly ContentPart[]
+} {
   if (entry.role === 'assistant') {
     const calls = toolCallsOf(entry.parts).map((call) => `${call.name}(${call.arguments})`)
     const said = entry.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))

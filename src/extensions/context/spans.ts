@@ -17,7 +17,10 @@ export interface ViewStep {
 }
 
 /** The steps of a view, in order. A range that is shown as one message is one step. */
-export function viewSteps(view: readonly TranscriptEntry[], transcript: readonly TranscriptEntry[]): readonly ViewStep[] {
+export function viewSteps(
+  view: readonly TranscriptEntry[],
+  transcript: readonly TranscriptEntry[],
+): readonly ViewStep[] {
   const steps: { spans: ViewSpan[]; first: number; last: number }[] = []
   let next = 0
   for (const entry of view) {
@@ -47,7 +50,11 @@ export function entryIndex(transcript: readonly TranscriptEntry[], id: string): 
 }
 
 /** The handle of originals: of the run that can read them, and of the first and the last entry. */
-function spanHandle(runId: string, transcript: readonly TranscriptEntry[], { first, last }: Omit<ViewSpan, 'entry'>): string {
+function spanHandle(
+  runId: string,
+  transcript: readonly TranscriptEntry[],
+  { first, last }: Omit<ViewSpan, 'entry'>,
+): string {
   const [from, to] = [transcript[first]?.id ?? '', transcript[last]?.id ?? '']
   return first === last ? `${runId}.${from}` : `${runId}.${from}-${to}`
 }

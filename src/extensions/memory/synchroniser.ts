@@ -97,21 +97,24 @@ export class Synchroniser {
 
   async #readRun({ runId, startedAt, metadata }: KnownRun, generation: Generation): Promise<void> {
     const { log, withResults } = this.#options
-    await this.#read({ log: `run:${runId}`, resourceId: metadataResource(metadata), generation }, async (known, batch) => {
-      const reader = new RunReader(runId, known?.sources ?? [], withResults)
-      let threadId = known?.threadId ?? metadataThread(metadata) ?? runId
-      for await (const event of log.read({ kind: 'run', id: runId }, { after: known?.seq ?? 0 })) {
-        if (event.kind === 'run_started' && known === null) {
-          const before = await this.#continued(event, generation)
-          if (before !== null) {
-            reader.readBefore(before.sources)
-            threadId = metadataThread(metadata) ?? before.threadId
+    await this.#read(
+      { log: `run:${runId}`, resourceId: metadataResource(metadata), generation },
+      async (known, batch) => {
+        const reader = new RunReader(runId, known?.sources ?? [], withResults)
+        let threadId = known?.threadId ?? metadataThread(metadata) ?? runId
+        for await (const event of log.read({ kind: 'run', id: runId }, { after: known?.seq ?? 0 })) {
+          if (event.kind === 'run_started' && known === null) {
+            const before = await this.#continued(event, generation)
+            if (before !== null) {
+              reader.readBefore(before.sources)
+              threadId = metadataThread(metadata) ?? before.threadId
+            }
           }
+          const texts = reader.textsIn(event)
+          await batch.add(texts, { seq: event.seq, began: startedAt, threadId, sources: reader.sources })
         }
-        const texts = reader.textsIn(event)
-        await batch.add(texts, { seq: event.seq, began: startedAt, threadId, sources: reader.sources })
-      }
-    })
+      },
+    )
   }
 
   /** What the index knows of the run that this one continues; null if it continues none that is there. */

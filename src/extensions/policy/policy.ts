@@ -20,13 +20,10 @@ import {
   partial,
   string,
 } from '#util/shape.js'
-import { pathsToFollow, callSubject } from './call.js'
+import { pathsToFollow, callSubject, categoryOf } from './call.js'
 import type { DescribedCall } from './call.js'
-import { categoryOf } from './category.js'
-import { decideCall } from './decide.js'
-import type { Explanation, Ruling } from './decide.js'
-import { compiledRule } from './match.js'
-import type { CompiledRule } from './match.js'
+import { decideCall, compiledRule } from './decide.js'
+import type { Explanation, Ruling, CompiledRule } from './decide.js'
 import { checkedRules, grant } from './rule.js'
 import type { Rule } from './rule.js'
 
@@ -83,7 +80,8 @@ const OPTIONS = partial<PolicyOptions>({
 export function policy(rules: readonly Rule[], options: PolicyOptions = {}): PolicyExtension {
   const judge = new Judge(checkedRules(rules))
   const { name = 'policy', default: otherwise = null, shadow = false } = parse(OPTIONS, options, '`policy`')
-  const decideByRules: Policy = async (call, spec, context) => policyDecision(await judge.ruling(call, spec, context), otherwise)
+  const decideByRules: Policy = async (call, spec, context) =>
+    policyDecision(await judge.ruling(call, spec, context), otherwise)
   const extension: Extension & Pick<PolicyExtension, 'policy'> =
     shadow === false ? { name, policy: decideByRules } : { name, ...inShadow(judge, shadow) }
   const own: Pick<PolicyExtension, 'rules' | 'extend'> = {

@@ -1,27 +1,18 @@
-import { invalidOptions, parse } from '#contracts/parse.js'
-import { HarnessError } from '#contracts/errors.js'
-import type { RunTrace, Tracing } from '#core/extension/tracing.js'
-import type { JsonValue } from '#util/json.js'
-import type { RequestConstants } from '#core/model-session.js'
-import type { RunEvent } from '#core/state/events.js'
-import type { TokenUsage } from '#contracts/entry.js'
 import { tracedAgentName, callErrorType, inDollars } from './attributes.js'
+import { ATTRIBUTE, SPAN_EVENT, METRIC, OPERATION, OTHER } from './names.js'
 import { TRACE_OPTIONS, traceSettings } from './options.js'
 import type { TraceOptions } from './options.js'
-import type {
-  OtelApi,
-  OtelMeter,
-  OtelTracer,
-  OtelAttributes,
-  OtelSpan,
-  OtelSpanContext,
-  OtelHistogram,
-} from './otel-api.js'
 import { RunSpanMaker } from './run-spans.js'
-import { having, partial } from '#util/shape.js'
-import { ATTRIBUTE, SPAN_EVENT, METRIC, OPERATION, OTHER } from './names.js'
 import { stringList } from './spans.js'
 import type { Attributes, RunSpanStart, Span, SpanError, SpanSink, SpanStart, EventOf } from './spans.js'
+import type { TokenUsage } from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
+import { invalidOptions, parse } from '#contracts/parse.js'
+import type { RunTrace, Tracing } from '#core/extension/tracing.js'
+import type { RequestConstants } from '#core/model-session.js'
+import type { RunEvent } from '#core/state/events.js'
+import type { JsonValue } from '#util/json.js'
+import { having, partial } from '#util/shape.js'
 
 /** Content is captured only if `captureContent` asks for it. */
 export interface OpenTelemetryOptions extends TraceOptions {
@@ -210,9 +201,18 @@ interface Histograms {
 }
 
 function createHistograms(meter: OtelMeter): Histograms {
-  const createHistogram = ({ name, unit, description, boundaries }: (typeof METRIC)[keyof typeof METRIC]): OtelHistogram =>
+  const createHistogram = ({
+    name,
+    unit,
+    description,
+    boundaries,
+  }: (typeof METRIC)[keyof typeof METRIC]): OtelHistogram =>
     meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: [...boundaries] } })
-  return { tokens: createHistogram(METRIC.tokens), duration: createHistogram(METRIC.duration), cost: createHistogram(METRIC.cost) }
+  return {
+    tokens: createHistogram(METRIC.tokens),
+    duration: createHistogram(METRIC.duration),
+    cost: createHistogram(METRIC.cost),
+  }
 }
 
 /** Measures one run: tokens, cost and time of each request, time of each tool call and of the run. */
@@ -289,4 +289,65 @@ class RunMetrics implements RunTrace {
 
 function errorAttributes(type: string | null): OtelAttributes {
   return type === null ? {} : { [ATTRIBUTE.errorType]: type }
+}
+
+/**
+ * As much of `@opentelemetry/api` 1.x as is used here, by structure: the published declarations name no optional package.
+ */
+
+/** A `Tracer`, as `trace.getTracer(…)` or a provider's `getTracer(…)` gives one. */
+export interface OtelTracer {
+  startSpan(name: string, options?: OtelSpanOptions, context?: unknown): OtelSpan
+}
+
+export interface OtelSpanOptions {
+  kind?: number
+  attributes?: OtelAttributes
+  links?: { context: OtelSpanContext }[]
+  startTime?: Date
+}
+
+export type OtelAttributes = Record<string, string | number | boolean | string[] | undefined>
+
+export interface OtelSpanContext {
+  traceId: string
+  spanId: string
+  traceFlags: number
+  isRemote?: boolean
+}
+
+export interface OtelSpan {
+  spanContext(): OtelSpanContext
+  setAttributes(attributes: OtelAttributes): unknown
+  addEvent(name: string, attributes?: OtelAttributes, time?: Date): unknown
+  setStatus(status: { code: number; message?: string }): unknown
+  end(time?: Date): void
+}
+
+/** A `Meter`, as `metrics.getMeter(…)` gives one. */
+export interface OtelMeter {
+  createHistogram(name: string, options?: OtelInstrumentOptions): OtelHistogram
+}
+
+export interface OtelInstrumentOptions {
+  unit?: string
+  description?: string
+  advice?: { explicitBucketBoundaries?: number[] }
+}
+
+export interface OtelHistogram {
+  record(value: number, attributes?: OtelAttributes): void
+}
+
+/** The package itself. */
+export interface OtelApi {
+  readonly context: {
+    active(): unknown
+    with<T>(context: unknown, work: () => T): T
+  }
+  readonly trace: {
+    setSpan(context: unknown, span: OtelSpan): unknown
+    setSpanContext(context: unknown, span: OtelSpanContext): unknown
+    getSpanContext(context: unknown): OtelSpanContext | undefined
+  }
 }

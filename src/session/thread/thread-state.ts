@@ -84,7 +84,10 @@ function openedThread(event: ThreadEventOf<'thread_opened'>): ThreadState {
   }
 }
 
-function threadChange(state: ThreadState, event: Exclude<ThreadEvent, { kind: 'thread_opened' }>): Partial<ThreadState> {
+function threadChange(
+  state: ThreadState,
+  event: Exclude<ThreadEvent, { kind: 'thread_opened' }>,
+): Partial<ThreadState> {
   switch (event.kind) {
     case 'message_queued': {
       const { messageId, content, at, by, mode, model, metadata, steers } = event

@@ -9,7 +9,10 @@ import type { ThreadMessage, ThreadEvent } from './thread-events.js'
 type StoredHistory = (RunEvent & { readonly kind: 'run_started' })['history']
 
 /** The transcript of a thread, results of tools included. A fork begins with the conversation that it continues. */
-export async function threadTranscript(log: LogStore, { thread, runs }: ChatSnapshot): Promise<readonly TranscriptEntry[]> {
+export async function threadTranscript(
+  log: LogStore,
+  { thread, runs }: ChatSnapshot,
+): Promise<readonly TranscriptEntry[]> {
   const entries = runs.flatMap(runEntries)
   if (thread.forkOf === null) return entries
   return [...(await conversationAt(log, await forkPlace(log, thread.threadId))), ...entries]

@@ -17,9 +17,10 @@ const FIELDS = {
   activeForm: { ...TEXT, description: 'While it is done: `Running tests`.' },
 }
 
-const WRITE = objectSchema({ tasks: { type: 'array', items: objectSchema({ id: TEXT, ...FIELDS }, Object.keys(FIELDS)) } }, [
-  'tasks',
-])
+const WRITE = objectSchema(
+  { tasks: { type: 'array', items: objectSchema({ id: TEXT, ...FIELDS }, Object.keys(FIELDS)) } },
+  ['tasks'],
+)
 const UPDATE = objectSchema({ id: TEXT, ...FIELDS }, ['id'])
 const COMPLETE = objectSchema({ id: TEXT }, ['id'])
 
@@ -150,7 +151,8 @@ function completeTool(listOf: ListOf): ToolSpec {
     sequential: true,
     annotations: INNER,
     description: 'Mark one task as completed.',
-    handler: (args, caller) => updateTask(listOf(caller), (args as { readonly id: string }).id, { status: 'completed' }),
+    handler: (args, caller) =>
+      updateTask(listOf(caller), (args as { readonly id: string }).id, { status: 'completed' }),
   })
 }
 
@@ -178,7 +180,9 @@ async function updateTask(list: TaskList, id: string, change: TaskChange): Promi
   const next = changedTasks(list.tasks, id, change)
   if (next === null) {
     const known = list.tasks.map((task) => `${task.id} (${task.status})`).join(', ')
-    return invalidArguments(`There is no task \`${id}\`. ${known === '' ? 'The list is empty.' : `There are: ${known}.`}`)
+    return invalidArguments(
+      `There is no task \`${id}\`. ${known === '' ? 'The list is empty.' : `There are: ${known}.`}`,
+    )
   }
   await list.change(next)
   return storedResult(list)

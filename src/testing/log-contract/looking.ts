@@ -76,7 +76,8 @@ export const lookingLaws = {
       const listed = await collectAll(log.list({ kind: 'run' }))
       expectSame('the list', summaryIds(listed), [...many.toReversed(), ...[...FILLED].reverse()])
       const last = listed[150]
-      if (last !== undefined) expectSame('the next page', await collectAll(log.list({ before: last })), listed.slice(151))
+      if (last !== undefined)
+        expectSame('the next page', await collectAll(log.list({ before: last })), listed.slice(151))
       const paused = await collectAll(log.list({ status: ['paused', 'failed'] }))
       expectSame('the paused and the failed', summaryIds(paused), ['run_failed', 'run_paused'])
       expectSame('the running', summaryIds(await collectAll(log.list({ status: 'running' }))), ['run_running'])

@@ -1,25 +1,24 @@
-import { AsyncResource } from 'node:async_hooks'
-import { HarnessError } from '#contracts/errors.js'
-import type { Answer } from '#core/state/answers.js'
-import type { DurableEvent } from '#core/state/events.js'
-import type { FollowOptions, LogStore } from '#core/log/log.js'
-import type { Harness } from '#harness/typed-harness.js'
-import type { HarnessResult, PendingItem } from '#contracts/result.js'
-import type { JsonObject } from '#util/json.js'
-import type { Prompt } from '#harness/options.js'
 import { followLog } from '../follow.js'
-import { performStretch } from '../stretch.js'
+import { performStretch, endingOf } from '../stretch.js'
 import type { StretchEnding, StretchWork } from '../stretch.js'
-import { isObject } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
-import { isIdInUse } from './engine.js'
-import type { DbosEngine } from './engine.js'
+import { isIdInUse, isUnderWay, runAttributes, listStretches, stretchWorkflowId, workflowStretch } from './engine.js'
+import type { DbosEngine, DbosWorkflow, EngineStretch } from './engine.js'
 import { parseStartOptions, queueOptions } from './options.js'
 import type { DbosRunsOptions, RunQueue, StartOptions } from './options.js'
-import { runResult } from './outcome.js'
-import { runAttributes, listStretches, stretchWorkflowId } from './stretches.js'
-import type { EngineStretch } from './stretches.js'
-import { TakeOver } from './take-over.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { HarnessResult, PendingItem } from '#contracts/result.js'
+import type { RunStatus } from '#core/log/digest.js'
+import type { FollowOptions, LogStore } from '#core/log/log.js'
+import { hasEnded } from '#core/log/owner.js'
+import type { Answer } from '#core/state/answers.js'
+import type { DurableEvent } from '#core/state/events.js'
+import type { Prompt } from '#harness/options.js'
+import type { Harness } from '#harness/typed-harness.js'
+import type { JsonObject } from '#util/json.js'
+import { isObject } from '#util/json.js'
+import { shown } from '#util/mismatch.js'
+import { AsyncResource } from 'node:async_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
 
 /** A run of the engine, in any process. */
 export interface DbosRun<Output = string> {
@@ -279,4 +278,178 @@ function runExists(runId: string): HarnessError {
 
 function runNotFound(runId: string): HarnessError {
   return new HarnessError('run_not_found', `Neither the engine nor the log has a run \`${runId}\`.`)
+}
+
+/** How often the engine is asked for the end of a stretch, in ms. */
+const POLL_MS = 500
+/** How long to wait for a stretch that is moved to another version, in ms: it is cancelled for a moment. */
+const MOVE_MS = 2000
+/** How long to wait for the end of a cancelled run, in ms, before its result rejects without it. */
+const CANCEL_MS = 15_000
+
+interface OutcomeSource<Output> {
+  readonly dbos: DbosEngine
+  readonly log: LogStore
+  readonly harness: () => Promise<Harness<Output>>
+}
+
+/** The outcome of a stretch that the engine has ended: the run's result or its error, from the log. */
+async function runResult<Output>(
+  stretch: EngineStretch,
+  source: OutcomeSource<Output>,
+): Promise<HarnessResult<Output>> {
+  const { runId } = stretch
+  const { log } = source
+  const ending = await awaitEnding(stretch, source)
+  if (ending?.kind === 'refused') throw new HarnessError(ending.code, ending.message)
+  const seq = ending === null ? await endAfterCancel(stretch, log) : ending.seq
+  return endingOf({ harness: await source.harness(), log }, runId, seq)
+}
+
+/** Null if the stretch was cancelled. */
+async function awaitEnding<Output>(
+  { workflowId, runId }: EngineStretch,
+  { dbos, log }: OutcomeSource<Output>,
+): Promise<StretchEnding | null> {
+  for (let mayMove = true; ; mayMove = false) {
+    try {
+      return (await dbos.getResult(workflowId, { pollingIntervalMs: POLL_MS })) as StretchEnding
+    } catch (cause) {
+      const workflow = await dbos.getWorkflowStatus(workflowId)
+      if (workflow !== null && isUnderWay(workflow)) continue
+      if (workflow?.status !== 'CANCELLED') {
+        const why = cause instanceof Error ? cause.message : String(cause)
+        throw new HarnessError('error', `DBOS could not carry out run \`${runId}\`: ${why}`, { cause })
+      }
+      const status = (await log.inspect({ kind: 'run', id: runId }))?.status ?? 'interrupted'
+      if (!mayMove || status !== 'interrupted') return null
+      await delay(MOVE_MS)
+    }
+  }
+}
+
+/** The number of the event that ended a cancelled run. Rejects with `cancelled` if there is none. */
+async function endAfterCancel({ runId, after }: EngineStretch, log: LogStore): Promise<number> {
+  const until = Date.now() + CANCEL_MS
+  for (;;) {
+    const status = (await log.inspect({ kind: 'run', id: runId }))?.status
+    const seq = status === 'running' ? null : await endAfter(log, runId, after)
+    if (seq !== null) return seq
+    if (status !== 'running' || Date.now() > until) throw cancelledError(runId, status === undefined)
+    await delay(POLL_MS)
+  }
+}
+
+async function endAfter(log: LogStore, runId: string, after: number): Promise<number | null> {
+  for await (const { kind, seq } of log.read({ kind: 'run', id: runId }, { after }))
+    if (kind === 'run_completed' || kind === 'run_failed') return seq
+  return null
+}
+
+function cancelledError(runId: string, neverBegan: boolean): HarnessError {
+  const when = neverBegan ? ' before it began' : ''
+  return new HarnessError('cancelled', `Run \`${runId}\` was cancelled${when}.`)
+}
+
+/**
+ * The time, in ms, after which a process counts as ended that was given a stretch and has not begun it, or has ended it
+ * without reporting that to the engine. By the clocks of the database and of this machine.
+ */
+const BEGUN_OR_GONE_MS = 60_000
+
+/** Puts runs whose process has ended back into the queue, by the claims in the log. */
+export class TakeOver {
+  readonly #dbos: DbosEngine
+  readonly #log: LogStore
+  readonly #name: string
+  /** Workflows in progress in this process. */
+  readonly #here: ReadonlySet<string>
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(
+    dbos: DbosEngine,
+    log: LogStore,
+    { name, here }: { readonly name: string; readonly here: ReadonlySet<string> },
+  ) {
+    this.#dbos = dbos
+    this.#log = log
+    this.#name = name
+    this.#here = here
+  }
+
+  start(everyMs: number): void {
+    let looking = false
+    const lookForRuns = (): void => {
+      if (looking) return
+      looking = true
+      // If the database cannot be reached, the next round tries again.
+      this.once()
+        .catch(() => undefined)
+        .finally(() => (looking = false))
+    }
+    this.#timer = setInterval(lookForRuns, everyMs).unref()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** The runs that were put back. */
+  async once(): Promise<readonly string[]> {
+    const runIds: string[] = []
+    for (const workflow of await this.#candidates()) {
+      const stretch = workflowStretch(workflow)
+      if (stretch === null || this.#here.has(workflow.workflowID)) continue
+      const status = (await this.#log.inspect({ kind: 'run', id: stretch.runId }))?.status ?? null
+      if (!isGone(workflow, status)) continue
+      await this.#giveBack(workflow)
+      runIds.push(stretch.runId)
+    }
+    return runIds
+  }
+
+  /**
+   * The workflows of this version; if it is the latest one, also those of earlier versions, which may have no other
+   * process left.
+   */
+  async #candidates(): Promise<readonly DbosWorkflow[]> {
+    const { applicationVersion } = this.#dbos
+    const versions = (await this.#dbos.listApplicationVersions()).map(({ versionName }) => versionName)
+    const base = { workflowName: this.#name, loadInput: false, loadOutput: false } as const
+    if (versions[0] !== applicationVersion)
+      return this.#dbos.listWorkflows({ ...base, status: ['PENDING'], applicationVersion: [applicationVersion] })
+    const earlier = versions.slice(1, MOST_VERSIONS)
+    const inHand = await this.#dbos.listWorkflows({ ...base, status: ['PENDING'] })
+    if (earlier.length === 0) return inHand
+    return [
+      ...inHand,
+      ...(await this.#dbos.listWorkflows({ ...base, status: ['ENQUEUED'], applicationVersion: earlier })),
+    ]
+  }
+
+  async #giveBack({ workflowID, applicationVersion: version }: DbosWorkflow): Promise<void> {
+    const { applicationVersion } = this.#dbos
+    const queueName = this.#name
+    if (version === undefined || version === applicationVersion) {
+      await this.#dbos.resumeWorkflow(workflowID, { queueName })
+      return
+    }
+    // A resumed workflow keeps its version; only one that has been ended can be moved to another.
+    await this.#dbos.cancelWorkflow(workflowID)
+    await this.#dbos.rewindWorkflow(workflowID, { queueName, applicationVersion })
+  }
+}
+
+/** Earlier versions are ignored. */
+const MOST_VERSIONS = 100
+
+/**
+ * A process that executes a run has claimed it, so the status `interrupted` is sufficient. The id of a process that
+ * `dbosRuns` has launched shows if it has ended.
+ */
+function isGone(workflow: DbosWorkflow, status: RunStatus | null): boolean {
+  const { status: engineStatus, executorId = '', dequeuedAt, updatedAt, createdAt } = workflow
+  if (status === 'running') return false
+  if (status === 'interrupted' || (engineStatus === 'PENDING' && hasEnded(executorId))) return true
+  return Date.now() - (dequeuedAt ?? updatedAt ?? createdAt) > BEGUN_OR_GONE_MS
 }

@@ -31,7 +31,10 @@ export async function loadMcpServers(path: string, options: LoadMcpServersOption
   const document = await readDocument(path)
   return serverEntries(document, path).flatMap(([name, entry]) => {
     try {
-      return configuredServer(name, entry, { env, shared: { ...shared, id: name, ...(prefix && { toolPrefix: name }) } })
+      return configuredServer(name, entry, {
+        env,
+        shared: { ...shared, id: name, ...(prefix && { toolPrefix: name }) },
+      })
     } catch (error) {
       throw invalidOptions(
         `\`${path}\`: server \`${name}\`: ${messageOf(error)}${error instanceof RangeError ? '.' : ''}`,
@@ -79,7 +82,15 @@ function configuredServer(
   if (entry['enabled'] === false || entry['disabled'] === true) return []
   const unknown = unknownKey(entry, FIELDS, `field of server \`${name}\``)
   if (unknown !== undefined) throw invalidOptions(unknown)
-  const { command, args = [], env: named = {}, cwd, url, headers = {}, ...rest } = entryFields(interpolateVariables(entry, env))
+  const {
+    command,
+    args = [],
+    env: named = {},
+    cwd,
+    url,
+    headers = {},
+    ...rest
+  } = entryFields(interpolateVariables(entry, env))
   const kind = transportKind(rest['type'] ?? rest['transport'], url)
   // Fields of the wrong type are rejected by the factories, which name the field.
   if (kind !== 'stdio') {
@@ -118,7 +129,11 @@ function transportKind(stated: unknown, url: unknown): 'stdio' | 'http' | 'sse' 
  * `value` with `${NAME}` and `${NAME:-default}` in all its strings replaced from `env`. Throws a `RangeError` that names the
  * variable and the place if there is neither a value nor a default.
  */
-export function interpolateVariables(value: unknown, env: Readonly<Record<string, string | undefined>>, place = ''): unknown {
+export function interpolateVariables(
+  value: unknown,
+  env: Readonly<Record<string, string | undefined>>,
+  place = '',
+): unknown {
   if (typeof value === 'string') {
     return value.replace(VARIABLE, (_whole, name: string, fallback: string | undefined) => {
       const found = env[name]

@@ -8,8 +8,7 @@ import { contentParts, stringOrEmpty } from './content.js'
 import { allPages } from '../sdk/connection.js'
 import type { ServerUse } from './resources.js'
 import type { ServerSettings } from './server-options.js'
-import { publicToolName } from './tool-list.js'
-import { mcpSource } from './tool-spec.js'
+import { publicToolName, mcpSource } from './tool-list.js'
 
 /** A server's prompt templates. Every request may open the connection, and rejects with a `HarnessError`. */
 export interface McpPrompts {
@@ -77,7 +76,11 @@ function promptTools(prompts: McpPrompts, { id, toolPrefix, reach }: ServerSetti
       const lines = messages.map(({ role, content }) => `${role}: ${content.map(partLine).join('\n')}`)
       const parts = messages.flatMap(({ content }) => content).filter(({ type }) => type !== 'text')
       const content = [description, ...lines].filter((line) => line !== '').join('\n\n')
-      return new ToolResult({ content, metadata: { ...mcpSource(id, 'prompts/get'), prompt: stringOrEmpty(name) }, parts })
+      return new ToolResult({
+        content,
+        metadata: { ...mcpSource(id, 'prompts/get'), prompt: stringOrEmpty(name) },
+        parts,
+      })
     },
   })
   return [list, get]

@@ -7,8 +7,7 @@ import { outcomeOfResult, stringOrEmpty } from './content.js'
 import type { McpConnection } from '../sdk/connection.js'
 import { allPages } from '../sdk/connection.js'
 import type { ServerSettings } from './server-options.js'
-import { publicToolName } from './tool-list.js'
-import { mcpSource } from './tool-spec.js'
+import { publicToolName, mcpSource } from './tool-list.js'
 
 /** A server's resources. Every request may open the connection, and rejects with a `HarnessError`. */
 export interface McpResources {
@@ -100,7 +99,11 @@ function resourceTools(resources: McpResources, { id, toolPrefix, reach }: Serve
     reach,
     handler: async ({ uri }) => {
       const blocks = (await resources.read(stringOrEmpty(uri))).map((resource) => ({ type: 'resource', resource }))
-      return outcomeOfResult({ content: blocks }, { ...mcpSource(id, 'resources/read'), uri: stringOrEmpty(uri) }, false)
+      return outcomeOfResult(
+        { content: blocks },
+        { ...mcpSource(id, 'resources/read'), uri: stringOrEmpty(uri) },
+        false,
+      )
     },
   })
   return [list, read]

@@ -52,7 +52,11 @@ export function sampleWith(
   }
 }
 
-function sampledEntry({ role, content }: SamplingMessage, index: number, { provider, id: model }: Model): TranscriptEntry {
+function sampledEntry(
+  { role, content }: SamplingMessage,
+  index: number,
+  { provider, id: model }: Model,
+): TranscriptEntry {
   const stamp = { id: `e${index + 1}`, at: new Date().toISOString() }
   if (role === 'user') return { ...stamp, role, content }
   const parts = content.map((part) => ({ type: 'text' as const, text: partText(part) }))

@@ -31,7 +31,8 @@ export function serverAsks(
   }
   return {
     elicit: settings.elicitation
-      ? (params, signal) => answerElicitation(readQuestion(params), { serverId: settings.id, hosts, calls, signal, callNow })
+      ? (params, signal) =>
+          answerElicitation(readQuestion(params), { serverId: settings.id, hosts, calls, signal, callNow })
       : null,
     sample:
       settings.sampling === null

@@ -1,11 +1,14 @@
-import { createHash } from 'node:crypto'
+import type { McpConnection, McpRequestOptions } from '../sdk/connection.js'
+import type { ServerSettings } from './server-options.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
-import { jsonSchemaOf } from '#schema/schema.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
 import { checkParameters } from '#core/tools/tool-options.js'
+import type { ToolAnnotations, ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
+import { jsonSchemaOf } from '#schema/schema.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import { didYouMean } from '#util/suggest.js'
-import type { McpConnection, McpRequestOptions } from '../sdk/connection.js'
+import { createHash } from 'node:crypto'
 
 /** Longest tool name that every provider accepts, in characters. */
 const LONGEST_NAME = 64
@@ -132,4 +135,47 @@ function sortedJson(value: unknown): string {
       ? Object.fromEntries(Object.entries(member).sort(([left], [right]) => (left < right ? -1 : 1)))
       : member,
   )
+}
+
+/** A server's tool as a `ToolSpec`: its schema as received, its hints as annotations. */
+export function mcpToolSpec(
+  tool: McpTool,
+  { id, requiresApproval, reach, sampling }: ServerSettings,
+  call: (args: JsonObject, context: ToolContext) => Promise<ToolOutcome>,
+): ToolSpec {
+  const { name, publicName, definition } = tool
+  const { title, description, inputSchema } = definition
+  const annotations = toolAnnotations(definition)
+  const rule: ToolSpec['requiresApproval'] =
+    typeof requiresApproval === 'function'
+      ? async (args) => requiresApproval({ toolName: name, args, annotations })
+      : requiresApproval
+  return Object.freeze({
+    name: publicName,
+    description: typeof description === 'string' ? description : typeof title === 'string' ? title : '',
+    parameters: inputSchema as JsonSchema,
+    annotations,
+    requiresApproval: rule,
+    reach,
+    // A server does not say for which call it asks a model.
+    ...((sampling === true || sampling === 'ask') && { sequential: true }),
+    metadata: { ...mcpSource(id, name), digest: tool.digest },
+    call,
+  })
+}
+
+/** The source of a result, for its metadata. */
+export function mcpSource(serverId: string, toolName: string): JsonObject {
+  return { source: 'mcp', mcp_server_id: serverId, mcp_tool_name: toolName }
+}
+
+function toolAnnotations({ annotations }: JsonObject): ToolAnnotations {
+  if (!isObject(annotations)) return {}
+  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
+  return {
+    ...(typeof readOnlyHint === 'boolean' && { readOnly: readOnlyHint }),
+    ...(typeof destructiveHint === 'boolean' && { destructive: destructiveHint }),
+    ...(typeof idempotentHint === 'boolean' && { idempotent: idempotentHint }),
+    ...(typeof openWorldHint === 'boolean' && { openWorld: openWorldHint }),
+  }
 }

@@ -1,13 +1,18 @@
 import type * as http from '@modelcontextprotocol/client'
+import { LARGEST_MESSAGE, allPages } from './connection.js'
+import type { ConnectionSetup, McpConnection, McpEndpoint, McpSdk, McpRequestOptions } from './connection.js'
+import type {
+  Client,
+  ElicitResult,
+  OAuthClientProvider,
+  Transport,
+  RequestOptions as SdkRequestOptions,
+} from '@modelcontextprotocol/client'
 import type { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import type { Client, ElicitResult, OAuthClientProvider, Transport } from '@modelcontextprotocol/client'
 import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { isMissing } from '#util/platform/own-package.js'
-import { LARGEST_MESSAGE, allPages } from './connection.js'
-import type { ConnectionSetup, McpConnection, McpEndpoint, McpSdk, McpRequestOptions } from './connection.js'
-import { CLIENT_INFO, clientCapabilities, connectClient, requestOptions } from './connect.js'
+import { isMissing, ownVersion } from '#util/platform/own-package.js'
 
 type Sdk = typeof http
 type HttpTransport = Transport & { finishAuth(callback: URLSearchParams): Promise<void> }
@@ -175,4 +180,63 @@ async function callTool(
     { name: typeof name === 'string' ? name : '', arguments: { ...args } },
     { ...requestOptions(options), toolDefinition },
   )
+}
+
+/** Name and version that servers and clients are given. */
+export const CLIENT_INFO = { name: 'thinharness', version: ownVersion() }
+
+/** The requests that a server may send to us. */
+function clientCapabilities({ elicit, sample, roots }: ConnectionSetup['asks']): {
+  elicitation?: { form: { applyDefaults: true }; url: Empty }
+  sampling?: Empty
+  roots?: Empty
+} {
+  return {
+    ...(elicit !== null && { elicitation: { form: { applyDefaults: true as const }, url: {} } }),
+    ...(sample !== null && { sampling: {} }),
+    ...(roots !== null && { roots: {} }),
+  }
+}
+
+type Empty = Record<string, never>
+
+/** Options of a request, in the SDK's form. */
+function requestOptions({ signal, timeoutMs, onProgress }: McpRequestOptions): SdkRequestOptions {
+  return {
+    timeout: timeoutMs,
+    resetTimeoutOnProgress: true,
+    ...(signal !== undefined && { signal }),
+    ...(onProgress !== undefined && { onprogress: onProgress }),
+  }
+}
+
+/**
+ * Connects a client in at most `connectMs`, whatever the SDK waits for. A failure while connecting is thrown, and nothing
+ * stays open; a later one is reported to `onProblem`.
+ */
+async function connectClient(
+  client: Client,
+  transport: Transport,
+  { connectMs, onClosed, onStderr, onProblem }: ConnectionSetup,
+): Promise<void> {
+  transportStderr(transport)?.on('data', (piece: Buffer) => onStderr(piece.toString()))
+  client.onerror = (error) => onProblem(error.message)
+  const limit = new AbortController()
+  const late = new Promise<never>((_, reject) => {
+    limit.signal.addEventListener('abort', () => reject(new Error(`It was not ready after ${connectMs} ms.`)))
+  })
+  const timer = setTimeout(() => limit.abort(), connectMs)
+  try {
+    await Promise.race([client.connect(transport, { timeout: connectMs, signal: limit.signal }), late])
+    client.onclose = onClosed
+  } catch (error) {
+    await Promise.allSettled([client.close(), transport.close()])
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function transportStderr(transport: Transport): NodeJS.ReadableStream | null {
+  return 'stderr' in transport ? (transport.stderr as NodeJS.ReadableStream | null) : null
 }

@@ -96,7 +96,9 @@ function readResumeEntry(value: unknown, index: number): ResumeEntry {
   if (typeof interruptId !== 'string' || interruptId === '')
     throw new InputError(`Expected \`resume[${index}].interruptId\` to be a string.`)
   if (status !== 'resolved' && status !== 'cancelled')
-    throw new InputError(`Expected \`resume[${index}].status\` to be "resolved" or "cancelled", got ${shortJson(status)}.`)
+    throw new InputError(
+      `Expected \`resume[${index}].status\` to be "resolved" or "cancelled", got ${shortJson(status)}.`,
+    )
   return { interruptId, status, ...(payload !== undefined && { payload }) }
 }
 

@@ -59,7 +59,15 @@ function questionText(payload: PendingItem['payload']): string | undefined {
   return typeof text === 'string' ? text : undefined
 }
 
-function interruptDetails({ toolName, arguments: text, payload, key, provenance, otherCalls, decision }: PendingItem): object {
+function interruptDetails({
+  toolName,
+  arguments: text,
+  payload,
+  key,
+  provenance,
+  otherCalls,
+  decision,
+}: PendingItem): object {
   return {
     toolName,
     arguments: text,

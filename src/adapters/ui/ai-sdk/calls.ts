@@ -205,7 +205,10 @@ export class MessageCalls {
     const { approvals } = this.#options
     if (approval === null || approvals === 'requests' || approvals === 'data') return input
     const { approvalId, answer } = approval
-    return [...input, answer === null ? automaticApproval(approvalId, toolCallId) : approvalResponse(approvalId, answer)]
+    return [
+      ...input,
+      answer === null ? automaticApproval(approvalId, toolCallId) : approvalResponse(approvalId, answer),
+    ]
   }
 
   /** A call has ended. */
@@ -299,7 +302,10 @@ function automaticApproval(approvalId: string, toolCallId: string): UiChunk {
   return { type: 'tool-approval-request', approvalId, toolCallId, isAutomatic: true }
 }
 
-function approvalResponse(approvalId: string, decision: { readonly approved: boolean; readonly reason?: string }): UiChunk {
+function approvalResponse(
+  approvalId: string,
+  decision: { readonly approved: boolean; readonly reason?: string },
+): UiChunk {
   return { type: 'tool-approval-response', approvalId, ...decision }
 }
 

@@ -1,20 +1,19 @@
-import type { PendingItem } from '#contracts/result.js'
-import { FINAL_RESULT } from '#core/state/output-format.js'
-import { contentOfEnvelope } from '../content.js'
+import { contentOfEnvelope, shownContent } from '../content.js'
 import { DIAGNOSTICS, project, toReadable, splitRuns, untilEnd } from '../projection.js'
-import type { AnyRunEvent, Projection } from '../projection.js'
+import type { AnyRunEvent, Projection, LinkedContent, ProjectionOptions } from '../projection.js'
 import { errorSentence } from '../sentences.js'
 import { TurnReader } from '../turn.js'
 import type { ReplyChange } from '../turn.js'
 import { MessageCalls, parseInput } from './calls.js'
 import type { ApprovalForm, SentCall } from './calls.js'
 import { ChildMessages, ChildStatus } from './children.js'
-import type { Dialect, UiFinishReason, UiChunk } from './chunk.js'
-import { hasWholeInputs } from './options.js'
-import type { UiStreamOptions } from './options.js'
-import { fileChunks, uiFinishReason, inputParts, questionPart } from './parts.js'
+import type { Dialect, UiFinishReason, UiChunk, UiInputPart, UiStreamOptions } from './chunk.js'
 import { UiMessageFold } from './message-fold.js'
 import type { UiMessage } from './message-fold.js'
+import { hasWholeInputs } from './chunk.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { PendingItem } from '#contracts/result.js'
+import { FINAL_RESULT } from '#core/state/output-format.js'
 
 /** The chunks of an AI SDK UI message stream: one assistant message for a run, with all its stretches. */
 export function uiMessageProjection(options: UiStreamOptions = {}): Projection<UiChunk> {
@@ -23,7 +22,7 @@ export function uiMessageProjection(options: UiStreamOptions = {}): Projection<U
 }
 
 /** The chunks of messages that are made from the log: they hold the answers that a client of dialect 6 adds itself. */
-export function messageProjection(options: UiStreamOptions): Projection<UiChunk> {
+function messageProjection(options: UiStreamOptions): Projection<UiChunk> {
   return options.dialect === 6 ? new UiMessageProjection(options, 'answered') : uiMessageProjection(options)
 }
 
@@ -345,7 +344,7 @@ class UiMessageProjection implements Projection<UiChunk> {
 }
 
 /** The chunks of the present step of a message that hold if the reply of the step is taken back: they are sent again. */
-export class UiStep {
+class UiStep {
   readonly #kept = new Map<string, UiChunk>()
   isOpen = false
 
@@ -415,4 +414,54 @@ export function toUIMessageStream(
   options: UiStreamOptions = {},
 ): ReadableStream<UiChunk> {
   return toReadable(project(untilEnd(events), uiMessageProjection(options)))
+}
+
+type Place = Pick<LinkedContent, 'runId' | 'seq'>
+type ContentOptions = Pick<ProjectionOptions, 'maxInlineBytes' | 'contentUrl'>
+
+/** A person's message as parts of a UI message. Content that is too large and has no link is left out. */
+function inputParts(content: readonly ContentPart[], place: Place, options: ContentOptions): readonly UiInputPart[] {
+  return content.flatMap((part, index): UiInputPart[] => {
+    if (part.type === 'text') return [{ type: 'text', text: part.text }]
+    const file = shownContent(part, { ...place, index }, options)
+    if (file?.url === undefined) return []
+    const { url, mediaType, name } = file
+    return [{ type: 'file', url, mediaType, ...(name !== undefined && { filename: name }) }]
+  })
+}
+
+/** Images and files of a result. What is too large and has no link is a `data-file` with its type and size. */
+function fileChunks(
+  parts: readonly ContentPart[],
+  place: Place & { readonly callId: string },
+  options: ContentOptions,
+): readonly UiChunk[] {
+  const { callId, ...event } = place
+  return parts.flatMap((part, index): UiChunk[] => {
+    const content = shownContent(part, { ...event, index }, options)
+    if (content === null) return []
+    const { url, mediaType } = content
+    if (url === undefined) return [{ type: 'data-file', id: `${callId}.${index}`, data: { callId, ...content } }]
+    return [{ type: 'file', url, mediaType }]
+  })
+}
+
+/** A question to a person, or a call with an unknown outcome. */
+function questionPart(item: PendingItem, { answered }: { readonly answered: boolean }): UiChunk {
+  const { kind, callId, toolName, arguments: text, payload, answerSchema, path } = item
+  const data = {
+    kind,
+    toolName,
+    arguments: parseInput(text) ?? text,
+    path,
+    ...(payload !== undefined && { payload }),
+    ...(answerSchema !== undefined && { answerSchema }),
+    ...(answered && { answered }),
+  }
+  return { type: 'data-question', id: callId, data }
+}
+
+function uiFinishReason(reason: string): UiFinishReason {
+  if (reason === 'length') return 'length'
+  return reason === 'refusal' || reason === 'content_filter' ? 'content-filter' : 'stop'
 }

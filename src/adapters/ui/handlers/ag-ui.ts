@@ -136,7 +136,11 @@ interface StretchOfThread {
   readonly begun: Begun
 }
 
-function stretchResponse(options: HandlerOptions, request: Request, { thread, input, begun }: StretchOfThread): Response {
+function stretchResponse(
+  options: HandlerOptions,
+  request: Request,
+  { thread, input, begun }: StretchOfThread,
+): Response {
   const abort = streamAbort(options, thread, begun)
   const stream = new StretchStream({ thread, input, begun }, abort.signal, {
     ...options.agUi,

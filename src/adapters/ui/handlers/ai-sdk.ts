@@ -63,7 +63,13 @@ async function startStream(context: HandlerContext, request: Request, url: URL):
   // The page that has the message of the run gets what follows; any other gets the message from its beginning.
   const hasMessage = isAnswer && reader !== null && messages.at(-1)?.id === reader.runId
   const abort = streamAbort(options, thread, delivery)
-  return messageStreamResponse(options, request, { dialect, thread, run, abort, after: hasMessage ? (reader.beyond ?? 0) : 0 })
+  return messageStreamResponse(options, request, {
+    dialect,
+    thread,
+    run,
+    abort,
+    after: hasMessage ? (reader.beyond ?? 0) : 0,
+  })
 }
 
 function readChatPost(body: JsonObject): ChatPost {

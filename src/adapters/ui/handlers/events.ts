@@ -1,5 +1,5 @@
 import type { ChatEvent } from '#session/thread/cursor.js'
-import type { EventsOptions } from '#session/feed.js'
+import type { EventsOptions } from '#session/conversation/feed.js'
 import { SSE_HEADERS, sseBody } from '../http/sse.js'
 import { encodeNative, nativeProjection, parseNativeCursor } from '../native/native-projection.js'
 import type { NativeCursor, NativeItem, NativeOptions } from '../native/native-projection.js'

@@ -11,9 +11,8 @@ import { checkAccess, LOCAL } from './authorization.js'
 import type { Access, Action, RequestedPlace } from './authorization.js'
 import { badRequest, errorCode, refusalResponse, RequestError } from './http.js'
 import type { HandlerOptions } from './options.js'
-import { LoneRun, Thread } from './thread.js'
+import { LoneRun, Thread, ThreadFeed } from './thread.js'
 import type { ServedChat, ServedSessions } from './thread.js'
-import { ThreadFeed } from './thread-feed.js'
 
 /** What every handler has: the conversations, and who may reach them. */
 export class HandlerContext {

@@ -115,7 +115,10 @@ export function asRequestError(error: unknown): RequestError | null {
 const DIALECTS: readonly Dialect[] = [5, 6, 7]
 
 /** The version of the AI SDK on the page: `?dialect=`, else that of the options, else 7. */
-export function requestDialect({ searchParams }: URL, { dialect = 7 }: { readonly dialect?: Dialect | undefined }): Dialect {
+export function requestDialect(
+  { searchParams }: URL,
+  { dialect = 7 }: { readonly dialect?: Dialect | undefined },
+): Dialect {
   const text = searchParams.get('dialect')
   const version = text === null ? dialect : Number(text)
   const known = DIALECTS.find((each) => each === version)

@@ -6,7 +6,15 @@ import { asHandler, badRequest, jsonResponse, pathAfter } from './http.js'
 import type { Handler } from './http.js'
 import { messagesResponse } from './messages.js'
 import type { HandlerOptions } from './options.js'
-import { readAnswers, readBody, readChange, readContent, readMessageId, clientToolMetadata, readWhenBusy } from './request-body.js'
+import {
+  readAnswers,
+  readBody,
+  readChange,
+  readContent,
+  readMessageId,
+  clientToolMetadata,
+  readWhenBusy,
+} from './request-body.js'
 import type { MessageDelivery, Thread } from './thread.js'
 
 interface RouteRequest {

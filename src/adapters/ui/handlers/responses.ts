@@ -210,7 +210,11 @@ async function cancelResponse(context: HandlerContext, request: Request, id: str
 }
 
 /** A response from the log alone. */
-async function storedResponse(options: HandlerOptions, thread: RequestedRuns, id: string): Promise<ResponsesProjection> {
+async function storedResponse(
+  options: HandlerOptions,
+  thread: RequestedRuns,
+  id: string,
+): Promise<ResponsesProjection> {
   const { runId, stretch } = parseResponseId(id)
   const projection = responsesProjection({ ...options, stretch })
   for await (const event of thread.stored(runId)) projection.next(event)

@@ -1,7 +1,7 @@
 import { entryId } from '#contracts/entry.js'
 import type { LogStore } from '#core/log/log.js'
 import type { ThreadEvent, ThreadEventOf } from '#session/thread/thread-events.js'
-import { storedEvents } from './stored.js'
+import { storedEvents } from './child-runs.js'
 import type { AnyRunEvent } from '../projection.js'
 
 /** A run of a conversation, as messages are made of it. */

@@ -3,7 +3,16 @@ import type { PostgresPlace, PostgresPool } from '#store/postgres-place.js'
 import { openPool } from '#store/postgres-pool.js'
 import type { OwnPool } from '#store/postgres-pool.js'
 import { isObject } from '#util/json.js'
-import type { FoundRow, Generation, LogState, LogUpdate, MemoryIndex, MemoryRow, RowVector, Scope } from '../index-port.js'
+import type {
+  FoundRow,
+  Generation,
+  LogState,
+  LogUpdate,
+  MemoryIndex,
+  MemoryRow,
+  RowVector,
+  Scope,
+} from '../index-port.js'
 import { indexedWords } from '../words.js'
 
 const SCHEMA = 'thinharness_memory'
@@ -64,7 +73,15 @@ export class PostgresIndex implements MemoryIndex {
     return this.#use(async ({ pool }) => {
       const sql = `select ${this.#table('put')}($1, $2, $3, $4, $5, $6, $7) as stored`
       const given = rows.map((row) => ({ ...row, words: indexedWords(row.text) }))
-      const values = [log, resourceId ?? NO_OWNER, after, String(generation), storableJson(state), storableJson(given), forgotten]
+      const values = [
+        log,
+        resourceId ?? NO_OWNER,
+        after,
+        String(generation),
+        storableJson(state),
+        storableJson(given),
+        forgotten,
+      ]
       return ((await pool.query(sql, values)).rows as { stored: boolean }[])[0]?.stored === true
     })
   }
@@ -144,7 +161,10 @@ export class PostgresIndex implements MemoryIndex {
 
   text(handle: string, scope: Scope): Promise<readonly FoundRow[]> {
     const place = new Values()
-    return this.#find(`where e.handle = ${place.of(handle)} and ${scopeConditions(scope, place)} order by e.part`, place)
+    return this.#find(
+      `where e.handle = ${place.of(handle)} and ${scopeConditions(scope, place)} order by e.part`,
+      place,
+    )
   }
 
   async clear(): Promise<void> {

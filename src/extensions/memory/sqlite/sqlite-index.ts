@@ -3,7 +3,16 @@ import { dirname } from 'node:path'
 import { HarnessError } from '#contracts/errors.js'
 import { openSqlite, rewriteFiles, SQLITE_NEEDED, transaction } from '#util/platform/sqlite.js'
 import type { Database, Value } from '#util/platform/sqlite.js'
-import type { FoundRow, Generation, LogState, LogUpdate, MemoryIndex, RowVector, Scope, MemoryRow } from '../index-port.js'
+import type {
+  FoundRow,
+  Generation,
+  LogState,
+  LogUpdate,
+  MemoryIndex,
+  RowVector,
+  Scope,
+  MemoryRow,
+} from '../index-port.js'
 import { checkIsIndex, createTables, prepareTables, ROWS_PER_OWNER } from './sqlite-schema.js'
 import { loadSqliteVec, MOST_COMPARED_HERE, nearestBySqliteVec, nearestHere, storeVectors } from './sqlite-vectors.js'
 import type { ContentSource } from '#contracts/entry.js'
@@ -157,7 +166,11 @@ export class SqliteIndex implements MemoryIndex {
   async #open(): Promise<Database> {
     if (this.#path !== ':memory:') mkdirSync(dirname(this.#path), { recursive: true })
     const checkDatabase = (database: Database): void => checkIsIndex(database, this.#path)
-    const database = await openSqlite(this.#path, { missing: missingSqlite, check: checkDatabase, allowExtension: true })
+    const database = await openSqlite(this.#path, {
+      missing: missingSqlite,
+      check: checkDatabase,
+      allowExtension: true,
+    })
     try {
       database.exec('pragma synchronous = normal; pragma secure_delete = on')
       prepareTables(database)

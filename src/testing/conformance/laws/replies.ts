@@ -2,7 +2,7 @@ import { textOf, toolCallsOf } from '#contracts/entry.js'
 import type { ModelDelta, ModelTurn } from '#core/model-session.js'
 import { parsedJson } from '../../conversation.js'
 import { expectSame } from '../../expect.js'
-import { atRandom, byteByByte } from '../chance.js'
+import { atRandom, byteByByte } from '../generate.js'
 import type { GivenReply } from '../generate.js'
 import { resultContents, toolMessages, stringsWithin } from '../read-back.js'
 import { expectTurn } from '../talk.js'
@@ -89,7 +89,11 @@ export const replyLaws = {
       await talk.turn()
       if (talk.request.read.isContinuation === true) return
       const wanted = textOrder(given.stage.api.whole({ ...reply, model: 'm', body: {} }), [before, mark, after])
-      expectSame('the order in which the reply is sent back', textOrder(talk.request.body, [before, mark, after]), wanted)
+      expectSame(
+        'the order in which the reply is sent back',
+        textOrder(talk.request.body, [before, mark, after]),
+        wanted,
+      )
     },
     share: 0.5,
   },
@@ -135,7 +139,10 @@ export const replyLaws = {
         for (const field of ['cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const) {
           if (usage[field] !== null) expectSame(`\`${field}\``, usage[field], reply.usage?.[field])
         }
-        const unpriced = expectTurn(await talk.askAgain({ reply: { ...reply, usage: null } }, { streamed }), given.stage)
+        const unpriced = expectTurn(
+          await talk.askAgain({ reply: { ...reply, usage: null } }, { streamed }),
+          given.stage,
+        )
         const known = Object.values(unpriced.entry.usage).filter((tokens) => tokens !== null)
         expectSame('the usage of a reply that reports none', known, [])
       }

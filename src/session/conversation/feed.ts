@@ -4,11 +4,11 @@ import { isAborted } from '#util/abort.js'
 import { isDelta } from '#util/queue/deltas.js'
 import { LiveEvents, tail } from '#util/queue/tail.js'
 import type { TailReader } from '#util/queue/tail.js'
-import { BEGINNING, chatCursor, placeAfter, storedEvents } from './thread/cursor.js'
-import type { ChatEvent, ChatPlace } from './thread/cursor.js'
-import { reduceChat } from './thread/reduce-chat.js'
-import type { ChatRun, ChatSnapshot } from './thread/reduce-chat.js'
-import type { RunPlace, ThreadEvent } from './thread/thread-events.js'
+import { BEGINNING, chatCursor, placeAfter, storedEvents } from '../thread/cursor.js'
+import type { ChatEvent, ChatPlace } from '../thread/cursor.js'
+import { reduceChat } from '../thread/reduce-chat.js'
+import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
+import type { RunPlace, ThreadEvent } from '../thread/thread-events.js'
 
 type AnyEvent = ThreadEvent | RunEvent
 

@@ -5,11 +5,11 @@ import type { PendingItem } from '#contracts/result.js'
 import type { grant, Rule } from '#extensions/policy/rule.js'
 import type { PolicyExtension } from '#extensions/policy/policy.js'
 import { isObject, parseJson } from '#util/json.js'
-import { SessionError } from './errors.js'
-import type { Grant } from './thread/thread-events.js'
-import { requestConditions } from './tools/request-access.js'
-import type { AccessRequest } from './tools/request-access.js'
-import { isPayload } from './tools/result.js'
+import { SessionError } from '../errors.js'
+import type { Grant } from './thread-events.js'
+import { requestConditions } from '../tools/ask-people.js'
+import type { AccessRequest } from '../tools/ask-people.js'
+import { isPayload } from '../tools/result.js'
 
 /** An answer of a person; an approval can be remembered for the rest of the conversation. */
 export type ChatAnswer = Answer & {

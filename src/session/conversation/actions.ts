@@ -20,17 +20,17 @@ import {
   union,
 } from '#util/shape.js'
 import type { ThreadConversation, ThreadOwner } from './conversation.js'
-import { SessionError } from './errors.js'
-import type { SessionErrorCode } from './errors.js'
-import type { ChatAnswer } from './grants.js'
+import { SessionError } from '../errors.js'
+import type { SessionErrorCode } from '../errors.js'
+import type { ChatAnswer } from '../thread/grants.js'
 import { toJson, newId } from './message.js'
 import type { SentStatus, WhenBusy } from './message.js'
-import { readBy } from './thread/reduce-chat.js'
-import type { ChatRun } from './thread/reduce-chat.js'
-import type { ThreadMessage, NewThreadEvent, QueueItem } from './thread/thread-events.js'
-import type { ThreadRun } from './thread/thread-state.js'
-import { storedMessage } from './thread/transcript.js'
-import { withPlannedMode } from './tools/submit-plan.js'
+import { readBy } from '../thread/reduce-chat.js'
+import type { ChatRun } from '../thread/reduce-chat.js'
+import type { ThreadMessage, NewThreadEvent, QueueItem } from '../thread/thread-events.js'
+import type { ThreadRun } from '../thread/thread-state.js'
+import { storedMessage } from '../thread/transcript.js'
+import { withPlannedMode } from '../tools/ask-people.js'
 
 /** A change of a thread that begins nothing. */
 export type ChatChange = Extract<
@@ -283,7 +283,10 @@ async function resumeRun(owner: ThreadOwner, answers: readonly ChatAnswer[]): Pr
 }
 
 /** Ends the run of the action, unless it is in progress; gives the messages that left the queue. */
-async function cancelRun(owner: ThreadOwner, { queue, runId }: Of<ChatAction, 'cancel'>): Promise<readonly QueueItem[]> {
+async function cancelRun(
+  owner: ThreadOwner,
+  { queue, runId }: Of<ChatAction, 'cancel'>,
+): Promise<readonly QueueItem[]> {
   const { conversation } = owner
   if (runId !== null && runId === conversation.lastRun?.runId) await owner.cancelStored()
   const waiting = queue === 'drop' ? conversation.state.queue : []

@@ -10,16 +10,16 @@ import type { LogStore } from '#core/log/log.js'
 import type { Model, ModelCapabilities } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Prompt, ResumeOptions, RunOptions } from '#harness/options.js'
-import { SessionError } from './errors.js'
-import type { Grants } from './grants.js'
+import { SessionError } from '../errors.js'
+import type { Grants } from '../thread/grants.js'
 import type { MessageOutcome } from './message.js'
-import { findCall } from './thread/reduce-chat.js'
-import type { ChatRun } from './thread/reduce-chat.js'
-import type { QueueItem, ReplacedRuns } from './thread/thread-events.js'
-import type { ThreadRun, ThreadState } from './thread/thread-state.js'
-import { readClientTools } from './tools/client-tools.js'
-import { planOutcome, SUBMIT_PLAN } from './tools/submit-plan.js'
-import type { PlanOutcome } from './tools/submit-plan.js'
+import { findCall } from '../thread/reduce-chat.js'
+import type { ChatRun } from '../thread/reduce-chat.js'
+import type { QueueItem, ReplacedRuns } from '../thread/thread-events.js'
+import type { ThreadRun, ThreadState } from '../thread/thread-state.js'
+import { readClientTools } from '../tools/client-tools.js'
+import { planOutcome, SUBMIT_PLAN } from '../tools/ask-people.js'
+import type { PlanOutcome } from '../tools/ask-people.js'
 
 /** The part of a harness that a session calls. Its `deps` come from its own factory. */
 export interface ModeHarness<Output = unknown> {
@@ -281,6 +281,7 @@ export function threadRunId({ threadId, replaced }: ThreadState, messageId: stri
   const hashedId = (...parts: readonly string[]): string =>
     `run_${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)}`
   let runId = hashedId(threadId, messageId)
-  while (replaced.includes(runId) || leaving?.runIds.includes(runId) === true) runId = hashedId(threadId, messageId, runId)
+  while (replaced.includes(runId) || leaving?.runIds.includes(runId) === true)
+    runId = hashedId(threadId, messageId, runId)
   return runId
 }
