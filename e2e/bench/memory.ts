@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FUSED, fuseRanks } from '#extensions/memory/tools.js'
 import { SqliteIndex } from '../../src/extensions/memory/sqlite/sqlite-index.js'
-import type { MemoryRow, Scope } from '../../src/extensions/memory/index-port.js'
+import type { MemoryRow, Scope } from '../../src/extensions/memory/memory-index.js'
 import { searchWords } from '../../src/extensions/memory/words.js'
 
 const ENTRIES = Number(/--entries=(\d+)/.exec(process.argv.join(' '))?.[1] ?? 1_000_000)

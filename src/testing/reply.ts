@@ -15,7 +15,7 @@ import {
   string,
 } from '#util/shape.js'
 import type { Shape } from '#util/shape.js'
-import type { ScriptMessage } from './conversation.js'
+import type { ScriptMessage } from './script-request.js'
 
 /** The answer of a scripted model in one turn. */
 export interface ScriptedReply {

@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import type { ScriptRequest } from './conversation.js'
+import type { ScriptRequest } from './script-request.js'
 import type { JsonInput, JsonObject } from '#util/json.js'
 import { isObject } from '#util/json.js'
 import { resolveReply } from './reply.js'

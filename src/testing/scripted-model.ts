@@ -12,8 +12,8 @@ import type {
   TurnOptions,
 } from '#core/model-session.js'
 import { abortable } from '#util/abort.js'
-import { scriptMessage, scriptRequest } from './conversation.js'
-import type { Heard, ScriptRequest } from './conversation.js'
+import { scriptMessage, scriptRequest } from './script-request.js'
+import type { Heard, ScriptRequest } from './script-request.js'
 import { textPieces, resolveReply, withCallIds } from './reply.js'
 import type { ResolvedPart, ResolvedReply } from './reply.js'
 import { isFault, Script } from './script.js'

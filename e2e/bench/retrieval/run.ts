@@ -3,7 +3,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { FoundRow, MemoryIndex, MemoryRow, Scope } from '../../../src/extensions/memory/index-port.js'
+import type { FoundRow, MemoryIndex, MemoryRow, Scope } from '../../../src/extensions/memory/memory-index.js'
 import { PostgresIndex } from '../../../src/extensions/memory/postgres/postgres-index.js'
 import { FUSED, fuseRanks } from '#extensions/memory/tools.js'
 import { SqliteIndex } from '../../../src/extensions/memory/sqlite/sqlite-index.js'

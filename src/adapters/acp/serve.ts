@@ -13,7 +13,7 @@ import type {
 import { messageOf } from '#contracts/errors.js'
 import type { Extension } from '#core/extension/extension.js'
 import type * as mcpModule from '../mcp/index.js'
-import type { McpServer as Source } from '#adapters/mcp/client/server.js'
+import type { McpServer as Source } from '../mcp/client/mcp-server.js'
 import type { ThreadItem } from '#session/sessions.js'
 import { isObject } from '#util/json.js'
 import { ownVersion } from '#util/platform/own-package.js'

@@ -1,9 +1,9 @@
 import type { SessionUpdate, StopReason as AcpStopReason } from '@agentclientprotocol/sdk'
-import type { ChatEvent } from '#session/thread/cursor.js'
+import type { ChatEvent } from '#session/thread/chat-cursor.js'
 import type { AnyRunEvent } from '../ui/projection.js'
 import type { AcpProjection } from './projection.js'
 import type { AcpChat } from './options.js'
-import { errorSentence } from '../ui/sentences.js'
+import { errorSentence } from '../ui/error-sentence.js'
 
 /** A run that has paused or ended. */
 export interface StretchEnd {

@@ -1,13 +1,13 @@
 import type { ProposedChange, ViewContext } from '#core/extension/view.js'
 import type { Extension } from '#core/extension/extension.js'
 import { estimateEntry, estimateText } from './estimate.js'
-import type { Need, TriggerOptions } from './need.js'
+import type { Need, TriggerOptions } from './context-need.js'
 import { countCalls, recallHint, viewSteps } from './spans.js'
 import type { ViewSpan, ViewStep } from './spans.js'
 import { defineExtension } from '#core/extension/extension.js'
 import { parse } from '#contracts/parse.js'
 import { partial } from '#util/shape.js'
-import { contextNeed, TRIGGER } from './need.js'
+import { contextNeed, TRIGGER } from './context-need.js'
 import { recall } from './recall.js'
 
 /** Changes of a view, and the length of the request with them, in tokens. */

@@ -1,6 +1,6 @@
 import { Embedder } from './embedder.js'
 import type { Embed } from './embedder.js'
-import type { MemoryIndex } from './index-port.js'
+import type { MemoryIndex } from './memory-index.js'
 import { PostgresIndex } from './postgres/postgres-index.js'
 import { SqliteIndex } from './sqlite/sqlite-index.js'
 import { Synchroniser, metadataResource } from './synchroniser.js'

@@ -20,10 +20,10 @@ import {
   partial,
   string,
 } from '#util/shape.js'
-import { pathsToFollow, callSubject, categoryOf } from './call.js'
-import type { DescribedCall } from './call.js'
-import { decideCall, compiledRule } from './decide.js'
-import type { Explanation, Ruling, CompiledRule } from './decide.js'
+import { pathsToFollow, callSubject, categoryOf } from './call-subject.js'
+import type { DescribedCall } from './call-subject.js'
+import { decideCall, compiledRule } from './decide-call.js'
+import type { Explanation, Ruling, CompiledRule } from './decide-call.js'
 import { checkedRules, grant } from './rule.js'
 import type { Rule } from './rule.js'
 

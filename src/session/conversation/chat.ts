@@ -1,6 +1,6 @@
 import { SessionError } from '../errors.js'
-import { BEGINNING, parseCursor } from '../thread/cursor.js'
-import type { ChatEvent } from '../thread/cursor.js'
+import { BEGINNING, parseCursor } from '../thread/chat-cursor.js'
+import type { ChatEvent } from '../thread/chat-cursor.js'
 import type { ChatAnswer } from '../thread/grants.js'
 import type { ChatSnapshot } from '../thread/reduce-chat.js'
 import type { Grant, ThreadMessage, QueueItem, ThreadEvent } from '../thread/thread-events.js'

@@ -13,7 +13,7 @@ import { MessageEnds } from './message.js'
 import type { MessageOutcome, StopListener } from './message.js'
 import { ActiveRun, firstOptions, isElsewhere, outcomeOfError, threadRunId, RunStarter } from './run-starter.js'
 import type { RunOutcome, RunStart, RunStarterDeps } from './run-starter.js'
-import { storedEvents } from '../thread/cursor.js'
+import { storedEvents } from '../thread/chat-cursor.js'
 import { eventsAfterEnd, eventsAfterRun, eventsWithoutRun, readBy, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { ThreadMessage, NewThreadEvent, ReplacedRuns, ThreadEvent } from '../thread/thread-events.js'
@@ -206,8 +206,7 @@ export class ThreadConversation {
       this.checkOpen()
       const { queue, held } = this.state
       const continues = queue.length > 0 && !held && this.phase !== 'interrupted'
-      if (this.openRun !== null || continues) return
-      await this.#owner.release()
+      if (this.openRun === null && !continues) await this.#owner.release()
     } finally {
       end()
     }
@@ -301,7 +300,7 @@ export class ThreadConversation {
 }
 
 /**
- * The owner of a thread: writes its log, and executes its runs. `Conversation.exclusive` gives it to one piece of work at a time, when
+ * The owner of a thread: writes its log, and executes its runs. `ThreadConversation.exclusive` gives it to one piece of work at a time, when
  * this process has claimed the thread and knows all of its events.
  */
 export class ThreadOwner {

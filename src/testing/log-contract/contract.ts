@@ -2,9 +2,9 @@ import { parse } from '#contracts/parse.js'
 import type { LogStore, RunLog } from '#core/log/log.js'
 import { functionOf, list, object, oneOf, optional } from '#util/shape.js'
 import { brokenLaw } from '../expect.js'
-import { inboxLaws, keepingLaws, owningLaws, removingLaws } from './laws.js'
-import type { LogLaw } from './law.js'
-import { lookingLaws } from './looking.js'
+import { inboxLaws, keepingLaws, owningLaws, removingLaws } from './writing-laws.js'
+import type { LogLaw } from './law-bench.js'
+import { lookingLaws } from './looking-laws.js'
 
 const LAWS = { ...keepingLaws, ...owningLaws, ...inboxLaws, ...lookingLaws, ...removingLaws }
 

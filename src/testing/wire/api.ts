@@ -1,5 +1,5 @@
 import type { ResolvedPart } from '../reply.js'
-import type { ScriptMessage } from '../conversation.js'
+import type { ScriptMessage } from '../script-request.js'
 import type { FinishReason, TokenUsage } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 

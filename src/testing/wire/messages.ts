@@ -1,5 +1,5 @@
-import { parsedJson, partsContent } from '../conversation.js'
-import type { HeardCall, MessageContent, ScriptMessage } from '../conversation.js'
+import { parsedJson, partsContent } from '../script-request.js'
+import type { HeardCall, MessageContent, ScriptMessage } from '../script-request.js'
 import { textPieces } from '../reply.js'
 import { withoutNulls, sseFrame, WireRefusal } from './api.js'
 import type { WireApi, WireReply, WireBody, WireConversation, ApiRequest } from './api.js'

@@ -1,5 +1,5 @@
-import type { ScriptMessage, HeardCall } from '../conversation.js'
-import { messageContent, textContent } from '../conversation.js'
+import type { ScriptMessage, HeardCall } from '../script-request.js'
+import { messageContent, textContent } from '../script-request.js'
 import { textPieces } from '../reply.js'
 import { withoutNulls, sseFrame, WireRefusal } from './api.js'
 import type { WireApi, WireReply, WireBody, WireConversation, ApiRequest } from './api.js'

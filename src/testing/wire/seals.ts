@@ -12,7 +12,7 @@ export function sealText(text: string): string {
   return `${SEAL}${reasoningSignature(text).slice(2, 12)}.${Buffer.from(text).toString('base64url')}`
 }
 
-/** True for an unchanged result of `sealed`. */
+/** True for an unchanged result of `sealText`. */
 export function isSealed(blob: unknown): boolean {
   if (typeof blob !== 'string' || !blob.startsWith(SEAL)) return false
   const text = Buffer.from(blob.slice(blob.indexOf('.') + 1), 'base64url').toString()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { MemoryRow, Scope } from '#extensions/memory/index-port.js'
+import type { MemoryRow, Scope } from '#extensions/memory/memory-index.js'
 import { SqliteIndex } from '#extensions/memory/sqlite/sqlite-index.js'
 
 /** `sqlite-vec` compares the vectors of all; those of one owner are few enough without it. */

@@ -1,4 +1,4 @@
-import type { StretchEnding, StretchWork } from '../stretch.js'
+import type { StretchEnding, StretchWork } from '../perform-stretch.js'
 import type { JsonObject } from '#util/json.js'
 
 /** The methods of the class `DBOS` of the package `@dbos-inc/dbos-sdk` that are used here. */

@@ -3,7 +3,7 @@ import { messageOf } from '#contracts/errors.js'
 import { invalidOptions } from '#contracts/parse.js'
 import { isObject } from '#util/json.js'
 import { unknownKey } from '#util/suggest.js'
-import type { McpServer } from './server.js'
+import type { McpServer } from './mcp-server.js'
 import type { McpServerOptions } from './server-options.js'
 import { mcpHttp, mcpSse, mcpStdio } from './servers.js'
 

@@ -1,6 +1,6 @@
 import { project, toReadable, splitRuns } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
-import { errorSentence } from '../sentences.js'
+import { errorSentence } from '../error-sentence.js'
 import { AG_UI_VERSION } from './event.js'
 import type { AgUiEvent, AgUiOutcome, AgUiUsage } from './event.js'
 import { agUiInterrupt } from './interrupts.js'

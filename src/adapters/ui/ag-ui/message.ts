@@ -1,5 +1,5 @@
 import type { ContentPart } from '#contracts/entry.js'
-import { shownContent } from '../content.js'
+import { shownContent } from '../shown-content.js'
 import type { LinkedContent, ProjectionOptions } from '../projection.js'
 
 /** Open by key; `thinharness` is used here. */

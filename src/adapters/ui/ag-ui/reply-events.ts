@@ -1,6 +1,6 @@
 import type { AnyRunEvent } from '../projection.js'
-import { TurnReader } from '../turn.js'
-import type { ReplyChange } from '../turn.js'
+import { TurnReader } from '../turn-reader.js'
+import type { ReplyChange } from '../turn-reader.js'
 import type { AgUiEvent } from './event.js'
 import type { Arriving, Ids, Sink } from './sink.js'
 

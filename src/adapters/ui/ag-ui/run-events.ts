@@ -1,5 +1,5 @@
 import { FINAL_RESULT } from '#core/state/output-format.js'
-import { contentOfEnvelope } from '../content.js'
+import { contentOfEnvelope } from '../shown-content.js'
 import { DIAGNOSTICS } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
 import { agUiContent, agUiPart } from './message.js'

@@ -1,6 +1,6 @@
 import { readFrames } from './frames.js'
 import type { RunEvent } from '#core/state/events.js'
-import type { ChatEvent } from '#session/thread/cursor.js'
+import type { ChatEvent } from '#session/thread/chat-cursor.js'
 
 export interface FollowUrlOptions {
   /** The cursor of the last event that the reader has. Default: all events. */

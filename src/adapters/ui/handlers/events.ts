@@ -1,4 +1,4 @@
-import type { ChatEvent } from '#session/thread/cursor.js'
+import type { ChatEvent } from '#session/thread/chat-cursor.js'
 import type { EventsOptions } from '#session/conversation/feed.js'
 import { SSE_HEADERS, sseBody } from '../http/sse.js'
 import { encodeNative, nativeProjection, parseNativeCursor } from '../native/native-projection.js'

@@ -5,7 +5,7 @@ import { SessionError } from '#session/errors.js'
 import type { SessionErrorCode } from '#session/errors.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
 import { InputError } from '../input-error.js'
-import { errorSentence } from '../sentences.js'
+import { errorSentence } from '../error-sentence.js'
 
 /** Answers a request: the form of every handler. */
 export type Handler = (request: Request) => Promise<Response>

@@ -4,7 +4,7 @@ import type { Action } from './authorization.js'
 import type { HandlerContext } from './handler-context.js'
 import { asHandler, badRequest, jsonResponse, pathAfter } from './http.js'
 import type { Handler } from './http.js'
-import { messagesResponse } from './messages.js'
+import { messagesResponse } from './messages-response.js'
 import type { HandlerOptions } from './options.js'
 import {
   readAnswers,

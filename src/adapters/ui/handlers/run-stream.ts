@@ -1,5 +1,5 @@
 import { SSE_HEADERS, sseBody } from '../http/sse.js'
-import type { FollowRunOptions } from '../hub/follow.js'
+import type { FollowRunOptions } from '../hub/follow-stretch.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import type { HandlerOptions } from './options.js'
 import type { MessageDelivery, RequestedRuns, Thread } from './thread.js'

@@ -1,6 +1,6 @@
 import { continuedRuns } from '../hub/continued-runs.js'
 import type { StoredRun } from '../hub/continued-runs.js'
-import type { FollowRunOptions, LiveRun } from '../hub/follow.js'
+import type { FollowRunOptions, LiveRun } from '../hub/follow-stretch.js'
 import type { Hub } from '../hub/hub.js'
 import { storedEvents } from '../hub/child-runs.js'
 import type { AnyRunEvent } from '../projection.js'
@@ -16,7 +16,7 @@ import type { HarnessDescription } from '#harness/describe.js'
 import type { Chat } from '#session/conversation/chat.js'
 import type { EventsOptions } from '#session/conversation/feed.js'
 import type { CreateOptions, ListThreadsOptions, ThreadItem } from '#session/sessions.js'
-import type { ChatEvent } from '#session/thread/cursor.js'
+import type { ChatEvent } from '#session/thread/chat-cursor.js'
 import type { ChatRun } from '#session/thread/reduce-chat.js'
 
 /** A conversation of sessions, whatever their modes. */

@@ -1,8 +1,8 @@
 import type { AssistantPart, ContentPart } from '#contracts/entry.js'
-import { shownContent } from '../content.js'
+import { shownContent } from '../shown-content.js'
 import { DIAGNOSTICS } from '../projection.js'
 import type { AnyRunEvent, ProjectionOptions } from '../projection.js'
-import { errorSentence } from '../sentences.js'
+import { errorSentence } from '../error-sentence.js'
 
 /** An event as readers outside the server get it: plain JSON. */
 export type ShownEvent = Readonly<Record<string, unknown>> & {

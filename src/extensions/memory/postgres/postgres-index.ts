@@ -12,7 +12,7 @@ import type {
   MemoryRow,
   RowVector,
   Scope,
-} from '../index-port.js'
+} from '../memory-index.js'
 import { indexedWords } from '../words.js'
 
 const SCHEMA = 'thinharness_memory'

@@ -12,12 +12,12 @@ import type {
   RowVector,
   Scope,
   MemoryRow,
-} from '../index-port.js'
+} from '../memory-index.js'
 import { checkIsIndex, createTables, prepareTables, ROWS_PER_OWNER } from './sqlite-schema.js'
 import { loadSqliteVec, MOST_COMPARED_HERE, nearestBySqliteVec, nearestHere, storeVectors } from './sqlite-vectors.js'
 import type { ContentSource } from '#contracts/entry.js'
 import { parseJson } from '#util/json.js'
-import { isSource } from '../rows.js'
+import { isSource } from '../run-reader.js'
 import type { IdRange } from './sqlite-schema.js'
 import { indexedWords } from '../words.js'
 

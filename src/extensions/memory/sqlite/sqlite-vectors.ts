@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import { importInstalled } from '#util/platform/node.js'
 import type { Database, Value } from '#util/platform/sqlite.js'
-import type { RowVector } from '../index-port.js'
+import type { RowVector } from '../memory-index.js'
 import type { IdRange } from './sqlite-schema.js'
 
 /** Up to so many vectors are compared here; more by the extension `sqlite-vec`. */

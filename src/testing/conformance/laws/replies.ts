@@ -1,6 +1,6 @@
 import { textOf, toolCallsOf } from '#contracts/entry.js'
 import type { ModelDelta, ModelTurn } from '#core/model-session.js'
-import { parsedJson } from '../../conversation.js'
+import { parsedJson } from '../../script-request.js'
 import { expectSame } from '../../expect.js'
 import { atRandom, byteByByte } from '../generate.js'
 import type { GivenReply } from '../generate.js'

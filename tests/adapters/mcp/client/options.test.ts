@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { childEnvironment } from '#adapters/mcp/client/servers.js'
 import { mcpHttp, mcpSse, mcpStdio } from '#adapters/mcp/index.js'
-import { loadSdk } from '#adapters/mcp/sdk/sdk.js'
+import { loadSdk } from '#adapters/mcp/sdk/load-sdk.js'
 import { serverFetch } from '#adapters/mcp/client/server-fetch.js'
 import { toolsOf } from '../support.js'
 

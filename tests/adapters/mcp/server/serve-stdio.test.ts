@@ -7,10 +7,10 @@ import { describe, expect, test } from 'vitest'
 import { scriptedProvider } from 'thinharness/testing'
 import { answer } from '../../../../examples/mcp/script.js'
 import { childEnvironment } from '#adapters/mcp/client/servers.js'
-import { loadSdk } from '#adapters/mcp/sdk/sdk.js'
+import { loadSdk } from '#adapters/mcp/sdk/load-sdk.js'
 import type { McpServer } from '#adapters/mcp/index.js'
 import { serverSettings } from '#adapters/mcp/client/server-options.js'
-import { serverAt } from '#adapters/mcp/client/server.js'
+import { serverAt } from '#adapters/mcp/client/mcp-server.js'
 import { call, contextOf, textOf, toolNamed, toolsOf } from '../support.js'
 
 /** The example's server: a harness with the tool `stock`, served by a process of its own. */

@@ -1,4 +1,4 @@
-import type { Subject } from './call.js'
+import type { Subject } from './call-subject.js'
 import { addressHost, hostPattern } from './hosts.js'
 import { pathPattern, pathPlaces, foldCase } from './paths.js'
 import type { Rule } from './rule.js'

@@ -1,5 +1,5 @@
 import type { ContentSource } from '#contracts/entry.js'
-import type { MemoryKind } from './rows.js'
+import type { MemoryKind } from './run-reader.js'
 
 /** A piece of a text, as the index stores it. */
 export interface MemoryRow {

@@ -1,10 +1,10 @@
 import type { LogEvent, LogStore } from '#core/log/log.js'
 import type { RunSummary } from '#core/log/digest.js'
-import { Events, threadStory } from './events.js'
-import type { Beginning } from './events.js'
+import { Events, threadStory } from './story.js'
+import type { Beginning } from './story.js'
 import { expectSame } from '../expect.js'
-import { collectAll, runRef, threadRef } from './law.js'
-import type { LogLaw } from './law.js'
+import { collectAll, runRef, threadRef } from './law-bench.js'
+import type { LogLaw } from './law-bench.js'
 
 /** Laws about logs in short. */
 export const lookingLaws = {
@@ -132,7 +132,7 @@ export const lookingLaws = {
   },
 } as const satisfies Record<string, LogLaw>
 
-/** The runs of `fill`, the oldest first. */
+/** The runs of `fillStore`, the oldest first. */
 export const FILLED = [
   'run_running',
   'run_interrupted',

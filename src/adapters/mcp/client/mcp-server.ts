@@ -1,5 +1,5 @@
 import type { McpConnection, McpEndpoint, McpSdk, ConnectionSetup } from '../sdk/connection.js'
-import { loadSdk } from '../sdk/sdk.js'
+import { loadSdk } from '../sdk/load-sdk.js'
 import { outcomeOfResult } from './content.js'
 import { OpenToolCalls } from './open-calls.js'
 import { INSTRUCTIONS, Pins } from './pins.js'
