@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { afterAll, expect, test } from 'vitest'
 import { engineDatabase } from './support.js'
 
-const rig = fileURLToPath(new URL('../../.build/rigs/crash/run.js', import.meta.url))
+const rig = fileURLToPath(new URL('../../../.build/rigs/crash/run.js', import.meta.url))
 /** Each kill costs the start of an engine: `take-over.test.ts` is the short form. */
 const isLong = Number(process.env['THINHARNESS_LONG'] ?? 0) > 0
 const database = isLong ? await engineDatabase() : null

@@ -11,7 +11,7 @@ import { freePort } from '../../support/process.js'
 /** The program of a server from npm. */
 function programOf(name: string): string {
   return fileURLToPath(
-    new URL(`../../node_modules/@modelcontextprotocol/server-${name}/dist/index.js`, import.meta.url),
+    new URL(`../../../node_modules/@modelcontextprotocol/server-${name}/dist/index.js`, import.meta.url),
   )
 }
 

@@ -14,7 +14,7 @@ import { serverAt } from '#adapters/mcp/client/mcp-server.js'
 import { call, contextOf, textOf, toolNamed, toolsOf } from '../support.js'
 
 /** The example's server: a harness with the tool `stock`, served by a process of its own. */
-const PROGRAM = fileURLToPath(new URL('../../../.build/examples/mcp/server.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../../../.build/examples/mcp/server.js', import.meta.url))
 
 function served(model: string, load = loadSdk): McpServer {
   const { execPath: command } = process
