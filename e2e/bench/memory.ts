@@ -3,9 +3,9 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FUSED, fused } from '../../src/extensions/memory/search.js'
+import { FUSED, fuseRanks } from '#extensions/memory/tools.js'
 import { SqliteIndex } from '../../src/extensions/memory/sqlite/sqlite-index.js'
-import type { Row, Scope } from '../../src/extensions/memory/index-port.js'
+import type { MemoryRow, Scope } from '../../src/extensions/memory/memory-index.js'
 import { searchWords } from '../../src/extensions/memory/words.js'
 
 const ENTRIES = Number(/--entries=(\d+)/.exec(process.argv.join(' '))?.[1] ?? 1_000_000)
@@ -46,7 +46,7 @@ async function fill(index: SqliteIndex): Promise<void> {
   const generation = await index.prepare()
   const at = '2026-01-01T00:00:00.000Z'
   for (let log = 0; log * LOG_ROWS < ENTRIES; log++) {
-    const rows = Array.from({ length: LOG_ROWS }, (_none, place): Row => {
+    const rows = Array.from({ length: LOG_ROWS }, (_none, place): MemoryRow => {
       const of = { handle: `run_${log}.e${place}`, part: 0, kind: 'message', threadId: `thread_${log}` } as const
       return { ...of, at, text: text(30), sources: [] }
     })
@@ -102,7 +102,8 @@ try {
   await measure('full text, one owner', () => byWords(owner()))
   await measure('full text, all owners', () => byWords('all'))
   if (WITH_VECTORS) {
-    const both = async (scope: Scope) => fused([await byWords(scope), await index.near(vector(), scope, FUSED)], LIMIT)
+    const both = async (scope: Scope) =>
+      fuseRanks([await byWords(scope), await index.near(vector(), scope, FUSED)], LIMIT)
     await measure('full text and vectors, one owner', () => both(owner()))
     await measure('full text and vectors, all owners', () => both('all'))
   }

@@ -5,7 +5,7 @@ import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness
 import type { McpAuthProvider, McpServer } from '#adapters/mcp/index.js'
 import { serverFetch } from '#adapters/mcp/client/server-fetch.js'
 import { serverSettings } from '#adapters/mcp/client/server-options.js'
-import { serverAt } from '#adapters/mcp/client/server.js'
+import { serverAt } from '#adapters/mcp/client/mcp-server.js'
 import { isObject } from '#util/json.js'
 import { Person } from './person.js'
 

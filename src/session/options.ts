@@ -14,8 +14,8 @@ import type { StandardSchema } from '#schema/schema.js'
 import { isObject } from '#util/json.js'
 import { functionOf, having, integer, leaf, list, partial, record, string } from '#util/shape.js'
 import { SessionError } from './errors.js'
-import type { ContentLimits } from './message.js'
-import type { ModeHarness, Modes, RunStarterDeps } from './run-starter.js'
+import type { ContentLimits } from './conversation/message.js'
+import type { ModeHarness, Modes, RunStarterDeps } from './conversation/run-starter.js'
 import type { Responder } from './people/responder.js'
 import { titlesBy } from './people/titles.js'
 import type { TitleMaker } from './people/titles.js'
@@ -126,11 +126,11 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
     title: rest.title === undefined ? null : typeof rest.title === 'function' ? rest.title : titlesBy(rest.title),
     checkSettings:
       settings === undefined || document === null ? (each) => Promise.resolve(each) : settingsCheck(settings, document),
-    firstSettings: document === null ? {} : defaultsOf(document),
+    firstSettings: document === null ? {} : settingDefaults(document),
   }
 }
 
-function defaultsOf({ properties }: JsonSchema): JsonObject {
+function settingDefaults({ properties }: JsonSchema): JsonObject {
   if (!isObject(properties)) return {}
   return Object.fromEntries(
     Object.entries(properties).flatMap(([name, member]): [string, JsonValue][] =>

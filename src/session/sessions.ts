@@ -7,22 +7,20 @@ import type { ModelCapabilities } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
-import { Chat } from './chat.js'
-import { Conversation } from './conversation.js'
+import { Chat } from './conversation/chat.js'
+import { ThreadConversation } from './conversation/conversation.js'
 import { SessionError, sessionsClosed } from './errors.js'
-import { jsonOf, newId } from './message.js'
-import { expireItems } from './people/expiry.js'
-import type { ExpiredItem, ExpireOptions } from './people/expiry.js'
-import { inboxItems } from './people/inbox.js'
-import type { InboxItem, InboxOptions } from './people/inbox.js'
+import { toJson, newId } from './conversation/message.js'
+import { expireItems, inboxItems } from './people/inbox.js'
+import type { ExpiredItem, ExpireOptions, InboxItem, InboxOptions } from './people/inbox.js'
 import { Responding } from './people/responder.js'
 import { giveTitle } from './people/titles.js'
 import { resolveOptions } from './options.js'
 import type { SessionsConfig, SessionsOptions } from './options.js'
-import { modelOf } from './run-starter.js'
-import type { ModeHarness, Modes } from './run-starter.js'
+import { resolvedModel } from './conversation/run-starter.js'
+import type { ModeHarness, Modes } from './conversation/run-starter.js'
 import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
-import { forkPoint, transcriptOf } from './thread/transcript.js'
+import { forkPoint, threadTranscript } from './thread/transcript.js'
 import type { ThreadPayloads } from './thread/thread-events.js'
 
 /** How long `open` waits for a thread that another process is creating, and how often it looks, in ms. */
@@ -96,7 +94,7 @@ class OpenChats<M extends Modes> {
   /** Notes one that is being opened; `opening` gives null if there is no such thread. */
   add(threadId: string, opening: Promise<Chat<M> | null>): Promise<Chat<M> | null> {
     this.#chats.set(threadId, opening)
-    void opened(opening).then((chat) => {
+    void settledOpening(opening).then((chat) => {
       if (this.#chats.get(threadId) !== opening) return
       if (!chat) return this.#delete(threadId)
       this.#chats.set(threadId, new WeakRef(chat))
@@ -127,12 +125,14 @@ class OpenChats<M extends Modes> {
     const all = [...this.#chats.keys()].map((threadId) => this.get(threadId))
     this.#chats.clear()
     this.#kept.clear()
-    await Promise.all(all.map(async (each) => (await opened(each))?.close()))
+    await Promise.all(all.map(async (each) => (await settledOpening(each))?.close()))
   }
 }
 
 /** Null for one that could not be opened. */
-async function opened<Each>(opening: Promise<Each | null> | Each | undefined): Promise<Each | null | undefined> {
+async function settledOpening<Each>(
+  opening: Promise<Each | null> | Each | undefined,
+): Promise<Each | null | undefined> {
   try {
     return await opening
   } catch {
@@ -173,7 +173,7 @@ export class Threads<M extends Modes = Modes> {
     Chat<M>
   > {
     const { defaultMode: mode } = this.#config
-    return this.#begin(threadId, { resourceId: this.#resourceId, title, tags, metadata: jsonOf(metadata), mode })
+    return this.#begin(threadId, { resourceId: this.#resourceId, title, tags, metadata: toJson(metadata), mode })
   }
 
   /** The thread that was written last; null if there is none. */
@@ -187,7 +187,7 @@ export class Threads<M extends Modes = Modes> {
     let left = limit
     if (left <= 0) return
     const { log } = this.#config
-    const place = before === undefined ? undefined : placeOf(before)
+    const place = before === undefined ? undefined : listingPlace(before)
     const resourceId = this.#resourceId ?? undefined
     for await (const summary of log.list({ kind: 'thread', resourceId, before: place })) {
       if (summary.threadId.startsWith(MEMORY_THREADS)) continue
@@ -205,7 +205,7 @@ export class Threads<M extends Modes = Modes> {
     { last = Infinity }: { readonly last?: number } = {},
   ): Promise<readonly TranscriptEntry[]> {
     const chat = await this.#existing(threadId)
-    const entries = await transcriptOf(this.#config.log, chat.snapshot)
+    const entries = await threadTranscript(this.#config.log, chat.snapshot)
     return last === Infinity ? entries : entries.slice(Math.max(0, entries.length - last))
   }
 
@@ -223,7 +223,7 @@ export class Threads<M extends Modes = Modes> {
       resourceId: thread.resourceId,
       title: options.title ?? thread.title,
       tags: options.tags ?? thread.tags,
-      metadata: options.metadata === undefined ? thread.metadata : jsonOf(options.metadata),
+      metadata: options.metadata === undefined ? thread.metadata : toJson(options.metadata),
       mode: thread.mode,
       fork: { threadId, history },
     })
@@ -270,10 +270,11 @@ export class Threads<M extends Modes = Modes> {
     const { log, firstSettings } = this.#config
     const settings = Object.keys(firstSettings).length === 0 ? {} : { settings: firstSettings }
     const writer = new ThreadWriter(log, threadId)
-    const exists = (): SessionError => new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
-    if (!(await writer.claim())) throw exists()
+    const threadExists = (): SessionError =>
+      new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
+    if (!(await writer.claim())) throw threadExists()
     try {
-      if ((await log.inspect({ kind: 'thread', id: threadId })) !== null) throw exists()
+      if ((await log.inspect({ kind: 'thread', id: threadId })) !== null) throw threadExists()
       await writer.append(undefined, [{ kind: 'thread_opened', version: 1, ...opened, ...settings }], null)
     } finally {
       await writer.release()
@@ -302,7 +303,7 @@ export class Threads<M extends Modes = Modes> {
   async #open(threadId: string): Promise<Chat<M> | null> {
     const { modes, content, checkSettings, responder, title } = this.#config
     const onProvided = (): void => this.#chats.keep(threadId, chat)
-    const conversation = new Conversation({ ...this.#config, threadId, onProvided })
+    const conversation = new ThreadConversation({ ...this.#config, threadId, onProvided })
     if (!(await conversation.load())) return null
     const chat = new Chat<M>({ conversation, modes, limits: content, checkSettings })
     const responding = responder === null ? null : new Responding(responder, chat)
@@ -386,7 +387,7 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
     mode: keyof M & string = this.#config.defaultMode,
     model: ModelRef | null = null,
   ): Promise<ModelCapabilities | null> {
-    const resolved = await modelOf(this.#config, model)
+    const resolved = await resolvedModel(this.#config, model)
     return (await this.#harnessOf(mode).capabilities?.(resolved ?? undefined)) ?? null
   }
 
@@ -411,7 +412,7 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
   }
 }
 
-function placeOf(before: ThreadItem | string): { readonly updatedAt: string; readonly threadId: string } {
+function listingPlace(before: ThreadItem | string): { readonly updatedAt: string; readonly threadId: string } {
   const cursor = typeof before === 'string' ? before : before.cursor
   const slash = cursor.indexOf('/')
   if (slash === -1)

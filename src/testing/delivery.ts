@@ -3,7 +3,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 import { parse } from '#contracts/parse.js'
 import type { JsonObject } from '#util/json.js'
 import { anything, integer, object, oneOf, optional } from '#util/shape.js'
-import type { Reply } from './reply.js'
+import type { ScriptedReply } from './reply.js'
 
 /** A failure between a provider and its client. */
 export type ProviderFault = StatusFault | BreakFault | DripFault
@@ -31,13 +31,13 @@ export interface BreakFault {
   /** Number of events before; of a reply that is not streamed, more than 0 is its first half. Default 2; 0: no byte. */
   readonly after?: number
   /** Default: a sentence. */
-  readonly reply?: Reply | string
+  readonly reply?: ScriptedReply | string
 }
 
 /** A reply that is sent slowly, in drops. */
 export interface DripFault {
   readonly fault: 'drip'
-  readonly reply: Reply | string
+  readonly reply: ScriptedReply | string
   /** Bytes per drop. Default 1. */
   readonly bytes?: number
   /** Time between two drops, in ms. Default 1. */
@@ -55,7 +55,7 @@ export interface Rendering {
 }
 
 /** Sends a reply. Ends early, without an error, if the client disconnects. */
-export async function deliver(
+export async function deliverReply(
   response: ServerResponse,
   { events, isStream }: Rendering,
   chunks: Chunks,
@@ -65,8 +65,8 @@ export async function deliver(
     return
   }
   writeHead(response, isStream)
-  for (const piece of chunks === 'event' ? events : piecesOf(events, chunks)) {
-    await write(response, piece)
+  for (const piece of chunks === 'event' ? events : bytePieces(events, chunks)) {
+    await writePiece(response, piece)
     if (response.destroyed) return
     // A turn of the event loop between two writes lets each arrive as a chunk of its own.
     await setImmediate()
@@ -88,11 +88,11 @@ const DRIP = object<DripFault>({
 })
 
 /** Sends a reply slowly. */
-export async function drip(response: ServerResponse, rendering: Rendering, fault: DripFault): Promise<void> {
+export async function dripReply(response: ServerResponse, rendering: Rendering, fault: DripFault): Promise<void> {
   const { bytes = 1, everyMs = 1 } = parse(DRIP, fault, 'a dripping reply')
   writeHead(response, rendering.isStream)
-  for (const piece of piecesOf(rendering.events, bytes)) {
-    await write(response, piece)
+  for (const piece of bytePieces(rendering.events, bytes)) {
+    await writePiece(response, piece)
     if (response.destroyed) return
     await setTimeout(everyMs)
   }
@@ -108,9 +108,9 @@ export async function breakOff(
   const { how } = fault
   // An error in place of a whole reply is all that comes.
   const after = how === 'error' && !rendering.isStream ? 0 : (fault.after ?? 2)
-  const { before, next, rest } = cut(rendering, after)
+  const { before, next, rest } = cutReply(rendering, after)
   if (after > 0 || (how !== 'idle' && how !== 'reset')) writeHead(response, rendering.isStream)
-  if (before !== '') await write(response, before)
+  if (before !== '') await writePiece(response, before)
   switch (how) {
     case 'idle':
       return
@@ -130,7 +130,7 @@ export async function breakOff(
   }
 }
 
-function cut({ events, isStream }: Rendering, after: number): Record<'before' | 'next' | 'rest', string> {
+function cutReply({ events, isStream }: Rendering, after: number): Record<'before' | 'next' | 'rest', string> {
   if (isStream) {
     const [before, rest] = [events.slice(0, after), events.slice(after + 1)]
     return { before: before.join(''), next: events[after] ?? '', rest: rest.join('') }
@@ -145,19 +145,19 @@ function writeHead(response: ServerResponse, isStream: boolean, more: Readonly<R
   response.writeHead(200, { 'content-type': type, 'cache-control': 'no-cache', ...more })
 }
 
-function* piecesOf(events: readonly string[], bytes: number): Iterable<Buffer> {
+function* bytePieces(events: readonly string[], bytes: number): Iterable<Buffer> {
   const all = Buffer.from(events.join(''))
   for (let from = 0; from < all.length; from += bytes) yield all.subarray(from, from + bytes)
 }
 
 /** Resolves when the piece was sent or the connection was closed. */
-function write(response: ServerResponse, piece: string | Buffer): Promise<void> {
+function writePiece(response: ServerResponse, piece: string | Buffer): Promise<void> {
   return new Promise((resolve) => {
-    const done = (): void => {
-      response.off('close', done)
+    const endWrite = (): void => {
+      response.off('close', endWrite)
       resolve()
     }
-    response.once('close', done)
-    response.write(piece, done)
+    response.once('close', endWrite)
+    response.write(piece, endWrite)
   })
 }

@@ -3,18 +3,18 @@ import { messageOf } from '#contracts/errors.js'
 
 /** Throws unless both are the same JSON; the members of an object may be in another order. */
 export function expectSame(what: string, got: unknown, expected: unknown): void {
-  if (!isDeepStrictEqual(asJson(got), asJson(expected))) throw different(what, got, expected)
+  if (!isDeepStrictEqual(asJson(got), asJson(expected))) throw differenceError(what, got, expected)
 }
 
-export function different(what: string, got: unknown, expected: unknown): Error {
-  return new Error(`Expected ${what} to be ${shown(expected)}, got ${shown(got)}.`)
+export function differenceError(what: string, got: unknown, expected: unknown): Error {
+  return new Error(`Expected ${what} to be ${shortJson(expected)}, got ${shortJson(got)}.`)
 }
 
 function asJson(value: unknown): unknown {
   return value === undefined ? null : JSON.parse(JSON.stringify(value))
 }
 
-export function shown(value: unknown): string {
+export function shortJson(value: unknown): string {
   const text = value === undefined ? 'nothing' : JSON.stringify(value)
   return text.length > 600 ? `${text.slice(0, 600)}… (${text.length} characters)` : text
 }

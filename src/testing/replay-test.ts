@@ -39,10 +39,10 @@ export async function replayTest<Output, Deps>(
   harness: Harness<Output, Deps>,
   { record = false, ...options }: ReplayTestOptions<Deps> = {},
 ): Promise<Replayed<Output>> {
-  const recorded = await eventsIn(file)
-  if (!record) return replayed(recorded, harness, options)
+  const recorded = await readEvents(file)
+  if (!record) return replayEvents(recorded, harness, options)
   const events = await recordedAgain(recorded, harness, options)
-  const outcome = await replayed(events, harness, options)
+  const outcome = await replayEvents(events, harness, options)
   // A reader sees the old recording or the new one, never a part.
   const temporary = `${file instanceof URL ? fileURLToPath(file) : file}.${globalThis.crypto.randomUUID()}.tmp`
   try {
@@ -54,7 +54,7 @@ export async function replayTest<Output, Deps>(
   return outcome
 }
 
-async function replayed<Output, Deps>(
+async function replayEvents<Output, Deps>(
   events: readonly DurableEvent[],
   harness: Harness<Output, Deps>,
   options: ReplayOptions<Deps>,
@@ -119,7 +119,7 @@ function logInto(kept: DurableEvent[], runId: string): RunLog {
   }
 }
 
-async function eventsIn(file: string | URL): Promise<readonly DurableEvent[]> {
+async function readEvents(file: string | URL): Promise<readonly DurableEvent[]> {
   const text = await readFile(file, 'utf8')
   const lines = text.split('\n').filter((line) => line.trim() !== '')
   return lines.map((line, index) => {

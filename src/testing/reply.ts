@@ -15,10 +15,10 @@ import {
   string,
 } from '#util/shape.js'
 import type { Shape } from '#util/shape.js'
-import type { ScriptMessage } from './conversation.js'
+import type { ScriptMessage } from './script-request.js'
 
 /** The answer of a scripted model in one turn. */
-export interface Reply {
+export interface ScriptedReply {
   /** The text in addition to its calls, or the whole answer. */
   readonly text?: string | undefined
   /** The reasoning, before everything else. Empty: only its encrypted form is shown. */
@@ -72,7 +72,7 @@ const CALL = object<ScriptedCall>({
   callId: optional(nullable(string)),
 })
 
-const REPLY = partial<Reply>({
+const REPLY = partial<ScriptedReply>({
   text: string,
   reasoning: string,
   calls: list(CALL),
@@ -84,14 +84,14 @@ const REPLY = partial<Reply>({
 })
 
 /** Applies the defaults of a reply. Throws `invalid_options`, also for the `undefined` of a function without a return. */
-export function resolveReply(given: Reply | string): ResolvedReply {
-  const reply = read(REPLY, typeof given === 'string' ? { text: given } : given, 'a reply')
-  const parts = (reply.parts ?? partsOf(reply)).map(resolvePart)
+export function resolveReply(given: ScriptedReply | string): ResolvedReply {
+  const reply = readShape(REPLY, typeof given === 'string' ? { text: given } : given, 'a reply')
+  const parts = (reply.parts ?? replyParts(reply)).map(resolvePart)
   const { finishReason = defaultFinishReason(parts), nativeFinishReason, usage = {} } = reply
   return { parts, finishReason, nativeFinishReason, usage }
 }
 
-function read<T>(shape: Shape<T>, given: unknown, name: string): T {
+function readShape<T>(shape: Shape<T>, given: unknown, name: string): T {
   const parsed = parseAs(shape, given, name)
   if (!parsed.ok) throw invalidOptions(parsed.problem)
   return parsed.value
@@ -102,7 +102,7 @@ function defaultFinishReason(parts: ResolvedReply['parts']): FinishReason {
   return parts.some((part) => part.type === 'call') ? 'tool_calls' : 'stop'
 }
 
-function partsOf({ text, reasoning, refusal, calls = [] }: Reply): ReplyPart[] {
+function replyParts({ text, reasoning, refusal, calls = [] }: ScriptedReply): ReplyPart[] {
   return [
     ...(reasoning === undefined ? [] : [{ type: 'reasoning', text: reasoning } as const]),
     ...(text === undefined ? [] : [{ type: 'text', text } as const]),
@@ -114,7 +114,7 @@ function partsOf({ text, reasoning, refusal, calls = [] }: Reply): ReplyPart[] {
 function resolvePart(part: ReplyPart): ResolvedReply['parts'][number] {
   if (part.type !== 'call') return part
   const { type, ...call } = part
-  const { name, arguments: args = {}, callId } = read(CALL, call, 'a call')
+  const { name, arguments: args = {}, callId } = readShape(CALL, call, 'a call')
   return { type, name, arguments: typeof args === 'string' ? args : JSON.stringify(args), callId }
 }
 
@@ -144,6 +144,6 @@ export function withCallIds(
 const PIECE = /\s*\S{1,12}|\s+/gu
 
 /** A text in the pieces in which it is streamed; joined they are the text. */
-export function piecesOf(text: string): readonly string[] {
+export function textPieces(text: string): readonly string[] {
   return text.match(PIECE) ?? []
 }

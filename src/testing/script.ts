@@ -1,15 +1,15 @@
 import { HarnessError } from '#contracts/errors.js'
-import type { ScriptRequest } from './conversation.js'
+import type { ScriptRequest } from './script-request.js'
 import type { JsonInput, JsonObject } from '#util/json.js'
 import { isObject } from '#util/json.js'
 import { resolveReply } from './reply.js'
-import type { Reply, ScriptedCall } from './reply.js'
+import type { ScriptedReply, ScriptedCall } from './reply.js'
 
 /** A line of a script: a reply, its text, or a failure (`Fault`). */
-export type Answer<Fault> = string | Reply | Fault
+export type ScriptedAnswer<Fault> = string | ScriptedReply | Fault
 
 /** Computes an answer from the request. An error that it throws fails the request. */
-export type Rule<Request, Fault> = (request: Request) => Answer<Fault> | Promise<Answer<Fault>>
+export type ScriptedRule<Request, Fault> = (request: Request) => ScriptedAnswer<Fault> | Promise<ScriptedAnswer<Fault>>
 
 /** Distinguishes a fault from a reply. */
 interface Faulty {
@@ -17,12 +17,12 @@ interface Faulty {
 }
 
 interface Line<Request, Fault> {
-  readonly answer: Reply | Fault | Rule<Request, Fault>
+  readonly answer: ScriptedReply | Fault | ScriptedRule<Request, Fault>
   readonly label: string
   readonly waits: readonly Promise<unknown>[]
 }
 
-type More<Left extends keyof Reply> = Omit<Reply, Left | 'parts'>
+type More<Left extends keyof ScriptedReply> = Omit<ScriptedReply, Left | 'parts'>
 
 const MOST_PROBLEMS = 20
 /** The tool by which a model gives a structured answer. */
@@ -44,7 +44,7 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
 
   /** A reply of this text. */
   says(text: string, more: More<'text'> = {}): this {
-    return this.#add(`says ${quoted(text)}`, { text, ...more })
+    return this.#add(`says ${quoteShort(text)}`, { text, ...more })
   }
 
   /** A reply that calls one tool. `args` as a string is sent unchanged, and may be invalid JSON. */
@@ -61,7 +61,7 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
 
   /** A reply that refuses, with this explanation. */
   refuses(refusal: string, more: More<'refusal'> = {}): this {
-    return this.#add(`refuses ${quoted(refusal)}`, { refusal, ...more })
+    return this.#add(`refuses ${quoteShort(refusal)}`, { refusal, ...more })
   }
 
   /**
@@ -69,7 +69,7 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
    * JSON as the text.
    */
   answers(value: JsonInput): this {
-    const label = `answers ${quoted(JSON.stringify(value))}`
+    const label = `answers ${quoteShort(JSON.stringify(value))}`
     return this.#add(label, ({ tools }) =>
       tools.includes(ANSWER_TOOL)
         ? { calls: [{ name: ANSWER_TOOL, arguments: JSON.stringify(value) }] }
@@ -78,12 +78,12 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
   }
 
   /** Any reply, or a function that computes it from the request. */
-  replies(answer: Answer<Fault> | Rule<Request, Fault>): this {
+  replies(answer: ScriptedAnswer<Fault> | ScriptedRule<Request, Fault>): this {
     return this.#add('replies', answer)
   }
 
   /** The answer to every further request; there may be none. Must be the last line. */
-  always(answer: Answer<Fault> | Rule<Request, Fault>): this {
+  always(answer: ScriptedAnswer<Fault> | ScriptedRule<Request, Fault>): this {
     this.#add('always', answer)
     this.#last = this.#lines.pop() ?? null
     return this
@@ -115,18 +115,18 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
    * The answer to a request. The line is taken at once, so that requests get their lines in their order.
    * @internal
    */
-  async answer(request: Request): Promise<Reply | Fault> {
+  async answer(request: Request): Promise<ScriptedReply | Fault> {
     const line = this.#take(request)
     if (line.waits.length > 0) await Promise.allSettled(line.waits)
     if (typeof line.answer !== 'function') return line.answer
-    return whole(await line.answer(request))
+    return wholeAnswer(await line.answer(request))
   }
 
   /**
    * The answer of `always` if it is the same for every request.
    * @internal
    */
-  get constant(): Reply | Fault | null {
+  get constant(): ScriptedReply | Fault | null {
     const line = this.#next < this.#lines.length ? null : this.#last
     return line === null || typeof line.answer === 'function' || line.waits.length > 0 ? null : line.answer
   }
@@ -145,11 +145,11 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
     if (this.#problems.length < MOST_PROBLEMS) this.#problems.push(problem)
   }
 
-  #add(label: string, answer: Answer<Fault> | Rule<Request, Fault>): this {
+  #add(label: string, answer: ScriptedAnswer<Fault> | ScriptedRule<Request, Fault>): this {
     if (this.#last !== null) {
       throw new HarnessError('invalid_options', `Expected no line after \`always\`, got \`${label}\`.`)
     }
-    const made = typeof answer === 'function' ? answer : whole(answer)
+    const made = typeof answer === 'function' ? answer : wholeAnswer(answer)
     if (!isRule(made) && !isFault(made)) resolveReply(made)
     this.#lines.push({ answer: made, label, waits: this.#waits })
     this.#waits = []
@@ -185,18 +185,20 @@ export class ScriptEnded extends HarnessError {
 }
 
 /** True if an answer is a fault. */
-export function isFault<Fault extends Faulty>(answer: Answer<Fault>): answer is Fault {
+export function isFault<Fault extends Faulty>(answer: ScriptedAnswer<Fault>): answer is Fault {
   return isObject(answer) && 'fault' in answer
 }
 
-function isRule<Request, Fault>(answer: Reply | Fault | Rule<Request, Fault>): answer is Rule<Request, Fault> {
+function isRule<Request, Fault>(
+  answer: ScriptedReply | Fault | ScriptedRule<Request, Fault>,
+): answer is ScriptedRule<Request, Fault> {
   return typeof answer === 'function'
 }
 
-function whole<Fault>(answer: Answer<Fault>): Reply | Fault {
+function wholeAnswer<Fault>(answer: ScriptedAnswer<Fault>): ScriptedReply | Fault {
   return typeof answer === 'string' ? { text: answer } : answer
 }
 
-function quoted(text: string): string {
+function quoteShort(text: string): string {
   return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text)
 }

@@ -1,11 +1,20 @@
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { AssistantPart, TokenUsage, TranscriptEntry } from '#contracts/entry.js'
-import type { Model, ModelCapabilities, ModelDelta, ModelSession, ModelTurn, RequestConstants, ToolChoice, TurnOptions } from '#core/model-session.js'
+import type {
+  Model,
+  ModelCapabilities,
+  ModelDelta,
+  ModelSession,
+  ModelTurn,
+  RequestConstants,
+  ToolChoice,
+  TurnOptions,
+} from '#core/model-session.js'
 import { abortable } from '#util/abort.js'
-import { messageOf, scriptRequest } from './conversation.js'
-import type { Heard, ScriptRequest } from './conversation.js'
-import { piecesOf, resolveReply, withCallIds } from './reply.js'
+import { scriptMessage, scriptRequest } from './script-request.js'
+import type { Heard, ScriptRequest } from './script-request.js'
+import { textPieces, resolveReply, withCallIds } from './reply.js'
 import type { ResolvedPart, ResolvedReply } from './reply.js'
 import { isFault, Script } from './script.js'
 
@@ -176,7 +185,7 @@ function modelRequest(
 ): ModelRequest {
   const tools = constants.tools.map((tool) => tool.name)
   const request = scriptRequest(
-    transcript.map((entry) => messageOf(entry)),
+    transcript.map((entry) => scriptMessage(entry)),
     constants.instructions,
     tools,
   )
@@ -200,7 +209,7 @@ function assistantPart(part: ResolvedPart<string | null>, provider: string): Ass
 function emitDeltas({ entry }: ModelTurn, { onDelta, signal }: TurnOptions): void {
   if (onDelta === undefined) return
   for (const part of entry.parts) {
-    for (const delta of deltasOf(part)) {
+    for (const delta of partDeltas(part)) {
       signal.throwIfAborted()
       onDelta(delta)
     }
@@ -208,14 +217,14 @@ function emitDeltas({ entry }: ModelTurn, { onDelta, signal }: TurnOptions): voi
   signal.throwIfAborted()
 }
 
-function deltasOf(part: AssistantPart): readonly ModelDelta[] {
+function partDeltas(part: AssistantPart): readonly ModelDelta[] {
   switch (part.type) {
     case 'text':
-      return piecesOf(part.text).map((text) => ({ kind: 'text_delta', text }))
+      return textPieces(part.text).map((text) => ({ kind: 'text_delta', text }))
     case 'reasoning':
-      return piecesOf(part.text).map((text) => ({ kind: 'reasoning_delta', text }))
+      return textPieces(part.text).map((text) => ({ kind: 'reasoning_delta', text }))
     case 'tool_call':
-      return piecesOf(part.arguments).map((text) => ({
+      return textPieces(part.arguments).map((text) => ({
         kind: 'tool_input_delta',
         text,
         callId: part.callId,

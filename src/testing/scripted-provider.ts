@@ -1,22 +1,23 @@
-import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
+import { parsedJson, scriptRequest } from './script-request.js'
+import type { ScriptRequest } from './script-request.js'
+import { breakOff, deliverReply, dripReply, sendBytes } from './delivery.js'
+import type { BreakFault, Chunks, DripFault, ProviderFault, StatusFault, Rendering } from './delivery.js'
+import { readRequestBody, closeServer, openServer, serverOrigin, sendBody, withoutKeys } from './http-server.js'
+import type { ScriptedReply } from './reply.js'
+import { resolveReply, withCallIds } from './reply.js'
+import { isFault, Script, ScriptEnded } from './script.js'
+import { WireRefusal } from './wire/api.js'
+import type { WireApi, WireBody, WireConversation, WireReply } from './wire/api.js'
+import { chatApi } from './wire/chat.js'
+import { withoutMarks } from './wire/checks.js'
+import { messagesApi } from './wire/messages.js'
+import { responsesApi } from './wire/responses.js'
+import type { TokenUsage } from '#contracts/entry.js'
 import { messageOf } from '#contracts/errors.js'
 import { parse } from '#contracts/parse.js'
 import { isObject } from '#util/json.js'
 import { boolean, either, integer, oneOf, partial } from '#util/shape.js'
-import { parsedOf, scriptRequest } from './conversation.js'
-import type { ScriptRequest } from './conversation.js'
-import { breakOff, deliver, drip, sendBytes } from './delivery.js'
-import type { BreakFault, Chunks, DripFault, ProviderFault, StatusFault } from './delivery.js'
-import { bodyOf, closeServer, openServer, originOf, sendBody, withoutKeys } from './http.js'
-import { Renderer } from './rendering.js'
-import type { ReplyTo } from './rendering.js'
-import type { Reply } from './reply.js'
-import { isFault, Script, ScriptEnded } from './script.js'
-import { WireRefusal } from './wire/api.js'
-import type { WireApi, WireBody } from './wire/api.js'
-import { chatApi } from './wire/chat.js'
-import { messagesApi } from './wire/messages.js'
-import { responsesApi } from './wire/responses.js'
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 
 /** The API of a request. */
 export type ProviderApi = 'responses' | 'chat' | 'openrouter' | 'messages'
@@ -98,12 +99,12 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
   readonly #record: boolean
   readonly #renderer = new Renderer()
   /** The bytes of constant answers, by API and form. */
-  readonly #constants = new WeakMap<Reply, Map<string, Buffer>>()
+  readonly #constants = new WeakMap<ScriptedReply, Map<string, Buffer>>()
 
   /** @internal */
   constructor(server: Server, { chunks = 'event', record = true }: ScriptedProviderOptions) {
     super()
-    const origin = originOf(server)
+    const origin = serverOrigin(server)
     this.url = { responses: `${origin}/v1`, chat: `${origin}/v1`, openrouter: `${origin}/api/v1`, messages: origin }
     this.#server = server
     this.#chunks = chunks
@@ -128,7 +129,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
   }
 
   /** A reply that is sent slowly, in drops. */
-  drips(reply: Reply | string, fault: Omit<DripFault, 'fault' | 'reply'> = {}): this {
+  drips(reply: ScriptedReply | string, fault: Omit<DripFault, 'fault' | 'reply'> = {}): this {
     return this.add('drips', { fault: 'drip', reply, ...fault })
   }
 
@@ -148,14 +149,14 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const bytes = await bodyOf(request)
+    const bytes = await readRequestBody(request)
     if (bytes === undefined) return
     const { method = '', url: path = '', headers } = request
     const route = method === 'POST' ? this.#routes.get(path.split('?')[0] ?? '') : undefined
     try {
       if (route !== undefined && this.#sendConstant(route, bytes, response)) return
       const text = bytes.toString()
-      const body = parsedOf(text)
+      const body = parsedJson(text)
       if (this.#record) this.requests.push({ method, path, headers: withoutKeys(headers), body: body ?? text })
       if (route === undefined) throw new WireRefusal(`Unknown request URL: ${method} ${path}`, {}, 404)
       await this.#answer(route, headers, { body, response })
@@ -179,7 +180,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
     const answer = await this.answer(request)
     if (response.destroyed) return
     if (isFault(answer)) await this.#fail(answer, to, response)
-    else await deliver(response, this.#renderer.render(answer, to), this.#chunks)
+    else await deliverReply(response, this.#renderer.render(answer, to), this.#chunks)
   }
 
   async #fail(fault: ProviderFault, to: ReplyTo, response: ServerResponse): Promise<void> {
@@ -197,7 +198,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
         return
       }
       case 'drip':
-        await drip(response, this.#renderer.render(fault.reply, to), fault)
+        await dripReply(response, this.#renderer.render(fault.reply, to), fault)
     }
   }
 
@@ -232,4 +233,123 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
     sendBytes(response, made, streamed)
     return true
   }
+}
+
+/** The request of a reply and the form of the answer. */
+export interface ReplyTo {
+  readonly api: WireApi
+  readonly conversation: WireConversation
+  readonly model: string
+  readonly streamed: boolean
+}
+
+/** 2026-01-01, in seconds: times are counted, not read, so that the same script gives the same bytes. */
+const FIRST_CREATED = 1_767_225_600
+
+/** Gives replies their ids and prices, and writes them in the form of an API. */
+class Renderer {
+  readonly #cache = new PromptCache()
+  #count = 0
+
+  render(reply: ScriptedReply | string, to: ReplyTo): Rendering {
+    const wireReply = this.#finish(reply, to)
+    to.api.keep?.(to.conversation, wireReply)
+    if (to.streamed) return { events: to.api.stream(wireReply), isStream: true }
+    return { events: [JSON.stringify(to.api.whole(wireReply))], isStream: false }
+  }
+
+  #finish(reply: ScriptedReply | string, to: ReplyTo): WireReply {
+    const { api, conversation, model } = to
+    const { parts, finishReason, nativeFinishReason, usage } = resolveReply(reply)
+    const count = ++this.#count
+    const numbered = withCallIds(parts, conversation.messages, api.callId)
+    return {
+      id: count.toString(16).padStart(24, '0'),
+      created: FIRST_CREATED + count,
+      model,
+      parts: numbered,
+      finishReason,
+      nativeFinishReason,
+      usage: usage === null ? null : this.#price(usage, numbered, to),
+      body: conversation.body,
+    }
+  }
+
+  #price(given: Partial<TokenUsage>, parts: WireReply['parts'], { api, conversation, model }: ReplyTo): TokenUsage {
+    const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = given
+    const isInputSaid = inputTokens !== undefined && cacheReadTokens !== undefined && cacheWriteTokens !== undefined
+    if (isInputSaid && outputTokens !== undefined && reasoningTokens !== undefined) {
+      return { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens }
+    }
+    const input = this.#cache.inputOf(conversation, model)
+    const free = api.chargesCacheWrites ? {} : { cacheWriteTokens: 0 }
+    return { ...input, ...free, ...outputTokensOf(parts), ...given }
+  }
+}
+
+interface Prefix {
+  readonly longer: Map<string, Prefix>
+}
+
+const CHARACTERS_A_TOKEN = 4
+/** The cache is cleared above this: about 64 MiB. */
+const MOST_CHARACTERS = 32 * 1024 * 1024
+
+/**
+ * The cost of requests and replies, estimated from the lengths of their texts: the same for the same conversation. The
+ * common beginning with an earlier request, tools and instructions included, is read from the cache, however short.
+ */
+class PromptCache {
+  #root: Prefix = { longer: new Map() }
+  #characters = 0
+
+  /** The cost of a request. Remembers its beginning as far as the API may; `scope` names the cache. */
+  inputOf(
+    { prefix, cacheable }: WireConversation,
+    scope: string,
+  ): Pick<TokenUsage, 'inputTokens' | 'cacheReadTokens' | 'cacheWriteTokens'> {
+    if (this.#characters > MOST_CHARACTERS) {
+      this.#root = { longer: new Map() }
+      this.#characters = 0
+    }
+    let at = this.#root.longer.get(scope) ?? this.#keep(this.#root, scope)
+    let [all, read, written] = [0, 0, 0]
+    for (const [index, member] of prefix.entries()) {
+      const text = withoutMarks(member)
+      const tokens = countTokensFor(text.length)
+      all += tokens
+      if (index >= cacheable) continue
+      const known = at.longer.get(text)
+      if (known === undefined) written += tokens
+      else read += tokens
+      at = known ?? this.#keep(at, text)
+    }
+    return { inputTokens: all, cacheReadTokens: read, cacheWriteTokens: written }
+  }
+
+  #keep(at: Prefix, text: string): Prefix {
+    const prefix = { longer: new Map<string, Prefix>() }
+    at.longer.set(text, prefix)
+    this.#characters += text.length
+    return prefix
+  }
+}
+
+/** The cost of a reply. */
+function outputTokensOf(parts: WireReply['parts']): Pick<TokenUsage, 'outputTokens' | 'reasoningTokens'> {
+  let [outputTokens, reasoningTokens] = [0, 0]
+  for (const part of parts) {
+    const tokens = countTokensFor(part.type === 'call' ? part.name.length + part.arguments.length : partLength(part))
+    outputTokens += tokens
+    if (part.type === 'reasoning') reasoningTokens += tokens
+  }
+  return { outputTokens, reasoningTokens }
+}
+
+function partLength(part: Exclude<WireReply['parts'][number], { type: 'call' }>): number {
+  return part.type === 'block' ? JSON.stringify(part.data).length : part.text.length
+}
+
+function countTokensFor(characters: number): number {
+  return Math.ceil(characters / CHARACTERS_A_TOKEN)
 }

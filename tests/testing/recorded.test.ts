@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { scriptedProvider } from 'thinharness/testing'
 import { WireRefusal } from '#testing/wire/api.js'
-import { readChatRequest } from '#testing/wire/chat-request.js'
-import { readMessagesRequest } from '#testing/wire/messages-request.js'
-import { readResponsesRequest } from '#testing/wire/responses-request.js'
+import { readChatRequest } from '#testing/wire/chat.js'
+import { readMessagesRequest } from '#testing/wire/messages.js'
+import { readResponsesRequest } from '#testing/wire/responses.js'
 import { bytesOf, providerCases } from '../support/provider-cases.js'
 import { post, WIRE_CASES } from '../support/wire-requests.js'
 

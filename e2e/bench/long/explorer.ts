@@ -1,6 +1,6 @@
 // A strict provider with a window: it answers with calls that read a tree, and writes summaries.
 import { scriptedProvider } from 'thinharness/testing'
-import type { Answer, ProviderFault, ProviderRequest, Reply, ScriptedProvider } from 'thinharness/testing'
+import type { ScriptedAnswer, ProviderFault, ProviderRequest, Reply, ScriptedProvider } from 'thinharness/testing'
 import { callsOf } from './trees.js'
 import type { Tree } from './trees.js'
 
@@ -22,7 +22,7 @@ export interface Exploration {
 export async function exploringProvider({ tree, window, turns }: Exploration): Promise<ScriptedProvider> {
   const provider = await scriptedProvider({ record: false, chunks: 'whole' })
   const asked = new Map<string, number>()
-  return provider.always((request): Answer<ProviderFault> => {
+  return provider.always((request): ScriptedAnswer<ProviderFault> => {
     const tokens = Math.ceil(Number(request.headers['content-length']) / CHARACTERS)
     if (tokens > window) return { fault: 'status', status: 400, message: tooLong(tokens, window) }
     const { model } = request

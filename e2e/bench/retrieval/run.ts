@@ -3,9 +3,9 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { FoundRow, MemoryIndex, Row, Scope } from '../../../src/extensions/memory/index-port.js'
+import type { FoundRow, MemoryIndex, MemoryRow, Scope } from '../../../src/extensions/memory/memory-index.js'
 import { PostgresIndex } from '../../../src/extensions/memory/postgres/postgres-index.js'
-import { FUSED, fused } from '../../../src/extensions/memory/search.js'
+import { FUSED, fuseRanks } from '#extensions/memory/tools.js'
 import { SqliteIndex } from '../../../src/extensions/memory/sqlite/sqlite-index.js'
 import { searchWords } from '../../../src/extensions/memory/words.js'
 import { Bm25 } from './bm25.js'
@@ -37,7 +37,7 @@ const embed = values.words ? null : await embedderIn(values.vectors)
 async function fill(index: MemoryIndex): Promise<void> {
   for (const { name, turns } of conversations) {
     const at = '2026-01-01T00:00:00.000Z'
-    const rows = turns.map(({ id: handle, text }): Row => {
+    const rows = turns.map(({ id: handle, text }): MemoryRow => {
       return { handle, part: 0, kind: 'message', threadId: name, at, text, sources: [] }
     })
     const state = { seq: 1, began: at, threadId: name, sources: [] }
@@ -70,7 +70,10 @@ function finders(index: MemoryIndex, name: string): readonly (readonly [string, 
   return [
     fullText,
     [`${name}: vectors`, async (...asked) => handles(await byVectors(...asked))],
-    [`${name}: both`, async (...asked) => handles(fused([await byWords(...asked), await byVectors(...asked)], BEST))],
+    [
+      `${name}: both`,
+      async (...asked) => handles(fuseRanks([await byWords(...asked), await byVectors(...asked)], BEST)),
+    ],
   ]
 }
 

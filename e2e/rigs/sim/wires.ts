@@ -4,9 +4,9 @@ import { conversationOf } from '../../../src/core/state/closing.js'
 import { foldLog } from '../../../src/run/resume/read-log.js'
 import { WireRefusal } from '../../../src/testing/wire/api.js'
 import type { WireApi, WireBody } from '../../../src/testing/wire/api.js'
-import { chatApi } from '../../../src/testing/wire/chat.js'
-import { messagesApi } from '../../../src/testing/wire/messages.js'
-import { responsesApi } from '../../../src/testing/wire/responses.js'
+import { chatApi } from '#testing/wire/chat.js'
+import { messagesApi } from '#testing/wire/messages.js'
+import { responsesApi } from '#testing/wire/responses.js'
 import { TOOL_NAMES } from './process.js'
 
 type Fetch = typeof globalThis.fetch

@@ -10,12 +10,12 @@ import { HarnessError } from '#contracts/errors.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { RunOptions } from '#harness/options.js'
 import { SessionError } from '#session/errors.js'
-import type { ChatAnswer } from '#session/grants.js'
+import type { ChatAnswer } from '#session/thread/grants.js'
 import { isAborted } from '#util/abort.js'
-import { partsOf } from './blocks.js'
+import { contentParts } from './blocks.js'
 import type { PromptEnd, StretchEnd } from './updates.js'
 import { invalidRequest, internalError } from './protocol.js'
-import type { AcpOptions, ServedChat, ServedSessions } from './options.js'
+import type { AcpOptions, AcpChat, AcpSessions } from './options.js'
 import { AcpProjection } from './projection.js'
 import { askedItem } from './questions.js'
 import type { AskedItem } from './questions.js'
@@ -29,8 +29,8 @@ export interface ClientFeatures {
 }
 
 export interface AcpSessionSetup {
-  readonly sessions: ServedSessions
-  readonly chat: ServedChat
+  readonly sessions: AcpSessions
+  readonly chat: AcpChat
   readonly client: AgentContext
   readonly features: ClientFeatures
   readonly options: AcpOptions
@@ -50,7 +50,7 @@ interface Prompting {
 
 /** One conversation in one editor. */
 export class AcpSession {
-  readonly chat: ServedChat
+  readonly chat: AcpChat
   readonly #setup: AcpSessionSetup
   readonly #projection: AcpProjection
   #begunUpdates: Updates | null = null
@@ -122,9 +122,10 @@ export class AcpSession {
       if (waiting !== 'message' && waiting !== 'decline') return waiting
       const messageId = this.#newMessageId()
       const whenBusy = waiting === 'decline' ? 'decline' : 'queue'
-      const sending = this.chat.send(partsOf(blocks), { messageId, whenBusy })
-      const withdraw = (): void => void sending.then(() => this.chat.queue.remove(messageId)).catch(() => undefined)
-      stop.addEventListener('abort', withdraw, { once: true })
+      const sending = this.chat.send(contentParts(blocks), { messageId, whenBusy })
+      const withdrawMessage = (): void =>
+        void sending.then(() => this.chat.queue.remove(messageId)).catch(() => undefined)
+      stop.addEventListener('abort', withdrawMessage, { once: true })
       const { status, runId } = await (await sending).done
       if (status === 'removed' || runId === null) return { stopReason: 'cancelled' }
       return this.#play(await this.#updates.endOf(runId, 0), stop)
@@ -133,7 +134,7 @@ export class AcpSession {
 
   /** Gives a message to the run in progress. */
   async steer(blocks: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
-    const sent = await this.chat.steer(partsOf(blocks), { messageId: this.#newMessageId(), signal })
+    const sent = await this.chat.steer(contentParts(blocks), { messageId: this.#newMessageId(), signal })
     const { status } = await sent.done
     return { stopReason: status === 'cancelled' || status === 'removed' ? 'cancelled' : 'end_turn' }
   }
@@ -205,7 +206,7 @@ export class AcpSession {
       if (asked === 'over') return { stopReason: 'end_turn' }
       end = await this.#updates.endOf(end.runId, end.seq)
     }
-    return responseOf(end?.end ?? { stopReason: 'cancelled' })
+    return promptResponse(end?.end ?? { stopReason: 'cancelled' })
   }
 
   /**
@@ -297,22 +298,22 @@ export class AcpSession {
     if (this.#prompting !== null) throw invalidRequest('A prompt of this session is under way.')
     const controller = new AbortController()
     // If the connection has ended instead, `leave` decides.
-    const stop = (): void => {
+    const abortWork = (): void => {
       if (isRequestError(signal.reason)) controller.abort()
     }
-    signal.addEventListener('abort', stop, { once: true })
+    signal.addEventListener('abort', abortWork, { once: true })
     controller.signal.addEventListener('abort', () => void this.#stopRun(), { once: true })
-    if (signal.aborted) stop()
+    if (signal.aborted) abortWork()
     const done = this.#learn().then(() => work(controller.signal))
     this.#prompting = { controller, done }
     try {
       return await done
     } catch (error) {
       if (controller.signal.aborted) return { stopReason: 'cancelled' }
-      throw failureOf(error)
+      throw requestFailure(error)
     } finally {
       this.#prompting = null
-      signal.removeEventListener('abort', stop)
+      signal.removeEventListener('abort', abortWork)
     }
   }
 
@@ -334,7 +335,7 @@ function messageUpdate({ callId, path }: PendingItem, text: string): SessionUpda
   return { sessionUpdate: 'agent_message_chunk', messageId, content: { type: 'text', text } }
 }
 
-function responseOf(end: PromptEnd): PromptResponse {
+function promptResponse(end: PromptEnd): PromptResponse {
   if ('failure' in end) throw internalError(end.failure.message, end.failure.data)
   return end
 }
@@ -344,6 +345,6 @@ function isRequestError(error: unknown): boolean {
 }
 
 /** A refused message as an error of the protocol. */
-function failureOf(error: unknown): unknown {
+function requestFailure(error: unknown): unknown {
   return error instanceof SessionError ? invalidRequest(error.message, { code: error.code }) : error
 }

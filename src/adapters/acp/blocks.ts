@@ -2,11 +2,11 @@ import type { ContentBlock } from '@agentclientprotocol/sdk'
 import type { ContentPart } from '#contracts/entry.js'
 
 /** The parts of a message out of the blocks of a prompt. Files that the editor embeds are text between tags with their address. */
-export function partsOf(blocks: readonly ContentBlock[]): readonly ContentPart[] {
-  return blocks.map(partOf)
+export function contentParts(blocks: readonly ContentBlock[]): readonly ContentPart[] {
+  return blocks.map(contentPart)
 }
 
-function partOf(block: ContentBlock): ContentPart {
+function contentPart(block: ContentBlock): ContentPart {
   switch (block.type) {
     case 'text':
       return { type: 'text', text: block.text }
@@ -24,7 +24,7 @@ function partOf(block: ContentBlock): ContentPart {
 function resourcePart(resource: Extract<ContentBlock, { readonly type: 'resource' }>['resource']): ContentPart {
   const { uri, mimeType } = resource
   if ('text' in resource)
-    return { type: 'text', text: `<resource uri="${attribute(uri)}">\n${resource.text}\n</resource>` }
+    return { type: 'text', text: `<resource uri="${escapeAttribute(uri)}">\n${resource.text}\n</resource>` }
   const mediaType = mimeType ?? 'application/octet-stream'
   if (mediaType.startsWith('image/')) return { type: 'image', data: resource.blob, mediaType }
   if (mediaType.startsWith('audio/')) return { type: 'audio', data: resource.blob, mediaType }
@@ -32,12 +32,12 @@ function resourcePart(resource: Extract<ContentBlock, { readonly type: 'resource
   return { type: 'file', data: resource.blob, mediaType, ...(name !== '' && { name }) }
 }
 
-function attribute(text: string): string {
+function escapeAttribute(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;')
 }
 
 /** A part of a message as a block. */
-export function blockOf(part: ContentPart): ContentBlock {
+export function contentBlock(part: ContentPart): ContentBlock {
   if (part.type === 'text') return { type: 'text', text: part.text }
   if (!('data' in part)) return { type: 'resource_link', name: 'image', uri: part.url }
   const { data, mediaType: mimeType } = part

@@ -28,11 +28,13 @@ export async function editorsFiles(setup: FilesSetup): Promise<Extension | null>
   if (!readTextFile && !writeTextFile) return null
   const root = await realpath(setup.root).catch(() => setup.root)
   /** The tools resolve links; the editor knows its own name of the folder. */
-  const named = (path: string): string => join(setup.root, relative(root, path))
+  const editorPath = (path: string): string => join(setup.root, relative(root, path))
   const files: TextFiles = {
     root,
-    ...(readTextFile && { read: (path, signal) => read(setup, named(path), signal) }),
-    ...(writeTextFile && { write: (path, text, signal) => write(setup, { path: named(path), text }, signal) }),
+    ...(readTextFile && { read: (path, signal) => readEditorFile(setup, editorPath(path), signal) }),
+    ...(writeTextFile && {
+      write: (path, text, signal) => writeEditorFile(setup, { path: editorPath(path), text }, signal),
+    }),
   }
   return {
     name: 'files of the editor',
@@ -40,9 +42,13 @@ export async function editorsFiles(setup: FilesSetup): Promise<Extension | null>
   }
 }
 
-async function read({ client, sessionId }: FilesSetup, path: string, signal: AbortSignal): Promise<string | null> {
+async function readEditorFile(
+  { client, sessionId }: FilesSetup,
+  path: string,
+  signal: AbortSignal,
+): Promise<string | null> {
   try {
-    const { content } = await client.request('fs/read_text_file', { sessionId, path }, waiting(signal))
+    const { content } = await client.request('fs/read_text_file', { sessionId, path }, cancellableBy(signal))
     return content
   } catch (error) {
     if (isObject(error) && error['code'] === NOT_FOUND) return null
@@ -50,14 +56,14 @@ async function read({ client, sessionId }: FilesSetup, path: string, signal: Abo
   }
 }
 
-async function write(
+async function writeEditorFile(
   { client, sessionId }: FilesSetup,
   { path, text }: { readonly path: string; readonly text: string },
   signal: AbortSignal,
 ): Promise<void> {
-  await client.request('fs/write_text_file', { sessionId, path, content: text }, waiting(signal))
+  await client.request('fs/write_text_file', { sessionId, path, content: text }, cancellableBy(signal))
 }
 
-function waiting(signal: AbortSignal) {
+function cancellableBy(signal: AbortSignal) {
   return { cancellationSignal: signal, stopWaitingOnCancel: true }
 }

@@ -3,8 +3,8 @@ import type { LogStore } from '#core/log/log.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { PendingItem } from '#contracts/result.js'
 import { parse } from '#contracts/parse.js'
-import type { Chat } from '#session/chat.js'
-import type { ChatAnswer } from '#session/grants.js'
+import type { Chat } from '#session/conversation/chat.js'
+import type { ChatAnswer } from '#session/thread/grants.js'
 import type { CreateOptions, ListThreadsOptions, Sessions, ThreadItem } from '#session/sessions.js'
 import { boolean, filledString, functionOf, having, list, object, oneOf, optional, partial } from '#util/shape.js'
 
@@ -76,17 +76,17 @@ export function checkSessions(sessions: unknown): void {
 }
 
 /** A conversation of sessions, whatever their modes. */
-export type ServedChat = Pick<Chat, keyof Chat>
+export type AcpChat = Pick<Chat, keyof Chat>
 
 /** The threads of one owner, or of all. */
 export interface ServedThreads {
-  create(options: CreateOptions): Promise<ServedChat>
-  open(threadId: string): Promise<ServedChat>
+  create(options: CreateOptions): Promise<AcpChat>
+  open(threadId: string): Promise<AcpChat>
   list(options: ListThreadsOptions): AsyncIterable<ThreadItem>
 }
 
 /** The part of sessions that an agent for editors calls. */
-export interface ServedSessions extends ServedThreads, Pick<Sessions, 'describe' | 'capabilities'> {
+export interface AcpSessions extends ServedThreads, Pick<Sessions, 'describe' | 'capabilities'> {
   readonly log: LogStore
   readonly modes: readonly string[]
   for(owner: { readonly resourceId: string }): ServedThreads

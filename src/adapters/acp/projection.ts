@@ -3,14 +3,14 @@ import type { ContentPart } from '#contracts/entry.js'
 import type { JsonValue } from '#util/json.js'
 import type { StopReason } from '#contracts/result.js'
 import type { ThreadEvent } from '#session/thread/thread-events.js'
-import { TASKS, tasksIn } from '#session/tools/task-list.js'
-import { contentOfEnvelope } from '../ui/content.js'
+import { TASKS, readTasks } from '#session/tools/task-list.js'
+import { contentOfEnvelope } from '../ui/shown-content.js'
 import type { AnyRunEvent } from '../ui/projection.js'
-import { sentenceOf } from '../ui/sentences.js'
-import { TurnReader } from '../ui/turn.js'
-import type { ReplyChange } from '../ui/turn.js'
-import { blockOf } from './blocks.js'
-import { diffsOf, oneLine, partContent, shownCall, textContent } from './shown-call.js'
+import { errorSentence } from '../ui/error-sentence.js'
+import { TurnReader } from '../ui/turn-reader.js'
+import type { ReplyChange } from '../ui/turn-reader.js'
+import { contentBlock } from './blocks.js'
+import { editDiffs, oneLine, partContent, shownCall, textContent } from './shown-call.js'
 import type { ToolFacts } from './shown-call.js'
 
 export interface AcpProjectionOptions {
@@ -163,7 +163,7 @@ export class AcpProjection {
       const call = run.calls.get(callId)
       run.calls.delete(callId)
       const text = contentOfEnvelope(output)
-      const diffs = ok && call !== undefined ? diffsOf(call.toolName, call.rawInput, this.#options.root) : []
+      const diffs = ok && call !== undefined ? editDiffs(call.toolName, call.rawInput, this.#options.root) : []
       const shown = parts.flatMap((part) => partContent(part) ?? [])
       const content: ToolCallContent[] = [...diffs, ...(text === '' ? [] : [textContent(text)]), ...shown]
       this.#send({
@@ -176,7 +176,7 @@ export class AcpProjection {
     },
     extension_recorded: ({ extension, value }) => {
       if (extension !== TASKS) return
-      const entries = tasksIn(value).map(({ content, status }) => ({ content, status, priority: 'medium' as const }))
+      const entries = readTasks(value).map(({ content, status }) => ({ content, status, priority: 'medium' as const }))
       this.#send({ sessionUpdate: 'plan', entries })
     },
     warning: ({ message }) => this.#notice('warning', message),
@@ -216,7 +216,8 @@ export class AcpProjection {
   }
 
   #person(messageId: string, parts: readonly ContentPart[]): void {
-    for (const part of parts) this.#send({ sessionUpdate: 'user_message_chunk', messageId, content: blockOf(part) })
+    for (const part of parts)
+      this.#send({ sessionUpdate: 'user_message_chunk', messageId, content: contentBlock(part) })
   }
 
   #said({ runId, seq }: AnyRunEvent, text: string): void {
@@ -236,7 +237,7 @@ export class AcpProjection {
 function sentenceOfEnd({ stopReason, message }: EventOf<'run_failed'>): string | null {
   const shown: ReadonlySet<StopReason> = new Set(['limit_reached', 'cancelled_by_hook'])
   if (!shown.has(stopReason)) return null
-  return stopReason === 'limit_reached' ? message : sentenceOf({ code: stopReason })
+  return stopReason === 'limit_reached' ? message : errorSentence({ code: stopReason })
 }
 
 function childLine(event: AnyRunEvent): string | null {
@@ -249,5 +250,5 @@ function childLine(event: AnyRunEvent): string | null {
   }
   if (event.kind === 'run_started') return 'begins'
   if (event.kind === 'run_completed') return event.pending.length > 0 ? 'waits' : 'is done'
-  return event.kind === 'run_failed' ? `failed: ${sentenceOf(event)}` : null
+  return event.kind === 'run_failed' ? `failed: ${errorSentence(event)}` : null
 }

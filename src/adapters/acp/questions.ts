@@ -7,10 +7,10 @@ import type {
 } from '@agentclientprotocol/sdk'
 import type { JsonSchema, JsonValue } from '#util/json.js'
 import type { PendingItem } from '#contracts/result.js'
-import type { ChatAnswer } from '#session/grants.js'
+import type { ChatAnswer } from '#session/thread/grants.js'
 import { isObject } from '#util/json.js'
 import type { Remember } from './options.js'
-import { diffsOf, oneLine, shownCall, textContent } from './shown-call.js'
+import { editDiffs, oneLine, shownCall, textContent } from './shown-call.js'
 import type { ToolFacts } from './shown-call.js'
 
 /** How an editor asks for the answer to a pending item. */
@@ -35,50 +35,50 @@ export interface AskingMeans {
 }
 
 export function askedItem(item: PendingItem, means: AskingMeans): AskedItem {
-  const toolCall = toolCallOf(item, means)
-  const choices = choicesOf(item, means.remember)
+  const toolCall = askedToolCall(item, means)
+  const choices = answerChoices(item, means.remember)
   if (choices !== null) return { kind: 'permission', toolCall, choices }
   const message = questionText(item)
-  const form = means.forms ? formOf(item) : null
+  const form = means.forms ? questionForm(item) : null
   return form === null ? { kind: 'text', message } : { kind: 'form', message, form }
 }
 
 /** The options for a decision; null for a question that has other answers. */
-function choicesOf(item: PendingItem, remember: Remember | undefined): readonly Choice[] | null {
+function answerChoices(item: PendingItem, remember: Remember | undefined): readonly Choice[] | null {
   const { kind, callId, payload } = item
-  const answered = (answer: JsonValue) => (): ChatAnswer => ({ callId, answer })
+  const withAnswer = (answer: JsonValue) => (): ChatAnswer => ({ callId, answer })
   if (kind === 'unknown_outcome')
     return [
-      choice('happened', ['It took effect', 'allow_once'], answered({ outcome: 'happened' })),
-      choice('did_not_happen', ['It did not take effect', 'reject_once'], answered({ outcome: 'did_not_happen' })),
-      choice('run_again', ['Run it again', 'allow_once'], answered({ outcome: 'run_again' })),
+      choice('happened', ['It took effect', 'allow_once'], withAnswer({ outcome: 'happened' })),
+      choice('did_not_happen', ['It did not take effect', 'reject_once'], withAnswer({ outcome: 'did_not_happen' })),
+      choice('run_again', ['Run it again', 'allow_once'], withAnswer({ outcome: 'run_again' })),
     ]
   const form = isObject(payload) ? payload['kind'] : undefined
   if (kind === 'question' && form === 'plan')
     return [
-      choice('allow', ['Carry out the plan', 'allow_once'], answered({ action: 'approved' })),
-      choice('reject', ['Reject the plan', 'reject_once'], answered({ action: 'rejected' })),
+      choice('allow', ['Carry out the plan', 'allow_once'], withAnswer({ action: 'approved' })),
+      choice('reject', ['Reject the plan', 'reject_once'], withAnswer({ action: 'rejected' })),
     ]
   if (kind === 'question' && form === 'access')
     return [
-      choice('allow', ['Allow', 'allow_once'], answered({ approved: true })),
-      choice('reject', ['Reject', 'reject_once'], answered({ approved: false })),
+      choice('allow', ['Allow', 'allow_once'], withAnswer({ approved: true })),
+      choice('reject', ['Reject', 'reject_once'], withAnswer({ approved: false })),
     ]
   if (kind === 'question') return null
-  const decided = (approved: boolean) => (): ChatAnswer => ({ callId, approved })
+  const withDecision = (approved: boolean) => (): ChatAnswer => ({ callId, approved })
   const once = [
-    choice('allow', ['Allow', 'allow_once'], decided(true)),
-    choice('reject', ['Reject', 'reject_once'], decided(false)),
+    choice('allow', ['Allow', 'allow_once'], withDecision(true)),
+    choice('reject', ['Reject', 'reject_once'], withDecision(false)),
   ]
   if (remember === undefined) return once
-  const always = (approved: boolean) => async (): Promise<ChatAnswer> => {
+  const withRememberedDecision = (approved: boolean) => async (): Promise<ChatAnswer> => {
     const kept = (await remember(item, { approved })) ?? undefined
     return approved && kept !== undefined ? { callId, approved, remember: kept } : { callId, approved }
   }
   return [
-    choice('allow_always', ['Always allow', 'allow_always'], always(true)),
+    choice('allow_always', ['Always allow', 'allow_always'], withRememberedDecision(true)),
     ...once,
-    choice('reject_always', ['Always reject', 'reject_always'], always(false)),
+    choice('reject_always', ['Always reject', 'reject_always'], withRememberedDecision(false)),
   ]
 }
 
@@ -91,11 +91,11 @@ function choice(
 }
 
 /** A call of a child run names its agent. */
-function toolCallOf(item: PendingItem, { root, toolOf }: AskingMeans): ToolCallUpdate {
+function askedToolCall(item: PendingItem, { root, toolOf }: AskingMeans): ToolCallUpdate {
   const { callId, toolName, path } = item
   const { title, ...shown } = shownCall(toolName, item.arguments, { root, facts: toolOf(toolName) })
-  const preview = previewOf(item)
-  const content = [...diffsOf(toolName, shown.rawInput, root), ...(preview === '' ? [] : [textContent(preview)])]
+  const preview = questionPreview(item)
+  const content = [...editDiffs(toolName, shown.rawInput, root), ...(preview === '' ? [] : [textContent(preview)])]
   return {
     toolCallId: callId,
     name: toolName,
@@ -107,7 +107,7 @@ function toolCallOf(item: PendingItem, { root, toolOf }: AskingMeans): ToolCallU
 }
 
 /** The preview of a call: a text, the text in it, or JSON. */
-function previewOf({ kind, payload, decision, toolName }: PendingItem): string {
+function questionPreview({ kind, payload, decision, toolName }: PendingItem): string {
   const reason = decision?.reason ?? null
   const lines: string[] = []
   if (kind === 'unknown_outcome') lines.push(`\`${toolName}\` was interrupted: it is unknown whether it took effect.`)
@@ -147,17 +147,17 @@ const TYPES: ReadonlySet<unknown> = new Set(['string', 'number', 'integer', 'boo
 const FORMATS: ReadonlySet<unknown> = new Set(['email', 'uri', 'date', 'date-time'])
 
 /** The form for an answer to a question; null if the schema is no flat object and no single value, or asks for a secret. */
-export function formOf({ payload, answerSchema }: Pick<PendingItem, 'payload' | 'answerSchema'>): Form | null {
+export function questionForm({ payload, answerSchema }: Pick<PendingItem, 'payload' | 'answerSchema'>): Form | null {
   const several = choicesOfSeveral(payload)
-  if (several !== null) return single({ type: 'array', items: { type: 'string', enum: several } })
+  if (several !== null) return singleFieldForm({ type: 'array', items: { type: 'string', enum: several } })
   if (answerSchema === undefined) return null
-  const field = fieldOf(answerSchema)
-  if (field !== null) return single(field)
+  const field = formField(answerSchema)
+  if (field !== null) return singleFieldForm(field)
   const { type, properties, required } = answerSchema as Readonly<Record<string, unknown>>
   if (type !== 'object' || !isObject(properties)) return null
   const fields: Record<string, ElicitationPropertySchema> = {}
   for (const [name, property] of Object.entries(properties)) {
-    const shown = isObject(property) ? fieldOf(property) : null
+    const shown = isObject(property) ? formField(property) : null
     if (shown === null) return null
     fields[name] = shown
   }
@@ -168,7 +168,7 @@ export function formOf({ payload, answerSchema }: Pick<PendingItem, 'payload' | 
   }
 }
 
-function single(field: ElicitationPropertySchema): Form {
+function singleFieldForm(field: ElicitationPropertySchema): Form {
   return {
     schema: { type: 'object', properties: { [ANSWER]: field }, required: [ANSWER] },
     answerOf: (content) => content[ANSWER] ?? null,
@@ -184,7 +184,7 @@ function choicesOfSeveral(payload: PendingItem['payload']): string[] | null {
 }
 
 /** The field for one value; null for a value that is none, and for a secret. */
-function fieldOf(schema: JsonSchema | Readonly<Record<string, unknown>>): ElicitationPropertySchema | null {
+function formField(schema: JsonSchema | Readonly<Record<string, unknown>>): ElicitationPropertySchema | null {
   const { type, enum: choices, format, writeOnly, ...more } = schema as Readonly<Record<string, unknown>>
   if (format === 'password' || writeOnly === true) return null
   const texts = Array.isArray(choices) && choices.every((choice) => typeof choice === 'string') ? choices : null

@@ -13,7 +13,7 @@ import type {
 import { messageOf } from '#contracts/errors.js'
 import type { Extension } from '#core/extension/extension.js'
 import type * as mcpModule from '../mcp/index.js'
-import type { McpServer as Source } from '../mcp/client/server.js'
+import type { McpServer as Source } from '../mcp/client/mcp-server.js'
 import type { ThreadItem } from '#session/sessions.js'
 import { isObject } from '#util/json.js'
 import { ownVersion } from '#util/platform/own-package.js'
@@ -21,7 +21,7 @@ import { takeOutput } from '#util/platform/standard-output.js'
 import { AcpSession } from './acp-session.js'
 import { editorsFiles } from './client-files.js'
 import { checkSessions, parseAcpOptions } from './options.js'
-import type { AcpOptions, AgentInfo, ServedChat, ServedSessions, ServedThreads } from './options.js'
+import type { AcpOptions, AgentInfo, AcpChat, AcpSessions, ServedThreads } from './options.js'
 import { AcpFailure, acpSdk, internalError, invalidParams, invalidRequest } from './protocol.js'
 import type { AcpSdk } from './protocol.js'
 import { oneLine } from './shown-call.js'
@@ -47,7 +47,7 @@ export interface AcpServing extends AsyncDisposable {
  * @example
  * await serveAcp(new Sessions({ log: fileLog('.sessions'), harness: new Harness({ model: 'anthropic:claude-sonnet-5', root: '.' }) }))
  */
-export async function serveAcp(sessions: ServedSessions, options: AcpOptions = {}): Promise<AcpServing> {
+export async function serveAcp(sessions: AcpSessions, options: AcpOptions = {}): Promise<AcpServing> {
   checkSessions(sessions)
   const parsed = parseAcpOptions(options)
   const { input = process.stdin, output } = parsed
@@ -56,7 +56,7 @@ export async function serveAcp(sessions: ServedSessions, options: AcpOptions = {
   const { protocol, giveBack } =
     output === undefined ? takeOutput() : { protocol: output, giveBack: (): void => undefined }
   const stream = sdk.ndJsonStream(Writable.toWeb(protocol) as WritableStream<Uint8Array>, Readable.toWeb(input))
-  const connection = appOf(sdk, agent).connect(stream)
+  const connection = agentApp(sdk, agent).connect(stream)
   const closed = connection.closed.then(async () => {
     await agent.close()
     protocol.end()
@@ -73,7 +73,7 @@ export async function serveAcp(sessions: ServedSessions, options: AcpOptions = {
 }
 
 /** The methods of the protocol. */
-function appOf(sdk: AcpSdk, agent: AcpAgent): AgentApp {
+function agentApp(sdk: AcpSdk, agent: AcpAgent): AgentApp {
   const answering = protocolErrors(sdk)
   return sdk
     .agent({ name: 'thinharness' })
@@ -123,7 +123,7 @@ function appOf(sdk: AcpSdk, agent: AcpAgent): AgentApp {
     )
     .onRequest(
       '_thinharness/recover',
-      sessionIdIn,
+      readSessionId,
       answering(({ params, signal }) => agent.session(params.sessionId).recover(signal)),
     )
     .onNotification('session/cancel', ({ params }) => agent.cancel(params.sessionId))
@@ -137,13 +137,13 @@ function protocolErrors(sdk: AcpSdk) {
         return await handler(context)
       } catch (error) {
         if (error instanceof sdk.RequestError) throw error
-        const failure = error instanceof AcpFailure ? error : internalError('Something went wrong.', codeIn(error))
+        const failure = error instanceof AcpFailure ? error : internalError('Something went wrong.', errorCode(error))
         throw new sdk.RequestError(failure.code, failure.message, failure.data)
       }
     }
 }
 
-function codeIn(error: unknown): { readonly code: string } | undefined {
+function errorCode(error: unknown): { readonly code: string } | undefined {
   return isObject(error) && typeof error['code'] === 'string' ? { code: error['code'] } : undefined
 }
 
@@ -152,7 +152,7 @@ function isSteering(meta: unknown): boolean {
   return isObject(own) && own['steer'] === true
 }
 
-function sessionIdIn(params: unknown): { readonly sessionId: string } {
+function readSessionId(params: unknown): { readonly sessionId: string } {
   const sessionId = isObject(params) ? params['sessionId'] : undefined
   if (typeof sessionId !== 'string') throw invalidParams('Expected `sessionId` to be a string.')
   return { sessionId }
@@ -178,14 +178,14 @@ export interface SessionChoices {
 
 /** The agent of one connection: its sessions by their ids. */
 export class AcpAgent {
-  readonly #sessions: ServedSessions
+  readonly #sessions: AcpSessions
   readonly #threads: ServedThreads
   readonly #options: AcpOptions
   readonly #open = new Map<string, AcpSession>()
   #client: InitializeRequest['clientCapabilities'] = {}
   #isClosed = false
 
-  constructor(sessions: ServedSessions, options: AcpOptions) {
+  constructor(sessions: AcpSessions, options: AcpOptions) {
     const { resourceId } = options
     this.#sessions = sessions
     this.#threads = resourceId === undefined ? sessions : sessions.for({ resourceId })
@@ -197,13 +197,13 @@ export class AcpAgent {
     const { name, title, version }: AgentInfo = this.#options.agent ?? { name: 'thinharness', version: ownVersion() }
     const { outlives } = this.#sessions.log
     const inputs = (await this.#sessions.capabilities().catch(() => null))?.inputs
-    const takes = (kind: 'image' | 'audio'): boolean => inputs?.includes(kind) ?? false
+    const acceptsInput = (kind: 'image' | 'audio'): boolean => inputs?.includes(kind) ?? false
     return {
       protocolVersion: VERSION,
       agentInfo: { name, version, ...(title !== undefined && { title }) },
       agentCapabilities: {
         loadSession: outlives,
-        promptCapabilities: { image: takes('image'), audio: takes('audio'), embeddedContext: true },
+        promptCapabilities: { image: acceptsInput('image'), audio: acceptsInput('audio'), embeddedContext: true },
         mcpCapabilities: { http: true, sse: true },
         ...(outlives && { sessionCapabilities: { list: {}, resume: {}, close: {} } }),
       },
@@ -243,11 +243,11 @@ export class AcpAgent {
       const of = item.metadata['cwd']
       if (typeof of !== 'string' || (root !== null && of !== root)) continue
       if (found.length === PAGE) {
-        return { sessions: found.map(infoOf), nextCursor: found.at(-1)?.cursor ?? null }
+        return { sessions: found.map(sessionInfo), nextCursor: found.at(-1)?.cursor ?? null }
       }
       found.push(item)
     }
-    return { sessions: found.map(infoOf) }
+    return { sessions: found.map(sessionInfo) }
   }
 
   session(sessionId: string): AcpSession {
@@ -320,7 +320,7 @@ export class AcpAgent {
   }
 
   async #opened(
-    chat: ServedChat,
+    chat: AcpChat,
     {
       root,
       request,
@@ -334,7 +334,7 @@ export class AcpAgent {
     },
   ): Promise<AcpSession> {
     const { elicitation, session: shows } = this.#client ?? {}
-    const { sources, warnings } = await sourcesOf(request.mcpServers ?? [], root)
+    const { sources, warnings } = await editorSources(request.mcpServers ?? [], root)
     const files = this.#options.useClientFiles === true ? await this.#filesOf(chat.threadId, root, client) : null
     chat.provide({ root, mcpServers: sources, ...(files !== null && { use: [files] }) })
     const isShown = (feature: unknown): boolean => feature !== undefined && feature !== null
@@ -388,7 +388,7 @@ function isNotFound(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'thread_not_found'
 }
 
-function infoOf({
+function sessionInfo({
   threadId,
   metadata,
   title,
@@ -411,14 +411,14 @@ export interface EditorServers {
 }
 
 /** The editor's MCP servers as sources of tools. Processes of this machine run in the workspace. */
-export async function sourcesOf(servers: readonly McpServer[], root: string): Promise<EditorServers> {
+export async function editorSources(servers: readonly McpServer[], root: string): Promise<EditorServers> {
   if (servers.length === 0) return { sources: [], warnings: [] }
   const make = await import('../mcp/index.js')
   const sources: Source[] = []
   const warnings: string[] = []
   for (const server of servers) {
     try {
-      sources.push(sourceOf(server, root, make))
+      sources.push(editorSource(server, root, make))
     } catch (error) {
       warnings.push(`The MCP server \`${server.name}\` cannot be used: ${messageOf(error)}`)
     }
@@ -426,19 +426,19 @@ export async function sourcesOf(servers: readonly McpServer[], root: string): Pr
   return { sources, warnings }
 }
 
-function sourceOf(server: McpServer, root: string, { mcpHttp, mcpSse, mcpStdio }: typeof mcpModule): Source {
+function editorSource(server: McpServer, root: string, { mcpHttp, mcpSse, mcpStdio }: typeof mcpModule): Source {
   if ('command' in server) {
     const { name, command, args } = server
     const env = Object.fromEntries(server.env.map((variable) => [variable.name, variable.value]))
-    return mcpStdio({ id: idOf(name), command, args, env, cwd: root })
+    return mcpStdio({ id: sourceId(name), command, args, env, cwd: root })
   }
   const headers = Object.fromEntries(server.headers.map((header) => [header.name, header.value]))
   const { name, url, type } = server
-  return type === 'http' ? mcpHttp({ id: idOf(name), url, headers }) : mcpSse({ id: idOf(name), url, headers })
+  return type === 'http' ? mcpHttp({ id: sourceId(name), url, headers }) : mcpSse({ id: sourceId(name), url, headers })
 }
 
 /** An id has no characters that names of tools cannot have. */
-function idOf(name: string): string {
+function sourceId(name: string): string {
   const id = name.replaceAll(/[^\w-]+/g, '_').slice(0, 32)
   return id === '' ? 'server' : id
 }

@@ -50,10 +50,10 @@ export function shownCall(
   const rawInput: unknown = parsed.ok ? parsed.value : argumentText
   const args = isObject(rawInput) ? rawInput : {}
   return {
-    title: titleOf(toolName, args),
-    kind: kindOf(toolName, facts),
+    title: callTitle(toolName, args),
+    kind: toolKind(toolName, facts),
     rawInput,
-    locations: pathsIn(args, root).map((path) => ({ path })),
+    locations: argumentPaths(args, root).map((path) => ({ path })),
   }
 }
 
@@ -67,8 +67,8 @@ export function oneLine(text: string, most = MAX_TITLE): string {
 }
 
 /** The name and the first short argument. */
-function titleOf(toolName: string, args: Readonly<Record<string, unknown>>): string {
-  const [first] = [args, ...operationsIn(args)].flatMap((each) =>
+function callTitle(toolName: string, args: Readonly<Record<string, unknown>>): string {
+  const [first] = [args, ...listedOperations(args)].flatMap((each) =>
     Object.values(each).filter(
       (value) => typeof value === 'string' && value.trim() !== '' && value.length <= MAX_TITLE,
     ),
@@ -76,7 +76,7 @@ function titleOf(toolName: string, args: Readonly<Record<string, unknown>>): str
   return oneLine(typeof first === 'string' ? `${toolName} ${first}` : toolName)
 }
 
-function kindOf(toolName: string, facts: ToolFacts | undefined): ToolKind {
+function toolKind(toolName: string, facts: ToolFacts | undefined): ToolKind {
   const known = KINDS.get(toolName)
   if (known !== undefined || facts === undefined) return known ?? 'other'
   const { annotations, reach } = facts
@@ -90,21 +90,21 @@ function kindOf(toolName: string, facts: ToolFacts | undefined): ToolKind {
 }
 
 /** Absolute paths in the workspace, each once. */
-function pathsIn(args: Readonly<Record<string, unknown>>, root: string): readonly string[] {
-  const named = [args, ...operationsIn(args)].flatMap((each) =>
+function argumentPaths(args: Readonly<Record<string, unknown>>, root: string): readonly string[] {
+  const named = [args, ...listedOperations(args)].flatMap((each) =>
     PATHS.map((name) => each[name]).filter((value) => typeof value === 'string'),
   )
-  return [...new Set(named.flatMap((path) => inside(path, root) ?? []))]
+  return [...new Set(named.flatMap((path) => pathInside(path, root) ?? []))]
 }
 
-function operationsIn(args: Readonly<Record<string, unknown>>): readonly Readonly<Record<string, unknown>>[] {
+function listedOperations(args: Readonly<Record<string, unknown>>): readonly Readonly<Record<string, unknown>>[] {
   return LISTS.flatMap((name) => {
     const items = args[name]
     return Array.isArray(items) ? items.filter(isObject) : []
   })
 }
 
-function inside(path: string, root: string): string | null {
+function pathInside(path: string, root: string): string | null {
   if (path === '' || path.includes('\0')) return null
   const whole = resolve(root, path)
   const way = relative(root, whole)
@@ -112,11 +112,11 @@ function inside(path: string, root: string): string | null {
 }
 
 /** The changes of a call whose old and new texts are in its arguments. */
-export function diffsOf(toolName: string, rawInput: unknown, root: string): readonly ToolCallContent[] {
+export function editDiffs(toolName: string, rawInput: unknown, root: string): readonly ToolCallContent[] {
   if (toolName !== 'edit' || !isObject(rawInput)) return []
-  return operationsIn(rawInput).flatMap(({ path, old_string: oldText, new_string: newText }): ToolCallContent[] => {
+  return listedOperations(rawInput).flatMap(({ path, old_string: oldText, new_string: newText }): ToolCallContent[] => {
     if (typeof path !== 'string' || typeof oldText !== 'string' || typeof newText !== 'string') return []
-    const whole = inside(path, root)
+    const whole = pathInside(path, root)
     return whole === null ? [] : [{ type: 'diff', path: whole, oldText, newText }]
   })
 }

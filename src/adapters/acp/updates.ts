@@ -1,9 +1,9 @@
 import type { SessionUpdate, StopReason as AcpStopReason } from '@agentclientprotocol/sdk'
-import type { ChatEvent } from '#session/thread/cursor.js'
+import type { ChatEvent } from '#session/thread/chat-cursor.js'
 import type { AnyRunEvent } from '../ui/projection.js'
 import type { AcpProjection } from './projection.js'
-import type { ServedChat } from './options.js'
-import { sentenceOf } from '../ui/sentences.js'
+import type { AcpChat } from './options.js'
+import { errorSentence } from '../ui/error-sentence.js'
 
 /** A run that has paused or ended. */
 export interface StretchEnd {
@@ -15,7 +15,7 @@ export interface StretchEnd {
 }
 
 export interface UpdatesSetup {
-  readonly chat: ServedChat
+  readonly chat: AcpChat
   readonly projection: AcpProjection
   readonly send: (update: SessionUpdate) => Promise<void>
   /** The events so far are shown too. */
@@ -31,7 +31,7 @@ export class Updates {
   #thread = 0
   readonly #seqs = new Map<string, number>()
   readonly #ends = new Map<string, StretchEnd>()
-  #stretch: Stretch = { limits: null, finishReason: null }
+  #stretch: PromptStretch = { limits: null, finishReason: null }
   #hasStopped = false
   readonly #reading: Promise<void>
 
@@ -51,12 +51,12 @@ export class Updates {
 
   /** The end of the stretch of a run whose last event comes after `seq`; null if the updates were stopped before it. */
   async endOf(runId: string, seq: number): Promise<StretchEnd | null> {
-    const found = (): StretchEnd | null => {
+    const stretchEnd = (): StretchEnd | null => {
       const end = this.#ends.get(runId)
       return end !== undefined && end.seq > seq ? end : null
     }
-    await this.#until(() => found() !== null)
-    return found()
+    await this.#until(() => stretchEnd() !== null)
+    return stretchEnd()
   }
 
   async stop(): Promise<void> {
@@ -118,7 +118,7 @@ type Started = Extract<AnyRunEvent, { readonly kind: 'run_started' }>
 type Replied = Extract<AnyRunEvent, { readonly kind: 'model_message' }>
 
 /** The last stretch of a run, as far as its end depends on it. */
-export interface Stretch {
+export interface PromptStretch {
   readonly limits: Started['rules']['limits'] | null
   readonly finishReason: Replied['entry']['finishReason'] | null
 }
@@ -128,9 +128,9 @@ export type PromptEnd =
   | { readonly stopReason: AcpStopReason }
   | { readonly failure: { readonly message: string; readonly data: Readonly<Record<string, unknown>> } }
 
-export function promptEnd(event: Ended, { limits, finishReason }: Stretch): PromptEnd {
+export function promptEnd(event: Ended, { limits, finishReason }: PromptStretch): PromptEnd {
   if (event.kind === 'run_completed') return { stopReason: 'end_turn' }
-  if (event.kind === 'run_left') return failed('interrupted', 'interrupted', event.runId)
+  if (event.kind === 'run_left') return promptFailure('interrupted', 'interrupted', event.runId)
   const { stopReason, code, runId, usage } = event
   if (stopReason === 'cancelled') return { stopReason: 'cancelled' }
   if (stopReason === 'cancelled_by_hook') return { stopReason: 'end_turn' }
@@ -142,9 +142,9 @@ export function promptEnd(event: Ended, { limits, finishReason }: Stretch): Prom
   }
   if (finishReason === 'length') return { stopReason: 'max_tokens' }
   if (finishReason === 'refusal' || finishReason === 'content_filter') return { stopReason: 'refusal' }
-  return failed(code, stopReason, runId)
+  return promptFailure(code, stopReason, runId)
 }
 
-function failed(code: string, stopReason: string, runId: string): PromptEnd {
-  return { failure: { message: sentenceOf({ code }), data: { code, stopReason, runId } } }
+function promptFailure(code: string, stopReason: string, runId: string): PromptEnd {
+  return { failure: { message: errorSentence({ code }), data: { code, stopReason, runId } } }
 }

@@ -1,3 +1,3 @@
-export { followLog } from './follow.js'
-export { endingOf, endOfStretch, performStretch } from './stretch.js'
-export type { StretchEnding, StretchMeans, StretchWork } from './stretch.js'
+export { followLog } from './follow-log.js'
+export { endingOf, endOfStretch, performStretch } from './perform-stretch.js'
+export type { StretchEnding, StretchMeans, StretchWork } from './perform-stretch.js'

@@ -67,7 +67,7 @@ export async function* project<Item>(
 }
 
 /** A stream of items that come as its reader takes them; a reader that is gone ends them. */
-export function readableOf<Item>(items: AsyncGenerator<Item, void, undefined>): ReadableStream<Item> {
+export function toReadable<Item>(items: AsyncGenerator<Item, void, undefined>): ReadableStream<Item> {
   return new ReadableStream<Item>({
     async pull(controller) {
       const next = await items.next()
@@ -97,7 +97,7 @@ export const DIAGNOSTICS: ReadonlySet<AnyRunEvent['kind']> = new Set([
 ])
 
 /** The events of each run with those of its child runs. */
-export function runsIn(events: Iterable<AnyRunEvent>): readonly (readonly AnyRunEvent[])[] {
+export function splitRuns(events: Iterable<AnyRunEvent>): readonly (readonly AnyRunEvent[])[] {
   const runs = new Map<string, AnyRunEvent[]>()
   /** The run that the page shows, by run id: a child run belongs to the one that it is below. */
   const shown = new Map<string, string>()

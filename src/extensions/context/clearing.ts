@@ -1,15 +1,13 @@
 import type { ProposedChange, ViewContext } from '#core/extension/view.js'
 import type { Extension } from '#core/extension/extension.js'
 import { estimateEntry, estimateText } from './estimate.js'
-import type { Need } from './need.js'
-import type { TriggerOptions } from './options.js'
-import { callsIn, recallHint, stepsOf } from './spans.js'
-import type { Span, Step } from './spans.js'
+import type { Need, TriggerOptions } from './context-need.js'
+import { countCalls, recallHint, viewSteps } from './spans.js'
+import type { ViewSpan, ViewStep } from './spans.js'
 import { defineExtension } from '#core/extension/extension.js'
 import { parse } from '#contracts/parse.js'
 import { partial } from '#util/shape.js'
-import { needOf } from './need.js'
-import { TRIGGER } from './options.js'
+import { contextNeed, TRIGGER } from './context-need.js'
 import { recall } from './recall.js'
 
 /** Changes of a view, and the length of the request with them, in tokens. */
@@ -24,18 +22,18 @@ const SHORT = 80
 /** The steps of a view, and the steps that may be changed. */
 export interface Field {
   readonly context: ViewContext
-  readonly steps: readonly Step[]
+  readonly steps: readonly ViewStep[]
   /** Steps before the recent ones. */
   readonly older: number
-  readonly isKept: (step: Step) => boolean
+  readonly isKept: (step: ViewStep) => boolean
 }
 
 /** The first request, the prompt of the run, pinned entries and the recent steps stay. */
-export function fieldOf(context: ViewContext, need: Need, { pinned = () => false }: TriggerOptions): Field {
+export function clearingField(context: ViewContext, need: Need, { pinned = () => false }: TriggerOptions): Field {
   const { view, transcript, promptId } = context
-  const steps = stepsOf(view, transcript)
+  const steps = viewSteps(view, transcript)
   const first = view.find((entry) => entry.role === 'user' && entry.notice !== true)
-  const isKept = ({ spans }: Step): boolean =>
+  const isKept = ({ spans }: ViewStep): boolean =>
     spans.some(({ entry }) => entry === first || entry.id === promptId || pinned(entry))
   let recent = 0
   let older = steps.length
@@ -50,22 +48,22 @@ export function fieldOf(context: ViewContext, need: Need, { pinned = () => false
  * Clears old tool results; if that is not enough, leaves out the oldest steps; and if even that is not, clears large results
  * among the recent ones. Null if there is nothing to save.
  */
-export function cleared(context: ViewContext, need: Need, options: TriggerOptions): Shortened | null {
-  const field = fieldOf(context, need, options)
+export function clearResultsOf(context: ViewContext, need: Need, options: TriggerOptions): Shortened | null {
+  const field = clearingField(context, need, options)
   const clearing = new Clearing(field, need)
-  for (const { spans } of changeable(field)) spans.forEach(clearing.clear)
-  const ranges = rangesOf(field, clearing.excess, clearing.lengthOf)
-  if (ranges.saved > 0) for (const range of ranges.list) clearing.replace(range, left(context, range))
+  for (const { spans } of changeableSteps(field)) spans.forEach(clearing.clear)
+  const ranges = rangesToLeaveOut(field, clearing.excess, clearing.lengthOf)
+  if (ranges.saved > 0) for (const range of ranges.list) clearing.replace(range, leaveOut(context, range))
   return clearing.end()
 }
 
 /** Replaces all steps before the recent ones by `shown`. Null if that saves too little. */
-export function summarised(field: Field, need: Need, shown: string): Shortened | null {
+export function replaceBySummary(field: Field, need: Need, shown: string): Shortened | null {
   const clearing = new Clearing(field, need)
-  const [first, ...others] = rangesOf(field, Infinity, stepLength).list
+  const [first, ...others] = rangesToLeaveOut(field, Infinity, stepLength).list
   if (first === undefined) return null
-  clearing.replace(first, { ...idsOf(field.context, first), shown })
-  for (const range of others) clearing.replace(range, left(field.context, range))
+  clearing.replace(first, { ...rangeIds(field.context, first), shown })
+  for (const range of others) clearing.replace(range, leaveOut(field.context, range))
   return clearing.end()
 }
 
@@ -73,7 +71,7 @@ export function summarised(field: Field, need: Need, shown: string): Shortened |
 class Clearing {
   readonly #field: Field
   readonly #need: Need
-  readonly #results = new Map<Span, ProposedChange & { readonly shown: string }>()
+  readonly #results = new Map<ViewSpan, ProposedChange & { readonly shown: string }>()
   readonly #ranges: (Range & { readonly change: ProposedChange })[] = []
   #tokens: number
 
@@ -88,7 +86,7 @@ class Clearing {
     return (this.#tokens - this.#need.target) / this.#need.ratio
   }
 
-  readonly clear = (span: Span): void => {
+  readonly clear = (span: ViewSpan): void => {
     const change = clearedResult(this.#field.context, span)
     if (change === null || this.#results.has(span)) return
     this.#results.set(span, change)
@@ -96,7 +94,7 @@ class Clearing {
   }
 
   /** Tokens of a step as it is shown now. */
-  readonly lengthOf = ({ spans }: Step): number =>
+  readonly lengthOf = ({ spans }: ViewStep): number =>
     spans.reduce((sum, span) => {
       const change = this.#results.get(span)
       return sum + (change === undefined ? estimateEntry(span.entry) : estimateText(change.shown))
@@ -104,7 +102,7 @@ class Clearing {
 
   replace(range: Range, change: ProposedChange & { readonly shown: string }): void {
     this.#ranges.push({ ...range, change })
-    const steps = this.#field.steps.filter((step) => contains(range, step))
+    const steps = this.#field.steps.filter((step) => containsRange(range, step))
     this.#save(steps.reduce((sum, step) => sum + this.lengthOf(step), -estimateText(change.shown)))
   }
 
@@ -116,24 +114,24 @@ class Clearing {
   end(): Shortened | null {
     const need = this.#need
     for (const span of recentSpans(this.#field, need, this.#tokens)) if (this.excess > 0) this.clear(span)
-    const results = [...this.#results].filter(([span]) => !this.#ranges.some((range) => contains(range, span)))
+    const results = [...this.#results].filter(([span]) => !this.#ranges.some((range) => containsRange(range, span)))
     const changes = [...this.#ranges, ...results.map(([, change]) => ({ change }))].map(({ change }) => change)
     if (changes.length === 0 || need.tokens - this.#tokens < Math.max(need.least, SHORT)) return null
     return { changes, tokensAfter: Math.round(this.#tokens) }
   }
 }
 
-function contains(range: Range, { first, last }: Range): boolean {
+function containsRange(range: Range, { first, last }: Range): boolean {
   return first >= range.first && last <= range.last
 }
 
 /** The steps before the recent ones, without those that stay. */
-export function changeable({ steps, older, isKept }: Field): readonly Step[] {
+export function changeableSteps({ steps, older, isKept }: Field): readonly ViewStep[] {
   return steps.slice(0, older).filter((step) => !isKept(step))
 }
 
 /** Recent entries, the largest first. Results that the model has not seen are among them only if nothing else helps. */
-function recentSpans({ context, steps, older, isKept }: Field, need: Need, tokens: number): readonly Span[] {
+function recentSpans({ context, steps, older, isKept }: Field, need: Need, tokens: number): readonly ViewSpan[] {
   const isTooLong = need.least === 0 || tokens > (context.window ?? Infinity) * 0.9
   if (!isTooLong && tokens < need.target * 1.5) return []
   const recent = steps.slice(older, isTooLong ? steps.length : -1).filter((step) => !isKept(step))
@@ -142,11 +140,11 @@ function recentSpans({ context, steps, older, isKept }: Field, need: Need, token
     .toSorted((one, other) => estimateEntry(other.entry) - estimateEntry(one.entry))
 }
 
-export function stepLength({ spans }: Step): number {
+export function stepLength({ spans }: ViewStep): number {
   return spans.reduce((sum, { entry }) => sum + estimateEntry(entry), 0)
 }
 
-function clearedResult(context: ViewContext, span: Span): (ProposedChange & { readonly shown: string }) | null {
+function clearedResult(context: ViewContext, span: ViewSpan): (ProposedChange & { readonly shown: string }) | null {
   const { entry } = span
   if (entry.role !== 'tool' || estimateEntry(entry) <= SHORT) return null
   const shown = `[This result was removed to save space.${recallHint(context, span, 'shows it.')}]`
@@ -160,10 +158,10 @@ interface Range {
 }
 
 /** The oldest steps whose absence saves `excess` tokens of the estimate. Steps that are shown as one already come first. */
-function rangesOf(
+function rangesToLeaveOut(
   { steps, older, isKept }: Field,
   excess: number,
-  lengthOf: (step: Step) => number,
+  lengthOf: (step: ViewStep) => number,
 ): { readonly list: readonly Range[]; readonly saved: number } {
   const list: { first: number; last: number }[] = []
   let saved = 0
@@ -187,16 +185,16 @@ function rangesOf(
 /** Tokens of the line in place of steps. */
 const LINE = 60
 
-function left(context: ViewContext, range: Range): ProposedChange & { readonly shown: string } {
+function leaveOut(context: ViewContext, range: Range): ProposedChange & { readonly shown: string } {
   const entries = context.transcript.slice(range.first, range.last + 1)
-  const calls = callsIn(entries)
+  const calls = countCalls(entries)
   const content = `${entries.length} entries${calls === '' ? '' : `, with calls of ${calls}`}`
   const hint = recallHint(context, range, 'shows them.')
   const shown = `[Earlier steps were left out to save space: ${content}.${hint}]`
-  return { ...idsOf(context, range), shown }
+  return { ...rangeIds(context, range), shown }
 }
 
-function idsOf({ transcript }: ViewContext, { first, last }: Range): { readonly from: string; readonly to: string } {
+function rangeIds({ transcript }: ViewContext, { first, last }: Range): { readonly from: string; readonly to: string } {
   return { from: transcript[first]?.id ?? '', to: transcript[last]?.id ?? '' }
 }
 
@@ -220,9 +218,9 @@ export function clearResults(options: ClearResultsOptions = {}): Extension {
     name: 'clear_results',
     tools: [recall],
     view(context) {
-      const need = needOf(context, given)
+      const need = contextNeed(context, given)
       if (need === null) return null
-      const shorter = cleared(context, need, given)
+      const shorter = clearResultsOf(context, need, given)
       return shorter === null ? null : { ...shorter, tokensBefore: Math.round(need.tokens) }
     },
   })

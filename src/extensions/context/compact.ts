@@ -4,14 +4,12 @@ import type { Extension } from '#core/extension/extension.js'
 import type { PaidCompaction, ViewContext, ViewProposal } from '#core/extension/view.js'
 import { parse } from '#contracts/parse.js'
 import { milliseconds, partial } from '#util/shape.js'
-import { cleared, fieldOf, stepLength } from './clearing.js'
+import { clearResultsOf, clearingField, stepLength } from './clearing.js'
 import type { Field } from './clearing.js'
 import { estimateText } from './estimate.js'
-import { needOf } from './need.js'
-import type { Need } from './need.js'
-import { TRIGGER } from './options.js'
-import type { TriggerOptions } from './options.js'
-import { contentOf, recall } from './recall.js'
+import { contextNeed, TRIGGER } from './context-need.js'
+import type { Need, TriggerOptions } from './context-need.js'
+import { entryContent, recall } from './recall.js'
 import { recallHint } from './spans.js'
 import { withCost } from './summarise.js'
 
@@ -40,13 +38,13 @@ export function compact(options: CompactOptions = {}): Extension {
     name: 'compact',
     tools: [recall],
     view: async (context) => {
-      const need = needOf(context, given)
+      const need = contextNeed(context, given)
       if (need === null) return null
-      const field = fieldOf(context, need, given)
-      const compaction = await compactionOf(field, need, given)
-      const shorter = compaction === null ? null : replaced(field, need, { compaction, options: given })
+      const field = clearingField(context, need, given)
+      const compaction = await requestCompaction(field, need, given)
+      const shorter = compaction === null ? null : replaceByCompaction(field, need, { compaction, options: given })
       const cost = compaction === null ? null : { ...compaction, text: null }
-      return withCost(shorter ?? cleared(context, need, keepingCompaction(given)), need, cost)
+      return withCost(shorter ?? clearResultsOf(context, need, keepingCompaction(given)), need, cost)
     },
   })
 }
@@ -58,7 +56,7 @@ function keepingCompaction({ pinned = () => false, ...options }: TriggerOptions)
 }
 
 /** Null if the provider has none, if it fails, or if it would save too little. */
-async function compactionOf(
+async function requestCompaction(
   { context, steps, older }: Field,
   need: Need,
   { timeoutMs = 300_000 }: CompactOptions,
@@ -85,7 +83,7 @@ interface Compacted {
 }
 
 /** The compaction in place of all steps before the recent ones. Null if that saves too little. */
-function replaced(
+function replaceByCompaction(
   { context, steps, older }: Field,
   need: Need,
   { compaction: { native, text }, options }: Compacted,
@@ -94,7 +92,7 @@ function replaced(
   if (first === undefined || last === undefined) return null
   const range = { first: first.first, last: last.last }
   const entries = context.transcript.slice(range.first, range.last + 1)
-  const { notes, media } = keptOf(entries, context, options)
+  const { notes, media } = keptEntries(entries, context, options)
   const readable = text.trim() === '' ? `[${entries.length} earlier entries were left out to save space.]` : text
   const hint = recallHint(context, range, 'shows the originals.')
   const note = [`[The conversation up to here was compacted to save space.${hint}]`, ...notes].join('\n')
@@ -107,7 +105,7 @@ function replaced(
 }
 
 /** The first request, the prompt of the run and pinned entries, word for word after the compaction. */
-function keptOf(
+function keptEntries(
   entries: readonly TranscriptEntry[],
   { transcript, promptId }: ViewContext,
   { pinned = () => false }: TriggerOptions,
@@ -115,7 +113,7 @@ function keptOf(
   const request = transcript.find((entry) => entry.role === 'user' && entry.notice !== true)
   const kept = entries.filter((entry) => entry === request || entry.id === promptId || pinned(entry))
   if (kept.length === 0) return { notes: [], media: [] }
-  const contents = kept.map((entry) => ({ entry, ...contentOf(entry) }))
+  const contents = kept.map((entry) => ({ entry, ...entryContent(entry) }))
   const lines = contents.map(({ entry, text }) =>
     JSON.stringify({ at: entry.at, from: entry.role === 'tool' ? `result of ${entry.name}` : entry.role, text }),
   )

@@ -38,18 +38,18 @@ export async function countTokens(
 ): Promise<TokenCount> {
   const asked = typeof model === 'string' ? await inferModel(model) : model
   try {
-    const entries = typeof content === 'string' ? [messageOf(content)] : content
+    const entries = typeof content === 'string' ? [textMessage(content)] : content
     return (
       (await byProvider(asked, entries, options)) ??
       (await byTokenizer(asked, entries, options)) ??
-      estimate(entries, options)
+      estimateTokens(entries, options)
     )
   } finally {
     if (asked !== model) await asked.close?.()
   }
 }
 
-function messageOf(text: string): TranscriptEntry {
+function textMessage(text: string): TranscriptEntry {
   return { id: 'e1', at: new Date(0).toISOString(), role: 'user', content: [{ type: 'text', text }] }
 }
 
@@ -111,7 +111,7 @@ function knownBy(tokens: number, at: number): Known | null {
   return ratio > 0.5 && ratio < 2.5 ? { tokens, ratio, at } : null
 }
 
-function estimate(entries: readonly TranscriptEntry[], options: CountOptions): TokenCount {
+function estimateTokens(entries: readonly TranscriptEntry[], options: CountOptions): TokenCount {
   const head = headTokens(options, estimateText)
   let sum = head
   let known: Known | null = null

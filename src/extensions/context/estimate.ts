@@ -29,9 +29,12 @@ type OfText = (text: string) => number
 
 /** Tokens of an entry, whose texts are counted by `ofText`. */
 export function entryTokens(entry: TranscriptEntry, ofText: OfText): number {
-  if (entry.role === 'assistant') return PER_ENTRY + sum(entry.parts.map((part) => ofPart(part, ofText)))
+  if (entry.role === 'assistant') return PER_ENTRY + sumNumbers(entry.parts.map((part) => ofPart(part, ofText)))
   const content = entry.role === 'tool' ? resultForModel(entry, 'prefix') : entry.content
-  return PER_ENTRY + (typeof content === 'string' ? ofText(content) : sum(content.map((part) => ofInput(part, ofText))))
+  return (
+    PER_ENTRY +
+    (typeof content === 'string' ? ofText(content) : sumNumbers(content.map((part) => ofInput(part, ofText))))
+  )
 }
 
 function ofInput(part: ContentPart, ofText: OfText): number {
@@ -51,6 +54,6 @@ function ofPart(part: AssistantPart, ofText: OfText): number {
   }
 }
 
-function sum(numbers: readonly number[]): number {
+function sumNumbers(numbers: readonly number[]): number {
   return numbers.reduce((total, each) => total + each, 0)
 }

@@ -3,18 +3,17 @@ import type { Extension, RunMembers } from '#core/extension/extension.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { ViewContext, ViewProposal } from '#core/extension/view.js'
 import { parse } from '#contracts/parse.js'
-import { cleared, fieldOf, stepLength, summarised } from './clearing.js'
+import { clearResultsOf, clearingField, stepLength, replaceBySummary } from './clearing.js'
 import type { Field } from './clearing.js'
 import { estimateText } from './estimate.js'
-import { limitOf, needOf } from './need.js'
-import type { Need } from './need.js'
-import { quoted } from './quoted.js'
-import { contentOf, recall } from './recall.js'
-import { placeOf, recallHint, stepsOf } from './spans.js'
-import type { Step } from './spans.js'
-import { withCost, WRITING } from './summarise.js'
+import { tokenLimit, contextNeed } from './context-need.js'
+import type { Need } from './context-need.js'
+import { quoteSteps, withCost, WRITING } from './summarise.js'
+import { entryContent, recall } from './recall.js'
+import { entryIndex, recallHint, viewSteps } from './spans.js'
+import type { ViewStep } from './spans.js'
 import type { SummariseOptions } from './summarise.js'
-import { Writer } from './writer.js'
+import { SummaryWriter } from './writer.js'
 import type { WriterOptions, Written } from './writer.js'
 
 export type ObserveOptions = SummariseOptions
@@ -49,8 +48,11 @@ export function observe(options: ObserveOptions): Extension {
   const given = parse(WRITING, options, '`observe`')
   const { instructions = '', maxTokens = 2000 } = given
   const bound = `Write at most ${Math.floor(maxTokens * 0.6)} words.`
-  const observer = new Writer(given, [INSTRUCTIONS, bound, instructions].filter((text) => text !== '').join('\n\n'))
-  const shortener = new Writer({ ...given, maxTokens: 2 * maxTokens } satisfies WriterOptions, SHORTENING)
+  const observer = new SummaryWriter(
+    given,
+    [INSTRUCTIONS, bound, instructions].filter((text) => text !== '').join('\n\n'),
+  )
+  const shortener = new SummaryWriter({ ...given, maxTokens: 2 * maxTokens } satisfies WriterOptions, SHORTENING)
   return defineExtension({
     name: 'observe',
     tools: [recall],
@@ -63,8 +65,8 @@ export function observe(options: ObserveOptions): Extension {
 
 interface Means {
   readonly given: ObserveOptions
-  readonly observer: Writer
-  readonly shortener: Writer
+  readonly observer: SummaryWriter
+  readonly shortener: SummaryWriter
 }
 
 /** The log of one run. */
@@ -98,7 +100,7 @@ class Observation {
 
   async #view(context: ViewContext): Promise<ViewProposal | null> {
     const { given } = this.#means
-    const need = needOf(context, given)
+    const need = contextNeed(context, given)
     if (need === null) {
       this.#begin(context)
       return null
@@ -106,41 +108,42 @@ class Observation {
     // All that the request waits for: the part that is being written, one in its place, and a shorter log.
     const { until } = this.#means.observer
     await this.#work
-    const field = fieldOf(context, need, given)
+    const field = clearingField(context, need, given)
     return (
-      (await this.#activated({ context, need, field, until })) ?? withCost(cleared(context, need, given), need, null)
+      (await this.#activated({ context, need, field, until })) ??
+      withCost(clearResultsOf(context, need, given), need, null)
     )
   }
 
   /** Begins to write the next part, if enough is new. */
   #begin(context: ViewContext): void {
-    const limit = limitOf(context, this.#means.given)
+    const limit = tokenLimit(context, this.#means.given)
     if (this.#work !== null || limit === Infinity || context.transcript.length < this.#lookAt) return
     const steps = this.#unobserved(context)
     const last = steps.at(-1)
     // Looking at every step again in each turn would make long parts dear.
     this.#lookAt = context.transcript.length + Math.ceil(steps.length / 4)
-    if (last === undefined || lengthOf(steps) < limit * PART) return
+    if (last === undefined || stepsLength(steps) < limit * PART) return
     this.#work = this.#write(context, steps, this.#means.observer.until).finally(() => (this.#work = null))
   }
 
   /** Steps after those that the view or a prepared part covers. */
-  #unobserved(context: ViewContext): readonly Step[] {
+  #unobserved(context: ViewContext): readonly ViewStep[] {
     const { view, transcript, prepared } = context
-    for (const { to } of prepared) this.#next = Math.max(this.#next, placeOf(transcript, to) + 1)
+    for (const { to } of prepared) this.#next = Math.max(this.#next, entryIndex(transcript, to) + 1)
     const shown = view.slice(view.findLastIndex(isRange) + 1)
-    const start = placeOf(transcript, shown.find(({ id }) => placeOf(transcript, id) >= this.#next)?.id ?? '')
+    const start = entryIndex(transcript, shown.find(({ id }) => entryIndex(transcript, id) >= this.#next)?.id ?? '')
     if (start < 0) return []
     const entries = view.slice(view.findIndex(({ id }) => id === transcript[start]?.id))
-    return stepsOf(entries, transcript.slice(start)).map((step) => moved(step, start))
+    return viewSteps(entries, transcript.slice(start)).map((step) => moveStep(step, start))
   }
 
-  async #write(context: ViewContext, steps: readonly Step[], until: number): Promise<void> {
+  async #write(context: ViewContext, steps: readonly ViewStep[], until: number): Promise<void> {
     const { transcript, signal, budget } = context
     const last = steps.at(-1)?.last ?? 0
     const from = transcript[steps[0]?.first ?? 0]?.id ?? ''
     const to = transcript[last]?.id ?? ''
-    const written = await this.#means.observer.write(quoted(steps), {
+    const written = await this.#means.observer.write(quoteSteps(steps), {
       signal: AbortSignal.any([signal, this.#end.signal]),
       budget,
       until,
@@ -150,7 +153,7 @@ class Observation {
     else this.#next = last + 1
     if (written.text === null && written.usage.inputTokens === 0) return
     // The run may have ended in the meantime.
-    await context.prepare({ from, to, shown: written.text, ...costOf(written) }).catch(() => undefined)
+    await context.prepare({ from, to, shown: written.text, ...writtenCost(written) }).catch(() => undefined)
   }
 
   /** The log in place of everything that it covers; null if there is none. */
@@ -159,7 +162,7 @@ class Observation {
     // Nothing is prepared: the request waits, within the time limit.
     if (context.prepared.length === 0) await this.#observeNow(context, field, until)
     const { prepared } = context
-    const covered = prepared.map(({ to, shown }) => ({ shown, last: placeOf(transcript, to) }))
+    const covered = prepared.map(({ to, shown }) => ({ shown, last: entryIndex(transcript, to) }))
     const before = field.steps.slice(0, field.older)
     const older = before.findLastIndex((step) => covered.some(({ last }) => last === step.last)) + 1
     const usable = covered.filter(({ last }) => last <= (field.steps[older - 1]?.last ?? -1))
@@ -167,11 +170,11 @@ class Observation {
     const steps = field.steps.slice(0, older).filter((step) => !field.isKept(step))
     const [first, end] = [steps[0], steps.at(-1)]
     if (first === undefined || end === undefined) return null
-    const log = [logIn(first), ...usable.map(({ shown }) => shown)].filter((text) => text !== '').join('\n')
+    const log = [observationLog(first), ...usable.map(({ shown }) => shown)].filter((text) => text !== '').join('\n')
     const { text, written } = await this.#shortened(context, log, until)
     const hint = recallHint(context, { first: first.first, last: end.last }, 'shows the originals.')
-    const shorter = summarised({ ...field, older }, need, `${HEAD}${hint}]\n\n${text}`)
-    return withCost(shorter ?? cleared(context, need, this.#means.given), need, written)
+    const shorter = replaceBySummary({ ...field, older }, need, `${HEAD}${hint}]\n\n${text}`)
+    return withCost(shorter ?? clearResultsOf(context, need, this.#means.given), need, written)
   }
 
   async #observeNow(context: ViewContext, { steps, older }: Field, until: number): Promise<void> {
@@ -185,7 +188,7 @@ class Observation {
     log: string,
     until: number,
   ): Promise<{ readonly text: string; readonly written: Written | null }> {
-    const limit = limitOf(context, this.#means.given)
+    const limit = tokenLimit(context, this.#means.given)
     if (estimateText(log) <= limit * LONG_LOG) return { text: log, written: null }
     const written = await this.#means.shortener.write(log, { signal: context.signal, budget: context.budget, until })
     if (written.text !== null) return { text: written.text, written }
@@ -209,20 +212,20 @@ function isRange({ id }: TranscriptEntry): boolean {
 }
 
 /** The log that a step shows; empty if it shows none. */
-function logIn({ spans: [span] }: Step): string {
-  const text = span === undefined ? '' : contentOf(span.entry).text
+function observationLog({ spans: [span] }: ViewStep): string {
+  const text = span === undefined ? '' : entryContent(span.entry).text
   return text.startsWith(HEAD) ? text.slice(text.indexOf('\n\n') + 2) : ''
 }
 
-function lengthOf(steps: readonly Step[]): number {
+function stepsLength(steps: readonly ViewStep[]): number {
   return steps.reduce((sum, step) => sum + stepLength(step), 0)
 }
 
-function moved({ spans, first, last }: Step, by: number): Step {
+function moveStep({ spans, first, last }: ViewStep, by: number): ViewStep {
   const all = spans.map((span) => ({ ...span, first: span.first + by, last: span.last + by }))
   return { spans: all, first: first + by, last: last + by }
 }
 
-function costOf({ usage, costUsd }: Written): Pick<ViewProposal, 'usage' | 'costUsd'> {
+function writtenCost({ usage, costUsd }: Written): Pick<ViewProposal, 'usage' | 'costUsd'> {
   return { usage, ...(costUsd !== null && { costUsd }) }
 }

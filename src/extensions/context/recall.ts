@@ -3,7 +3,7 @@ import { defineTool } from '#core/tools/define.js'
 import type { ContentPart, ContentSource, TranscriptEntry } from '#contracts/entry.js'
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
-import { placeOf } from './spans.js'
+import { entryIndex } from './spans.js'
 
 /** Longest text of a page, in characters. */
 const PAGE = 16_000
@@ -26,13 +26,15 @@ export const recall: ToolSpec = defineTool({
   maxOutputChars: 2 * PAGE,
   handler: (args, { transcript = [] }) => {
     const { handle, page = 1 } = args as { readonly handle: string; readonly page?: number }
-    const range = rangeOf(handle, transcript)
+    const range = handleRange(handle, transcript)
     if (range === null)
-      return failed(`This conversation has no part \`${handle}\`. Copy the handle from the note in place of the part.`)
-    const pages = pagesOf(transcript.slice(range.first, range.last + 1))
+      return recallFailure(
+        `This conversation has no part \`${handle}\`. Copy the handle from the note in place of the part.`,
+      )
+    const pages = entryPages(transcript.slice(range.first, range.last + 1))
     const found = pages[page - 1]
-    if (found === undefined) return failed(`\`${handle}\` has ${pages.length} pages.`)
-    return outcomeOf(found, { page, pages: pages.length })
+    if (found === undefined) return recallFailure(`\`${handle}\` has ${pages.length} pages.`)
+    return recallOutcome(found, { page, pages: pages.length })
   },
 })
 
@@ -42,13 +44,13 @@ interface Range {
 }
 
 /** `run.e1`, `run.e1-e9`, or the same without a run. */
-function rangeOf(handle: string, transcript: readonly TranscriptEntry[]): Range | null {
+function handleRange(handle: string, transcript: readonly TranscriptEntry[]): Range | null {
   const ids = [handle, handle.slice(handle.lastIndexOf('.') + 1)]
   for (const id of ids) {
-    const place = placeOf(transcript, id)
+    const place = entryIndex(transcript, id)
     if (place >= 0) return { first: place, last: place }
     for (let dash = id.indexOf('-'); dash >= 0; dash = id.indexOf('-', dash + 1)) {
-      const [first, last] = [placeOf(transcript, id.slice(0, dash)), placeOf(transcript, id.slice(dash + 1))]
+      const [first, last] = [entryIndex(transcript, id.slice(0, dash)), entryIndex(transcript, id.slice(dash + 1))]
       if (first >= 0 && last >= first) return { first, last }
     }
   }
@@ -63,13 +65,13 @@ interface Page {
 }
 
 /** Texts of two sources are never on one page: what is read again keeps its source. */
-function pagesOf(entries: readonly TranscriptEntry[]): readonly Page[] {
+function entryPages(entries: readonly TranscriptEntry[]): readonly Page[] {
   const pages: Page[] = []
   for (const entry of entries) {
     const source = entry.role === 'assistant' ? undefined : entry.source
-    const { text, parts } = contentOf(entry)
-    const whole = entries.length === 1 ? text : `${titleOf(entry)}\n${text}`
-    for (const piece of piecesOf(whole)) {
+    const { text, parts } = entryContent(entry)
+    const whole = entries.length === 1 ? text : `${entryTitle(entry)}\n${text}`
+    for (const piece of splitText(whole)) {
       const page = pages.at(-1)
       const isSame = page !== undefined && JSON.stringify(page.source) === JSON.stringify(source)
       if (isSame && page.text.length + piece.length <= PAGE) page.text += `\n\n${piece}`
@@ -81,7 +83,7 @@ function pagesOf(entries: readonly TranscriptEntry[]): readonly Page[] {
   return pages
 }
 
-function piecesOf(text: string): readonly string[] {
+function splitText(text: string): readonly string[] {
   const pieces: string[] = []
   for (let start = 0; start < text.length || pieces.length === 0;) {
     let end = Math.min(text.length, start + PAGE)
@@ -93,13 +95,16 @@ function piecesOf(text: string): readonly string[] {
   return pieces
 }
 
-function titleOf(entry: TranscriptEntry): string {
+function entryTitle(entry: TranscriptEntry): string {
   const kind = entry.role === 'tool' ? `result of ${entry.name}` : entry.role === 'user' ? 'message' : 'reply'
   return `## ${entry.id}: ${kind}, ${entry.at}`
 }
 
 /** An entry as the model read it. */
-export function contentOf(entry: TranscriptEntry): { readonly text: string; readonly parts: readonly ContentPart[] } {
+export function entryContent(entry: TranscriptEntry): {
+  readonly text: string
+  readonly parts: readonly ContentPart[]
+} {
   if (entry.role === 'assistant') {
     const calls = toolCallsOf(entry.parts).map((call) => `${call.name}(${call.arguments})`)
     const said = entry.parts.flatMap((part) => (part.type === 'text' ? [part.text] : []))
@@ -111,7 +116,7 @@ export function contentOf(entry: TranscriptEntry): { readonly text: string; read
   return { text, parts: content.filter(({ type }) => type !== 'text') }
 }
 
-function outcomeOf(
+function recallOutcome(
   { text, source, parts }: Page,
   { page, pages }: { readonly page: number; readonly pages: number },
 ): ToolOutcome {
@@ -124,6 +129,6 @@ function outcomeOf(
   }
 }
 
-function failed(content: string): ToolOutcome {
+function recallFailure(content: string): ToolOutcome {
   return { kind: 'failed', errorType: 'NotFound', content, retry: true }
 }

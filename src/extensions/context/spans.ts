@@ -3,25 +3,28 @@ import type { TranscriptEntry } from '#contracts/entry.js'
 import type { ViewContext } from '#core/extension/view.js'
 
 /** An entry of the view, and the originals that it shows: indexes in the transcript, both included. */
-export interface Span {
+export interface ViewSpan {
   readonly entry: TranscriptEntry
   readonly first: number
   readonly last: number
 }
 
 /** Entries that belong together: a message, or a reply with the results of its calls. */
-export interface Step {
-  readonly spans: readonly Span[]
+export interface ViewStep {
+  readonly spans: readonly ViewSpan[]
   readonly first: number
   readonly last: number
 }
 
 /** The steps of a view, in order. A range that is shown as one message is one step. */
-export function stepsOf(view: readonly TranscriptEntry[], transcript: readonly TranscriptEntry[]): readonly Step[] {
-  const steps: { spans: Span[]; first: number; last: number }[] = []
+export function viewSteps(
+  view: readonly TranscriptEntry[],
+  transcript: readonly TranscriptEntry[],
+): readonly ViewStep[] {
+  const steps: { spans: ViewSpan[]; first: number; last: number }[] = []
   let next = 0
   for (const entry of view) {
-    const span = { entry, first: next, last: lastOf(entry, transcript, next) }
+    const span = { entry, first: next, last: lastIndex(entry, transcript, next) }
     next = span.last + 1
     const step = steps.at(-1)
     if (entry.role !== 'tool' || step === undefined) {
@@ -35,19 +38,23 @@ export function stepsOf(view: readonly TranscriptEntry[], transcript: readonly T
 }
 
 /** The id of a range is that of its first entry, `-` and that of its last. */
-function lastOf({ id }: TranscriptEntry, transcript: readonly TranscriptEntry[], first: number): number {
+function lastIndex({ id }: TranscriptEntry, transcript: readonly TranscriptEntry[], first: number): number {
   const from = transcript[first]?.id ?? ''
-  return id === from ? first : placeOf(transcript, id.slice(from.length + 1))
+  return id === from ? first : entryIndex(transcript, id.slice(from.length + 1))
 }
 
 /** The index of an entry; -1 if there is none. An id is the place of its entry, unless the entry came from elsewhere. */
-export function placeOf(transcript: readonly TranscriptEntry[], id: string): number {
+export function entryIndex(transcript: readonly TranscriptEntry[], id: string): number {
   const place = Number(id.slice(1)) - 1
   return transcript[place]?.id === id ? place : transcript.findIndex((entry) => entry.id === id)
 }
 
 /** The handle of originals: of the run that can read them, and of the first and the last entry. */
-function handleOf(runId: string, transcript: readonly TranscriptEntry[], { first, last }: Omit<Span, 'entry'>): string {
+function spanHandle(
+  runId: string,
+  transcript: readonly TranscriptEntry[],
+  { first, last }: Omit<ViewSpan, 'entry'>,
+): string {
   const [from, to] = [transcript[first]?.id ?? '', transcript[last]?.id ?? '']
   return first === last ? `${runId}.${from}` : `${runId}.${from}-${to}`
 }
@@ -55,15 +62,15 @@ function handleOf(runId: string, transcript: readonly TranscriptEntry[], { first
 /** For a note in place of a range: how the model reads it. Empty if the model has no `recall`, as in some child runs. */
 export function recallHint(
   { runId, transcript, hasTool }: Pick<ViewContext, 'runId' | 'transcript' | 'hasTool'>,
-  range: Omit<Span, 'entry'>,
+  range: Omit<ViewSpan, 'entry'>,
   shows: string,
 ): string {
   if (!hasTool('recall')) return ''
-  return ` recall({"handle":"${handleOf(runId, transcript, range)}"}) ${shows}`
+  return ` recall({"handle":"${spanHandle(runId, transcript, range)}"}) ${shows}`
 }
 
 /** `search (12), read (3)`: the calls of entries, the most frequent first. */
-export function callsIn(entries: readonly TranscriptEntry[]): string {
+export function countCalls(entries: readonly TranscriptEntry[]): string {
   const counts = new Map<string, number>()
   for (const entry of entries) {
     if (entry.role !== 'assistant') continue

@@ -1,21 +1,19 @@
+import { changeableSteps, clearResultsOf, clearingField, stepLength, replaceBySummary } from './clearing.js'
+import type { Field, Shortened } from './clearing.js'
+import { contextNeed, TRIGGER } from './context-need.js'
+import type { Need, TriggerOptions } from './context-need.js'
+import { recall, entryContent } from './recall.js'
+import { recallHint } from './spans.js'
+import type { ViewStep } from './spans.js'
+import { SummaryWriter } from './writer.js'
+import type { WriterOptions, Written } from './writer.js'
+import { parse } from '#contracts/parse.js'
 import { defineExtension } from '#core/extension/extension.js'
 import type { Extension } from '#core/extension/extension.js'
-import type { Prices } from '#run/money/prices.js'
 import type { ViewContext, ViewProposal } from '#core/extension/view.js'
-import { parse } from '#contracts/parse.js'
-import { anything, either, filledString, having, integer, milliseconds, object, optional } from '#util/shape.js'
 import type { Model } from '#core/model-session.js'
-import { Writer } from './writer.js'
-import type { WriterOptions, Written } from './writer.js'
-import { changeable, cleared, fieldOf, stepLength, summarised } from './clearing.js'
-import type { Field, Shortened } from './clearing.js'
-import { needOf } from './need.js'
-import type { Need } from './need.js'
-import { TRIGGER } from './options.js'
-import type { TriggerOptions } from './options.js'
-import { quoted } from './quoted.js'
-import { recall } from './recall.js'
-import { recallHint } from './spans.js'
+import type { Prices } from '#run/money/prices.js'
+import { anything, either, filledString, having, integer, milliseconds, object, optional } from '#util/shape.js'
 
 export interface SummariseOptions extends TriggerOptions, WriterOptions {
   /** Added to the instructions of the model that writes: what matters in these conversations. Default: none. */
@@ -60,28 +58,32 @@ export function summarise(options: SummariseOptions): Extension {
   const given = parse(WRITING, options, '`summarise`')
   const { instructions = '', maxTokens = 2000 } = given
   const bound = `Write at most ${Math.floor(maxTokens * 0.6)} words.`
-  const writer = new Writer(given, [INSTRUCTIONS, bound, instructions].filter((text) => text !== '').join('\n\n'))
+  const writer = new SummaryWriter(
+    given,
+    [INSTRUCTIONS, bound, instructions].filter((text) => text !== '').join('\n\n'),
+  )
   return defineExtension({
     name: 'summarise',
     tools: [recall],
     view: async (context) => {
-      const need = needOf(context, given)
+      const need = contextNeed(context, given)
       if (need === null) return null
-      const field = fieldOf(context, need, given)
-      const older = changeable(field)
+      const field = clearingField(context, need, given)
+      const older = changeableSteps(field)
       const length = older.reduce((sum, step) => sum + stepLength(step), 0)
       // A summary of little would save nothing.
-      if (length < 2 * maxTokens) return withCost(cleared(context, need, given), need, null)
-      const written = await writer.write(quoted(older), context)
-      const shorter = written.text === null ? null : summarised(field, need, shownAs(written.text, field, context))
-      return withCost(shorter ?? cleared(context, need, given), need, written)
+      if (length < 2 * maxTokens) return withCost(clearResultsOf(context, need, given), need, null)
+      const written = await writer.write(quoteSteps(older), context)
+      const shorter =
+        written.text === null ? null : replaceBySummary(field, need, shownAs(written.text, field, context))
+      return withCost(shorter ?? clearResultsOf(context, need, given), need, written)
     },
     close: () => writer.close(),
   })
 }
 
 function shownAs(text: string, field: Field, context: ViewContext): string {
-  const steps = changeable(field)
+  const steps = changeableSteps(field)
   const [first = 0, last = 0] = [steps[0]?.first, steps.at(-1)?.last]
   const hint = recallHint(context, { first, last }, 'shows the originals.')
   return `[Summary of the conversation up to here, written to save space.${hint}]\n\n${text}`
@@ -98,4 +100,43 @@ export function withCost(shorter: Shortened | null, need: Need, written: Written
     ...(written !== null && { usage: written.usage }),
     ...(typeof written?.costUsd === 'number' && { costUsd: written.costUsd }),
   }
+}
+
+/** Longest input for a model that writes about a conversation, in characters: about 60,000 tokens. */
+const LONGEST = 240_000
+const LONGEST_TEXT = 4000
+const SHORTEST_TEXT = 200
+
+/**
+ * Steps as data for another model: one JSON object per line, in which nothing can pass for an instruction of the harness.
+ * Messages of the harness are left out, texts are cut, and if there are too many, so are those in the middle.
+ */
+export function quoteSteps(steps: readonly ViewStep[]): string {
+  for (let most = LONGEST_TEXT; ; most /= 2) {
+    const lines = stepLines(steps, most)
+    const length = lines.reduce((sum, line) => sum + line.length, 0)
+    if (length <= LONGEST) return lines.join('\n')
+    if (most / 2 >= SHORTEST_TEXT) continue
+    const kept = Math.floor((lines.length * LONGEST) / length / 2)
+    return [...lines.slice(0, kept), '{"omitted":true}', ...lines.slice(-kept)].join('\n')
+  }
+}
+
+function stepLines(steps: readonly ViewStep[], most: number): readonly string[] {
+  return steps.flatMap(({ spans }) =>
+    spans.flatMap(({ entry, first, last }) => {
+      const isRange = first !== last
+      if (entry.role === 'user' && entry.notice === true && !isRange) return []
+      const { text } = entryContent(entry)
+      const about = isRange ? 'earlier summary' : entry.role === 'tool' ? `result of ${entry.name}` : entry.role
+      // An earlier summary is all that is left of its entries.
+      return [JSON.stringify({ at: entry.at, from: about, text: cutMiddle(text, isRange ? LONGEST_TEXT * 4 : most) })]
+    }),
+  )
+}
+
+function cutMiddle(text: string, most: number): string {
+  if (text.length <= most) return text
+  const half = Math.floor(most / 2)
+  return `${text.slice(0, half)} […] ${text.slice(-half)}`.toWellFormed()
 }

@@ -33,7 +33,7 @@ export interface Written {
 const ATTEMPTS = 2
 
 /** Asks a model for texts. It fails in bounded time, with bounded output, and never throws. */
-export class Writer {
+export class SummaryWriter {
   readonly #options: WriterOptions
   readonly #instructions: string
   #harness: Harness | null = null
@@ -57,7 +57,7 @@ export class Writer {
     for (let attempt = 1; attempt <= ATTEMPTS && written.text === null; attempt++) {
       const timeMs = Math.floor(until - performance.now())
       if (timeMs <= 0 || signal.aborted) break
-      written = added(written, await this.#attempt(prompt, { signal, budget, timeMs, maxTokens }))
+      written = addWritten(written, await this.#attempt(prompt, { signal, budget, timeMs, maxTokens }))
     }
     return written
   }
@@ -107,18 +107,18 @@ const NOTHING: TokenUsage = {
   reasoningTokens: 0,
 }
 
-function added(one: Written, other: Written): Written {
-  const sum = (
+function addWritten(one: Written, other: Written): Written {
+  const sumTokens = (
     key: 'inputTokens' | 'outputTokens' | 'cacheReadTokens' | 'cacheWriteTokens' | 'reasoningTokens',
   ): number => (one.usage[key] ?? 0) + (other.usage[key] ?? 0)
   return {
     text: other.text,
     usage: {
-      inputTokens: sum('inputTokens'),
-      outputTokens: sum('outputTokens'),
-      cacheReadTokens: sum('cacheReadTokens'),
-      cacheWriteTokens: sum('cacheWriteTokens'),
-      reasoningTokens: sum('reasoningTokens'),
+      inputTokens: sumTokens('inputTokens'),
+      outputTokens: sumTokens('outputTokens'),
+      cacheReadTokens: sumTokens('cacheReadTokens'),
+      cacheWriteTokens: sumTokens('cacheWriteTokens'),
+      reasoningTokens: sumTokens('reasoningTokens'),
     },
     costUsd: one.costUsd === null || other.costUsd === null ? null : one.costUsd + other.costUsd,
   }

@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import type { MemoryIndex, Scope } from './index-port.js'
+import type { MemoryIndex, Scope } from './memory-index.js'
 
 /** The vectors of texts, in their order: all of one length. */
 export type Embed = (

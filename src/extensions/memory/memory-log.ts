@@ -4,7 +4,7 @@ import { MEMORY_THREADS } from '#core/log/ref.js'
 import type { ContentSource } from '#contracts/entry.js'
 import type { LogRef } from '#core/log/ref.js'
 import type { LogStore } from '#core/log/log.js'
-import type { MemoryText } from './rows.js'
+import type { MemoryText } from './run-reader.js'
 
 /** What an owner's memory holds in addition to the conversations: a log of its own for each owner. */
 type Payload =

@@ -3,12 +3,12 @@ import type { DurableEvent } from '#core/state/events.js'
 import type { JsonObject } from '#util/json.js'
 import type { LogStore } from '#core/log/log.js'
 import type { RunSummary } from '#core/log/digest.js'
-import type { Generation, LogState, MemoryIndex, Scope, Row } from './index-port.js'
+import type { Generation, LogState, MemoryIndex, Scope, MemoryRow } from './memory-index.js'
 import { memoryRef, ownerOfMemory, textsInMemory } from './memory-log.js'
 import type { MemoryEvent } from './memory-log.js'
-import { RunReader } from './rows.js'
-import type { MemoryText } from './rows.js'
-import { pieces } from './words.js'
+import { RunReader } from './run-reader.js'
+import type { MemoryText } from './run-reader.js'
+import { splitPieces } from './words.js'
 
 export interface ReadingOptions {
   readonly log: LogStore
@@ -60,7 +60,7 @@ export class Synchroniser {
     const runs: KnownRun[] = []
     const resourceId = scope === 'all' ? undefined : (scope.resourceId ?? undefined)
     for await (const { runId, startedAt, lastSeq, metadata } of log.list({ parentRunId: null, resourceId })) {
-      if (scope !== 'all' && resourceIn(metadata) !== scope.resourceId) continue
+      if (scope !== 'all' && metadataResource(metadata) !== scope.resourceId) continue
       if (await isBehind(`run:${runId}`, { began: startedAt, seq: lastSeq })) runs.push({ runId, startedAt, metadata })
     }
     // A run comes after the one whose conversation it continues.
@@ -97,21 +97,24 @@ export class Synchroniser {
 
   async #readRun({ runId, startedAt, metadata }: KnownRun, generation: Generation): Promise<void> {
     const { log, withResults } = this.#options
-    await this.#read({ log: `run:${runId}`, resourceId: resourceIn(metadata), generation }, async (known, batch) => {
-      const reader = new RunReader(runId, known?.sources ?? [], withResults)
-      let threadId = known?.threadId ?? threadIn(metadata) ?? runId
-      for await (const event of log.read({ kind: 'run', id: runId }, { after: known?.seq ?? 0 })) {
-        if (event.kind === 'run_started' && known === null) {
-          const before = await this.#continued(event, generation)
-          if (before !== null) {
-            reader.readBefore(before.sources)
-            threadId = threadIn(metadata) ?? before.threadId
+    await this.#read(
+      { log: `run:${runId}`, resourceId: metadataResource(metadata), generation },
+      async (known, batch) => {
+        const reader = new RunReader(runId, known?.sources ?? [], withResults)
+        let threadId = known?.threadId ?? metadataThread(metadata) ?? runId
+        for await (const event of log.read({ kind: 'run', id: runId }, { after: known?.seq ?? 0 })) {
+          if (event.kind === 'run_started' && known === null) {
+            const before = await this.#continued(event, generation)
+            if (before !== null) {
+              reader.readBefore(before.sources)
+              threadId = metadataThread(metadata) ?? before.threadId
+            }
           }
+          const texts = reader.textsIn(event)
+          await batch.add(texts, { seq: event.seq, began: startedAt, threadId, sources: reader.sources })
         }
-        const texts = reader.textsIn(event)
-        await batch.add(texts, { seq: event.seq, began: startedAt, threadId, sources: reader.sources })
-      }
-    })
+      },
+    )
   }
 
   /** What the index knows of the run that this one continues; null if it continues none that is there. */
@@ -150,16 +153,16 @@ export class Synchroniser {
 }
 
 /** The owner that a run's metadata names: sessions set it. */
-export function resourceIn(metadata: JsonObject): string | null {
-  return filled(metadata['resourceId'])
+export function metadataResource(metadata: JsonObject): string | null {
+  return filledString(metadata['resourceId'])
 }
 
 /** The conversation that a run's metadata names: sessions set it. */
-export function threadIn(metadata: JsonObject): string | null {
-  return filled(metadata['conversation_id'])
+export function metadataThread(metadata: JsonObject): string | null {
+  return filledString(metadata['conversation_id'])
 }
 
-function filled(value: unknown): string | null {
+function filledString(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null
 }
 
@@ -182,7 +185,7 @@ class Batch {
   readonly #options: BatchOptions
   #after: number
   #state: LogState | null = null
-  #rows: Row[] = []
+  #rows: MemoryRow[] = []
   #forgotten: string[] = []
   #isRefused = false
 
@@ -195,7 +198,7 @@ class Batch {
   /** Adds the texts of the event at which the log has this state. */
   async add(texts: readonly MemoryText[], state: LogState, forgotten: readonly string[] = []): Promise<void> {
     for (const { handle, kind, at, text, sources, threadId = state.threadId } of texts) {
-      pieces(this.#options.redact(text)).forEach((piece, part) => {
+      splitPieces(this.#options.redact(text)).forEach((piece, part) => {
         this.#rows.push({ handle, part, kind, at, text: piece, sources, threadId })
       })
     }

@@ -21,7 +21,7 @@ const FREQUENT: ReadonlySet<string> = new Set(
 )
 
 /** The words of a text, in lower case and without accents. Of a script without spaces: single characters if `single`, and pairs of them. */
-function tokens(text: string, single: boolean): readonly string[] {
+function wordTokens(text: string, single: boolean): readonly string[] {
   const found = withoutAccents(text.normalize('NFKC').toLowerCase()).match(WORDS) ?? []
   return found.flatMap((word) => {
     if (!DENSE.test(word)) return [word.slice(0, LONGEST_WORD)]
@@ -37,12 +37,12 @@ function withoutAccents(text: string): string {
 
 /** The words of a text for the index, separated by spaces. */
 export function indexedWords(text: string): string {
-  return tokens(text, true).join(' ')
+  return wordTokens(text, true).join(' ')
 }
 
 /** The words that a query looks for, each once. */
 export function queryWords(query: string, most = 32): readonly string[] {
-  return [...new Set(tokens(query, false))].slice(0, most)
+  return [...new Set(wordTokens(query, false))].slice(0, most)
 }
 
 /** The words that a search looks for: frequent English words only if there are no others. */
@@ -53,25 +53,25 @@ export function searchWords(query: string): readonly string[] {
 }
 
 /** True if the words of `part` are in `text`, one after the other. */
-export function contains(text: string, part: string): boolean {
-  return ` ${tokens(text, true).join(' ')} `.includes(` ${tokens(part, true).join(' ')} `)
+export function containsWords(text: string, part: string): boolean {
+  return ` ${wordTokens(text, true).join(' ')} `.includes(` ${wordTokens(part, true).join(' ')} `)
 }
 
 /** The pieces of a text that are rows of their own: cut between paragraphs, lines, sentences or words, with an overlap. */
-export function pieces(text: string): readonly string[] {
+export function splitPieces(text: string): readonly string[] {
   // No database stores what comes after a character 0.
   const whole = text.replaceAll('\0', '').trim().toWellFormed()
   if (whole.length <= LONGEST) return whole === '' ? [] : [whole]
   const found: string[] = []
   for (let start = 0; start < whole.length;) {
-    const end = whole.length - start <= LONGEST ? whole.length : start + cutIn(whole.slice(start, start + CUT))
+    const end = whole.length - start <= LONGEST ? whole.length : start + cutPlace(whole.slice(start, start + CUT))
     found.push(whole.slice(start, end).trim().toWellFormed())
     start = end === whole.length ? end : Math.max(start + 1, end - OVERLAP)
   }
   return found.filter((piece) => piece !== '')
 }
 
-function cutIn(piece: string): number {
+function cutPlace(piece: string): number {
   for (const separator of ['\n\n', '\n', '. ', ' ']) {
     const at = piece.lastIndexOf(separator)
     if (at > CUT / 2) return at + separator.length

@@ -6,7 +6,7 @@ import { braceAlternatives, globOf } from '#util/glob/pattern.js'
 import { isObject } from '#util/json.js'
 
 /** A file or folder that a call names: the strings that stand for it, relative to the workspace and absolute. */
-export type Place = readonly string[]
+export type PathPlace = readonly string[]
 
 /** The state of the file system when a call is decided. */
 export interface Surroundings {
@@ -17,9 +17,9 @@ export interface Surroundings {
 }
 
 /** The places that a path stands for: as it is written, and behind its links. A call that is allowed must be allowed all of them. */
-export function placesOf(text: string, { root, links }: Surroundings, folder = '.'): readonly Place[] {
-  return spellings(text).flatMap((path) => {
-    if (root === undefined) return [[slashes(normalize(isAbsolute(path) ? path : `${folder}/${path}`))]]
+export function pathPlaces(text: string, { root, links }: Surroundings, folder = '.'): readonly PathPlace[] {
+  return pathSpellings(text).flatMap((path) => {
+    if (root === undefined) return [[plainSlashes(normalize(isAbsolute(path) ? path : `${folder}/${path}`))]]
     const absolute = resolve(root, folder, path)
     const real = links?.get(absolute) ?? absolute
     const here = placeAt(absolute, root)
@@ -29,11 +29,11 @@ export function placesOf(text: string, { root, links }: Surroundings, folder = '
 
 /** The absolute paths in which links are to be looked up. */
 export function absolutePaths(text: string, root: string, folder = '.'): readonly string[] {
-  return spellings(text).map((path) => resolve(root, folder, path))
+  return pathSpellings(text).map((path) => resolve(root, folder, path))
 }
 
 /** `~` is the home folder for a shell, and a name for other programs. */
-function spellings(text: string): readonly string[] {
+function pathSpellings(text: string): readonly string[] {
   const path = fromUrl(text)
   return /^~(?=$|[/\\])/.test(path) ? [path, homedir() + path.slice(1)] : [path]
 }
@@ -47,11 +47,11 @@ function fromUrl(text: string): string {
   }
 }
 
-function placeAt(absolute: string, root: string): Place {
-  return [slashes(relative(root, absolute) || '.'), slashes(absolute)]
+function placeAt(absolute: string, root: string): PathPlace {
+  return [plainSlashes(relative(root, absolute) || '.'), plainSlashes(absolute)]
 }
 
-function slashes(path: string): string {
+function plainSlashes(path: string): string {
   const plain = path.replaceAll('\\', '/').normalize('NFC')
   return plain.length > 1 && plain.endsWith('/') ? plain.slice(0, -1) : plain
 }
@@ -61,7 +61,7 @@ const PATH_KEY =
   /(?:^|_)(?:paths?|files?|file_?names?|folders?|dir|dirs|directory|directories|cwd|src|dest|destination)$/
 
 /** The paths that arguments name: under a usual name or one of the tool's `pathFields`, at any depth, and `file:` addresses. */
-export function pathsIn(args: JsonObject, fields: readonly string[]): readonly string[] {
+export function argumentPaths(args: JsonObject, fields: readonly string[]): readonly string[] {
   const found: string[] = []
   eachString(args, (text, key) => {
     const isPath = fields.includes(key) || PATH_KEY.test(snakeCase(key)) || /^file:/i.test(text)
@@ -92,14 +92,14 @@ export interface PathPattern {
   /** Fixed text at its beginning and its end. */
   readonly prefix: string
   readonly suffix: string
-  fits(place: Place): boolean
+  fits(place: PathPlace): boolean
 }
 
 /** `folder/**` is the folder too. Without regard to case, `.ENV` is `.env`. */
 export function pathPattern(glob: string, ignoreCase: boolean): PathPattern {
-  const home = /^~(?=$|\/)/.test(glob) ? slashes(homedir()) + glob.slice(1) : glob
-  const text = casing(home.endsWith('/') && home.length > 1 ? `${home}**` : home, ignoreCase).normalize('NFC')
-  const alternatives = braceAlternatives(text).map(segmentsOf)
+  const home = /^~(?=$|\/)/.test(glob) ? plainSlashes(homedir()) + glob.slice(1) : glob
+  const text = foldCase(home.endsWith('/') && home.length > 1 ? `${home}**` : home, ignoreCase).normalize('NFC')
+  const alternatives = braceAlternatives(text).map(pathSegments)
   const folders = alternatives.flatMap((each) => (each.at(-1) === '**' ? [each.slice(0, -1)] : []))
   const compiled = globOf([...alternatives, ...folders.filter(({ length }) => length > 0)])
   return {
@@ -108,18 +108,18 @@ export function pathPattern(glob: string, ignoreCase: boolean): PathPattern {
     fits: (place) =>
       place.some(
         (path) =>
-          segmentsOf(casing(path, ignoreCase)).reduce((state, name) => compiled.step(state, name), compiled.start)
+          pathSegments(foldCase(path, ignoreCase)).reduce((state, name) => compiled.step(state, name), compiled.start)
             .matched,
       ),
   }
 }
 
-export function casing(text: string, ignoreCase: boolean): string {
+export function foldCase(text: string, ignoreCase: boolean): string {
   return ignoreCase ? text.toLowerCase() : text
 }
 
 /** The root of the machine is the name `/`. */
-function segmentsOf(path: string): readonly string[] {
+function pathSegments(path: string): readonly string[] {
   const names = path.split('/').filter((name) => name !== '' && name !== '.')
   return path.startsWith('/') ? ['/', ...names] : names.length === 0 ? ['.'] : names
 }

@@ -20,13 +20,10 @@ import {
   partial,
   string,
 } from '#util/shape.js'
-import { pathsToFollow, subjectOf } from './call.js'
-import type { DescribedCall } from './call.js'
-import { categoryOf } from './category.js'
-import { ruling } from './decide.js'
-import type { Explanation, Ruling } from './decide.js'
-import { compiledRule } from './match.js'
-import type { CompiledRule } from './match.js'
+import { pathsToFollow, callSubject, categoryOf } from './call-subject.js'
+import type { DescribedCall } from './call-subject.js'
+import { decideCall, compiledRule } from './decide-call.js'
+import type { Explanation, Ruling, CompiledRule } from './decide-call.js'
 import { checkedRules, grant } from './rule.js'
 import type { Rule } from './rule.js'
 
@@ -83,9 +80,10 @@ const OPTIONS = partial<PolicyOptions>({
 export function policy(rules: readonly Rule[], options: PolicyOptions = {}): PolicyExtension {
   const judge = new Judge(checkedRules(rules))
   const { name = 'policy', default: otherwise = null, shadow = false } = parse(OPTIONS, options, '`policy`')
-  const decide: Policy = async (call, spec, context) => answerOf(await judge.ruling(call, spec, context), otherwise)
+  const decideByRules: Policy = async (call, spec, context) =>
+    policyDecision(await judge.ruling(call, spec, context), otherwise)
   const extension: Extension & Pick<PolicyExtension, 'policy'> =
-    shadow === false ? { name, policy: decide } : { name, ...inShadow(judge, shadow) }
+    shadow === false ? { name, policy: decideByRules } : { name, ...inShadow(judge, shadow) }
   const own: Pick<PolicyExtension, 'rules' | 'extend'> = {
     rules: judge.rules,
     extend: (more) => policy([...rules, ...more], options),
@@ -117,8 +115,8 @@ class Judge {
       agent: agentName,
       sources: this.#readsSources ? sourcesIn(call.arguments, transcript) : [],
     }
-    const links = this.#readsPaths ? await linksIn(pathsToFollow(described, root)) : undefined
-    return ruling(this.#compiled, subjectOf(described, links))
+    const links = this.#readsPaths ? await resolveLinks(pathsToFollow(described, root)) : undefined
+    return decideCall(this.#compiled, callSubject(described, links))
   }
 }
 
@@ -127,7 +125,7 @@ function inShadow(
   judge: Judge,
   report: true | ((report: ShadowReport) => void),
 ): Pick<PolicyExtension, 'policy' | 'forRun'> {
-  const watch =
+  const watchByRules =
     (send: (made: ShadowReport) => unknown): Policy =>
     async (call, spec, context) => {
       const { decision, by, step, reason } = await judge.ruling(call, spec, context)
@@ -138,8 +136,8 @@ function inShadow(
       })
       return null
     }
-  if (report !== true) return { policy: watch(report) }
-  return { policy: () => null, forRun: ({ record }) => ({ policy: watch(record) }) }
+  if (report !== true) return { policy: watchByRules(report) }
+  return { policy: () => null, forRun: ({ record }) => ({ policy: watchByRules(record) }) }
 }
 
 function withHidden<Shown extends object, Hidden extends object>(shown: Shown, hidden: Hidden): Shown & Hidden {
@@ -156,7 +154,7 @@ function withHidden<Shown extends object, Hidden extends object>(shown: Shown, h
  */
 export function explain(rules: readonly Rule[], call: DescribedCall): Explanation {
   checkedRules(rules)
-  const { decision, by, step } = ruling(rules.map(compiledRule), subjectOf(parse(CALL, call, 'the call')))
+  const { decision, by, step } = decideCall(rules.map(compiledRule), callSubject(parse(CALL, call, 'the call')))
   return { decision, rule: by?.rule ?? null, step }
 }
 
@@ -189,7 +187,7 @@ async function approvalFor(
   }
 }
 
-function answerOf({ decision, by, reason }: Ruling, otherwise: 'allow' | 'ask' | 'deny' | null): Decision | null {
+function policyDecision({ decision, by, reason }: Ruling, otherwise: 'allow' | 'ask' | 'deny' | null): Decision | null {
   if (decision !== null) return { decision, reason: reason ?? undefined, rule: by?.name }
   return otherwise === null ? null : { decision: otherwise, isDefault: true }
 }
@@ -198,7 +196,7 @@ const MOST_PATHS = 200
 const MOST_LINKS = 40
 
 /** The paths behind the links of these absolute paths; of one that does not exist, as far as it does. */
-async function linksIn(paths: Iterable<string>): Promise<ReadonlyMap<string, string>> {
+async function resolveLinks(paths: Iterable<string>): Promise<ReadonlyMap<string, string>> {
   const links = new Map<string, string>()
   const wanted = [...new Set(paths)].slice(0, MOST_PATHS)
   await Promise.all(wanted.map(async (path) => links.set(path, await behindLinks(path, MOST_LINKS))))

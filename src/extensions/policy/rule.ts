@@ -79,12 +79,12 @@ export function checkedRules(rules: readonly Rule[], name = 'the rules'): readon
  * @throws HarnessError `invalid_options` with the index of the rule and the field.
  */
 export function fromJson(rules: string | JsonInput): readonly Rule[] {
-  const given = typeof rules === 'string' ? parsed(rules) : rules
+  const given = typeof rules === 'string' ? parseRules(rules) : rules
   const inner: unknown = isObject(given) && 'rules' in given ? given['rules'] : given
   return checkedRules(inner as readonly Rule[])
 }
 
-function parsed(text: string): unknown {
+function parseRules(text: string): unknown {
   const read = parseJson(text)
   if (!read.ok) throw new HarnessError('invalid_options', `Expected the rules to be JSON: ${read.problem}`)
   return read.value

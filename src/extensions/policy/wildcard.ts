@@ -1,10 +1,10 @@
 /** A test for a string with `*` for any characters, none included. */
-export function wildcard(glob: string): (text: string) => boolean {
-  return between(glob.split('*'))
+export function matchesWildcard(glob: string): (text: string) => boolean {
+  return matchesBetween(glob.split('*'))
 }
 
 /** A test for a string that has these pieces in this order, with any characters between them. Linear in its length. */
-export function between(pieces: readonly string[]): (text: string) => boolean {
+export function matchesBetween(pieces: readonly string[]): (text: string) => boolean {
   const [first = ''] = pieces
   const last = pieces.at(-1) ?? ''
   if (pieces.length === 1) return (text) => text === first

@@ -3,16 +3,16 @@ import type { RunUsage } from '#contracts/result.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import type { TracedRun } from '#core/extension/tracing.js'
 import { parseJson, isObject } from '#util/json.js'
-import type { Content, Identity } from './options.js'
+import type { CapturedContent, Identity } from './options.js'
 import { ATTRIBUTE, CONTENT, OPERATION, OWN, ADDED } from './names.js'
 import type { Attributes, EventOf, SpanError } from './spans.js'
 
-export function agentNameOf({ agentName }: TracedRun, identity: Identity): string {
+export function tracedAgentName({ agentName }: TracedRun, identity: Identity): string {
   return agentName === null ? identity.agentName : `subagent.${agentName}`
 }
 
 /** The conversation that a run belongs to: stated, or in its metadata. */
-export function conversationOf({ metadata }: TracedRun, identity: Identity): string | undefined {
+export function conversationId({ metadata }: TracedRun, identity: Identity): string | undefined {
   const given = metadata['conversation_id'] ?? metadata['conversationId']
   return identity.conversationId ?? (typeof given === 'string' ? given : undefined)
 }
@@ -20,9 +20,9 @@ export function conversationOf({ metadata }: TracedRun, identity: Identity): str
 export function runAttributes(run: TracedRun, identity: Identity): Attributes {
   return {
     [ATTRIBUTE.operation]: OPERATION.run,
-    [ATTRIBUTE.agentName]: agentNameOf(run, identity),
+    [ATTRIBUTE.agentName]: tracedAgentName(run, identity),
     [ATTRIBUTE.agentDescription]: run.agentName === null ? identity.agentDescription : undefined,
-    [ATTRIBUTE.conversation]: conversationOf(run, identity),
+    [ATTRIBUTE.conversation]: conversationId(run, identity),
     [OWN.runId]: run.runId,
     [OWN.resumed]: run.resumed ? true : undefined,
   }
@@ -50,7 +50,7 @@ export function requestAttributes(constants: RequestConstants | null): Attribute
 }
 
 /** Instructions and tools, if content is captured. */
-export function constantContent({ instructions, tools }: RequestConstants, content: Content): Attributes {
+export function constantContent({ instructions, tools }: RequestConstants, content: CapturedContent): Attributes {
   if (!content.kinds.messages) return {}
   const text = content.redact(instructions, CONTENT.instructions)
   return {
@@ -106,7 +106,7 @@ export function callAttributes(
   }
 }
 
-export function outcomeAttributes(event: EventOf<'tool_call_completed'>, content: Content): Attributes {
+export function outcomeAttributes(event: EventOf<'tool_call_completed'>, content: CapturedContent): Attributes {
   const { toolName, output, cancelled, errorType, source } = event
   return {
     ...(toolName === 'subagent' && subagentAttributes(output)),
@@ -132,7 +132,7 @@ function subagentAttributes(output: string): Attributes {
 }
 
 /** The error of a call; null if it succeeded. */
-export function callError(event: EventOf<'tool_call_completed'>, content: Content): SpanError | null {
+export function callError(event: EventOf<'tool_call_completed'>, content: CapturedContent): SpanError | null {
   const { message } = event
   const type = callErrorType(event)
   if (type === null) return null
@@ -153,7 +153,7 @@ const OWN_TYPES = ['ApprovalRejected', 'Timeout'] as const
 type RunFailure = Pick<EventOf<'run_failed'>, 'code' | 'errorType' | 'message'>
 
 /** The error of a run. A message that quotes the model is content. */
-export function runError({ code, errorType, message }: RunFailure, content: Content): SpanError {
+export function runError({ code, errorType, message }: RunFailure, content: CapturedContent): SpanError {
   const shown = content.kinds.messages || !QUOTES.includes(code)
   const type = code === 'error' && errorType !== 'HarnessError' ? errorType : code
   return { type, message: shown ? content.redact(message, 'exception.message') : null }

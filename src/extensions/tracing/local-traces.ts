@@ -59,7 +59,7 @@ class LocalSpans implements SpanSink {
   startRun(span: RunSpanStart): Span {
     const outer = span.parent instanceof LocalSpan ? span.parent : null
     // Derived from the run id: a run that continues, here or elsewhere, continues its trace.
-    const traceId = outer?.traceId ?? digest('sha256', span.parentRunId ?? span.runId, 32)
+    const traceId = outer?.traceId ?? hexDigest('sha256', span.parentRunId ?? span.runId, 32)
     const folder = join(this.#folder, folderName(span.root))
     return new LocalSpan(span, traceId, (record) => this.#keep(folder, record))
   }
@@ -75,10 +75,10 @@ function folderName(root: string): string {
   const slug = basename(root)
     .replaceAll(/[^A-Za-z0-9_.-]+/g, '-')
     .replaceAll(/^-+|-+$/g, '')
-  return `${slug}-${digest('sha1', root, 10)}`
+  return `${slug}-${hexDigest('sha1', root, 10)}`
 }
 
-function digest(algorithm: 'sha1' | 'sha256', text: string, digits: number): string {
+function hexDigest(algorithm: 'sha1' | 'sha256', text: string, digits: number): string {
   return createHash(algorithm).update(text).digest('hex').slice(0, digits)
 }
 
@@ -109,11 +109,11 @@ class LocalSpan implements Span {
   }
 
   set(attributes: Attributes): void {
-    Object.assign(this.#attributes, present(attributes))
+    Object.assign(this.#attributes, presentAttributes(attributes))
   }
 
   event(name: string, attributes: Attributes, at: string): void {
-    this.#events.push({ name, at, attributes: present(attributes) })
+    this.#events.push({ name, at, attributes: presentAttributes(attributes) })
   }
 
   fail(error: SpanError): void {
@@ -147,7 +147,7 @@ class LocalSpan implements Span {
   }
 }
 
-function present(attributes: Attributes): JsonObject {
+function presentAttributes(attributes: Attributes): JsonObject {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined))
 }
 

@@ -1,27 +1,18 @@
-import { invalidOptions, parse } from '#contracts/parse.js'
-import { HarnessError } from '#contracts/errors.js'
-import type { RunTrace, Tracing } from '#core/extension/tracing.js'
-import type { JsonValue } from '#util/json.js'
-import type { RequestConstants } from '#core/model-session.js'
-import type { RunEvent } from '#core/state/events.js'
-import type { TokenUsage } from '#contracts/entry.js'
-import { agentNameOf, callErrorType, inDollars } from './attributes.js'
+import { tracedAgentName, callErrorType, inDollars } from './attributes.js'
+import { ATTRIBUTE, SPAN_EVENT, METRIC, OPERATION, OTHER } from './names.js'
 import { TRACE_OPTIONS, traceSettings } from './options.js'
 import type { TraceOptions } from './options.js'
-import type {
-  OtelApi,
-  OtelMeter,
-  OtelTracer,
-  OtelAttributes,
-  OtelSpan,
-  OtelSpanContext,
-  OtelHistogram,
-} from './otel-api.js'
 import { RunSpanMaker } from './run-spans.js'
-import { having, partial } from '#util/shape.js'
-import { ATTRIBUTE, SPAN_EVENT, METRIC, OPERATION, OTHER } from './names.js'
-import { textsIn } from './spans.js'
+import { stringList } from './spans.js'
 import type { Attributes, RunSpanStart, Span, SpanError, SpanSink, SpanStart, EventOf } from './spans.js'
+import type { TokenUsage } from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
+import { invalidOptions, parse } from '#contracts/parse.js'
+import type { RunTrace, Tracing } from '#core/extension/tracing.js'
+import type { RequestConstants } from '#core/model-session.js'
+import type { RunEvent } from '#core/state/events.js'
+import type { JsonValue } from '#util/json.js'
+import { having, partial } from '#util/shape.js'
 
 /** Content is captured only if `captureContent` asks for it. */
 export interface OpenTelemetryOptions extends TraceOptions {
@@ -50,30 +41,30 @@ export function openTelemetry(options: OpenTelemetryOptions): Tracing {
   const { tracer, meter } = given
   if (tracer === undefined && meter === undefined)
     throw invalidOptions('Expected `openTelemetry` to be given `tracer`, `meter` or both.')
-  const histograms = meter === undefined ? null : histogramsOf(meter)
+  const histograms = meter === undefined ? null : createHistograms(meter)
   let loading: Promise<void> | null = null
   let spans: RunSpanMaker | null = null
 
-  const load = async (otel: OtelTracer): Promise<void> => {
+  const loadSpans = async (otel: OtelTracer): Promise<void> => {
     spans = new RunSpanMaker({ sink: new OtelSpans(await loadApi(), otel), ...settings })
   }
   return {
     async load() {
       if (tracer === undefined || spans !== null) return
-      loading ??= load(tracer)
+      loading ??= loadSpans(tracer)
       // If loading failed, the next run tries again.
       await loading.finally(() => (loading = null))
     },
     startRun(run) {
       const traces: RunTrace[] = spans === null ? [] : [spans.startRun(run)]
-      if (histograms !== null) traces.push(new RunMetrics(histograms, agentNameOf(run, settings.identity), run.at))
-      return both(traces)
+      if (histograms !== null) traces.push(new RunMetrics(histograms, tracedAgentName(run, settings.identity), run.at))
+      return combineTraces(traces)
     },
   }
 }
 
 /** Spans, when there are any, come first. */
-function both(traces: readonly RunTrace[]): RunTrace {
+function combineTraces(traces: readonly RunTrace[]): RunTrace {
   const [first] = traces
   return {
     traceparent: first?.traceparent ?? null,
@@ -193,7 +184,7 @@ function otelAttributes(attributes: Attributes): OtelAttributes {
 function otelValue(value: JsonValue | undefined): OtelAttributes[string] {
   if (value === null || value === undefined) return undefined
   if (typeof value !== 'object') return value
-  return textsIn(value) ?? JSON.stringify(value)
+  return stringList(value) ?? JSON.stringify(value)
 }
 
 function parseTraceparent(text: string | null): OtelSpanContext | undefined {
@@ -209,10 +200,19 @@ interface Histograms {
   readonly cost: OtelHistogram
 }
 
-function histogramsOf(meter: OtelMeter): Histograms {
-  const made = ({ name, unit, description, boundaries }: (typeof METRIC)[keyof typeof METRIC]): OtelHistogram =>
+function createHistograms(meter: OtelMeter): Histograms {
+  const createHistogram = ({
+    name,
+    unit,
+    description,
+    boundaries,
+  }: (typeof METRIC)[keyof typeof METRIC]): OtelHistogram =>
     meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: [...boundaries] } })
-  return { tokens: made(METRIC.tokens), duration: made(METRIC.duration), cost: made(METRIC.cost) }
+  return {
+    tokens: createHistogram(METRIC.tokens),
+    duration: createHistogram(METRIC.duration),
+    cost: createHistogram(METRIC.cost),
+  }
 }
 
 /** Measures one run: tokens, cost and time of each request, time of each tool call and of the run. */
@@ -265,13 +265,13 @@ class RunMetrics implements RunTrace {
     const attributes = {
       [ATTRIBUTE.operation]: OPERATION.tool,
       [ATTRIBUTE.toolName]: this.#offered.has(toolName) ? toolName : OTHER,
-      ...errorOf(callErrorType(event)),
+      ...errorAttributes(callErrorType(event)),
     }
     this.#histograms.duration.record(durationMs / 1000, attributes)
   }
 
   #ended(at: string, code: string | null): void {
-    const failed = errorOf(code)
+    const failed = errorAttributes(code)
     if (this.#askedAt !== null) this.#measure({ ...this.#turn(), ...failed }, this.#askedAt, at)
     this.#askedAt = null
     const attributes = { [ATTRIBUTE.operation]: OPERATION.run, ...this.#model, ...this.#agent, ...failed }
@@ -287,6 +287,67 @@ class RunMetrics implements RunTrace {
   }
 }
 
-function errorOf(type: string | null): OtelAttributes {
+function errorAttributes(type: string | null): OtelAttributes {
   return type === null ? {} : { [ATTRIBUTE.errorType]: type }
+}
+
+/**
+ * As much of `@opentelemetry/api` 1.x as is used here, by structure: the published declarations name no optional package.
+ */
+
+/** A `Tracer`, as `trace.getTracer(…)` or a provider's `getTracer(…)` gives one. */
+export interface OtelTracer {
+  startSpan(name: string, options?: OtelSpanOptions, context?: unknown): OtelSpan
+}
+
+export interface OtelSpanOptions {
+  kind?: number
+  attributes?: OtelAttributes
+  links?: { context: OtelSpanContext }[]
+  startTime?: Date
+}
+
+export type OtelAttributes = Record<string, string | number | boolean | string[] | undefined>
+
+export interface OtelSpanContext {
+  traceId: string
+  spanId: string
+  traceFlags: number
+  isRemote?: boolean
+}
+
+export interface OtelSpan {
+  spanContext(): OtelSpanContext
+  setAttributes(attributes: OtelAttributes): unknown
+  addEvent(name: string, attributes?: OtelAttributes, time?: Date): unknown
+  setStatus(status: { code: number; message?: string }): unknown
+  end(time?: Date): void
+}
+
+/** A `Meter`, as `metrics.getMeter(…)` gives one. */
+export interface OtelMeter {
+  createHistogram(name: string, options?: OtelInstrumentOptions): OtelHistogram
+}
+
+export interface OtelInstrumentOptions {
+  unit?: string
+  description?: string
+  advice?: { explicitBucketBoundaries?: number[] }
+}
+
+export interface OtelHistogram {
+  record(value: number, attributes?: OtelAttributes): void
+}
+
+/** The package itself. */
+export interface OtelApi {
+  readonly context: {
+    active(): unknown
+    with<T>(context: unknown, work: () => T): T
+  }
+  readonly trace: {
+    setSpan(context: unknown, span: OtelSpan): unknown
+    setSpanContext(context: unknown, span: OtelSpanContext): unknown
+    getSpanContext(context: unknown): OtelSpanContext | undefined
+  }
 }

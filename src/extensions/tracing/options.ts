@@ -17,14 +17,14 @@ export interface ContentKinds {
  * Removes from a string everything that must not be in a trace, and returns the rest. `attribute` is its place. Asked
  * for each text of a message, and once for each call's arguments and result as JSON text.
  */
-export type Redact = (text: string, attribute: string) => string
+export type RedactText = (text: string, attribute: string) => string
 
 /** Options of every kind of tracing. */
 export interface TraceOptions {
   /** Messages, tool arguments and tool results in the trace: all of them (`true`), none, or by kind. */
   readonly captureContent?: boolean | ContentKinds | undefined
   /** Removes secrets from content and error messages. If it throws, the text is left out. */
-  readonly redact?: Redact | undefined
+  readonly redact?: RedactText | undefined
   /** Name of the agent of runs that no other run started. Default `thinharness`. A child run is named `subagent.<name>`. */
   readonly agentName?: string | undefined
   readonly agentDescription?: string | undefined
@@ -48,9 +48,9 @@ export const TRACE_OPTIONS: PartialFields<TraceOptions> = {
 export function traceSettings(
   { captureContent, redact, agentName = 'thinharness', agentDescription, conversationId }: TraceOptions,
   captured: boolean,
-): { readonly content: Content; readonly identity: Identity } {
+): { readonly content: CapturedContent; readonly identity: Identity } {
   return {
-    content: contentOf(captureContent ?? captured, redact),
+    content: capturedContent(captureContent ?? captured, redact),
     identity: { agentName, agentDescription, conversationId },
   }
 }
@@ -63,7 +63,7 @@ export interface Identity {
 }
 
 /** Content options, checked. */
-export interface Content {
+export interface CapturedContent {
   readonly kinds: Complete<ContentKinds>
   /** The redacted text. */
   redact(text: string, attribute: string): string
@@ -71,22 +71,22 @@ export interface Content {
   redactJson(text: string, attribute: string): JsonValue
 }
 
-function contentOf(captured: boolean | ContentKinds, redact: Redact | undefined): Content {
+function capturedContent(captured: boolean | ContentKinds, redact: RedactText | undefined): CapturedContent {
   const all = captured === true
   const kinds = typeof captured === 'boolean' ? { messages: all, toolArguments: all, toolResults: all } : captured
-  const safely = (text: string, attribute: string): string => redacted(redact, text, attribute)
+  const redactSafely = (text: string, attribute: string): string => redactText(redact, text, attribute)
   return {
     kinds: {
       messages: kinds.messages ?? false,
       toolArguments: kinds.toolArguments ?? false,
       toolResults: kinds.toolResults ?? false,
     },
-    redact: safely,
+    redact: redactSafely,
     redactJson: (text, attribute) => {
-      if (redact === undefined) return valueIn(text)
+      if (redact === undefined) return parsedOrText(text)
       // Serialized again: an escape such as `\u0041` must not hide a word from `redact`.
       const value = parseJson(text)
-      return valueIn(safely(value.ok ? JSON.stringify(value.value) : text, attribute))
+      return parsedOrText(redactSafely(value.ok ? JSON.stringify(value.value) : text, attribute))
     },
   }
 }
@@ -94,7 +94,7 @@ function contentOf(captured: boolean | ContentKinds, redact: Redact | undefined)
 /** Replaces a text that could not be redacted. */
 const NOT_REDACTED = '[left out: redaction failed]'
 
-function redacted(redact: Redact | undefined, text: string, attribute: string): string {
+function redactText(redact: RedactText | undefined, text: string, attribute: string): string {
   if (redact === undefined) return text
   try {
     const result: unknown = redact(text, attribute)
@@ -104,7 +104,7 @@ function redacted(redact: Redact | undefined, text: string, attribute: string): 
   }
 }
 
-function valueIn(text: string): JsonValue {
+function parsedOrText(text: string): JsonValue {
   const parsed = parseJson(text)
   return parsed.ok ? parsed.value : text
 }

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { SPAN_EVENT } from './names.js'
-import { textsIn } from './spans.js'
+import { stringList } from './spans.js'
 import type { TraceRecord } from './local-traces.js'
 
 /**
@@ -14,8 +14,8 @@ export function otlpJson(
   return {
     resourceSpans: [
       {
-        resource: { attributes: attributesOf({ 'service.name': serviceName }) },
-        scopeSpans: [{ scope: { name: 'thinharness' }, spans: records.map(spanOf) }],
+        resource: { attributes: otlpAttributes({ 'service.name': serviceName }) },
+        scopeSpans: [{ scope: { name: 'thinharness' }, spans: records.map(otlpSpan) }],
       },
     ],
   }
@@ -25,7 +25,7 @@ export function otlpJson(
 const KIND = { internal: 1, client: 3 } as const
 const STATUS = { ok: 0, error: 2 } as const
 
-function spanOf(record: TraceRecord): JsonObject {
+function otlpSpan(record: TraceRecord): JsonObject {
   const { traceId, spanId, parentSpanId, name, kind, startedAt, endedAt, status, error, attributes } = record
   const message = error?.message ?? error?.type
   return {
@@ -34,47 +34,47 @@ function spanOf(record: TraceRecord): JsonObject {
     ...(parentSpanId !== null && { parentSpanId }),
     name,
     kind: KIND[kind],
-    startTimeUnixNano: nanosecondsOf(startedAt),
-    endTimeUnixNano: nanosecondsOf(endedAt),
-    attributes: attributesOf(attributes),
-    events: eventsOf(record),
+    startTimeUnixNano: unixNanoseconds(startedAt),
+    endTimeUnixNano: unixNanoseconds(endedAt),
+    attributes: otlpAttributes(attributes),
+    events: otlpEvents(record),
     status: { code: STATUS[status], ...(message !== undefined && { message }) },
   }
 }
 
-function eventsOf({ events, error, endedAt }: TraceRecord): JsonObject[] {
+function otlpEvents({ events, error, endedAt }: TraceRecord): JsonObject[] {
   const listed = events.map(({ name, at, attributes }) => ({
     name,
-    timeUnixNano: nanosecondsOf(at),
-    attributes: attributesOf(attributes),
+    timeUnixNano: unixNanoseconds(at),
+    attributes: otlpAttributes(attributes),
   }))
   if (error === null) return listed
-  const attributes = attributesOf({
+  const attributes = otlpAttributes({
     [SPAN_EVENT.exceptionType]: error.type,
     [SPAN_EVENT.exceptionMessage]: error.message ?? undefined,
   })
-  return [...listed, { name: SPAN_EVENT.exception, timeUnixNano: nanosecondsOf(endedAt), attributes }]
+  return [...listed, { name: SPAN_EVENT.exception, timeUnixNano: unixNanoseconds(endedAt), attributes }]
 }
 
 /** A string: the number is too large for exact JSON. */
-function nanosecondsOf(at: string): string {
+function unixNanoseconds(at: string): string {
   return `${Date.parse(at)}000000`
 }
 
-function attributesOf(attributes: JsonObject): JsonObject[] {
+function otlpAttributes(attributes: JsonObject): JsonObject[] {
   return Object.entries(attributes).flatMap(([key, value]) =>
-    value === undefined || value === null ? [] : [{ key, value: valueOf(value) }],
+    value === undefined || value === null ? [] : [{ key, value: otlpValue(value) }],
   )
 }
 
 /** A list of strings stays a list; other structures become JSON text, as in an OpenTelemetry tracer. */
-function valueOf(value: JsonValue): JsonObject {
+function otlpValue(value: JsonValue): JsonObject {
   if (typeof value === 'string') return { stringValue: value }
   if (typeof value === 'boolean') return { boolValue: value }
   if (typeof value === 'number') {
     return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value }
   }
-  const texts = textsIn(value)
+  const texts = stringList(value)
   if (texts === null) return { stringValue: JSON.stringify(value) }
   return { arrayValue: { values: texts.map((text) => ({ stringValue: text })) } }
 }

@@ -6,11 +6,11 @@ import type { RunTrace, TracedRun, TraceScope } from '#core/extension/tracing.js
 import type { UserEntry, AssistantEntry, AssistantPart, ContentPart, ToolEntry } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import {
-  agentNameOf,
+  tracedAgentName,
   callAttributes,
   callError,
   constantContent,
-  conversationOf,
+  conversationId,
   endAttributes,
   modelAttributes,
   outcomeAttributes,
@@ -19,7 +19,7 @@ import {
   runAttributes,
   runError,
 } from './attributes.js'
-import type { Content, Identity } from './options.js'
+import type { CapturedContent, Identity } from './options.js'
 import { ATTRIBUTE, CONTENT, OPERATION, OWN, SPAN_EVENT } from './names.js'
 import type { Attributes, EventOf, Span, SpanError, SpanSink } from './spans.js'
 
@@ -28,7 +28,7 @@ type Completed = EventOf<'tool_call_completed'>
 /** Settings of the spans of runs. */
 export interface SpanSettings {
   readonly sink: SpanSink
-  readonly content: Content
+  readonly content: CapturedContent
   readonly identity: Identity
 }
 
@@ -84,9 +84,9 @@ class RunSpans implements RunTrace {
     this.#settings = settings
     this.#ended = ended
     this.#lastAt = run.at
-    this.#conversation = conversationOf(run, identity)
+    this.#conversation = conversationId(run, identity)
     this.#run = sink.startRun({
-      name: `${OPERATION.run} ${agentNameOf(run, identity)}`,
+      name: `${OPERATION.run} ${tracedAgentName(run, identity)}`,
       kind: 'internal',
       startedAt: run.at,
       attributes: runAttributes(run, identity),
@@ -125,7 +125,7 @@ class RunSpans implements RunTrace {
     if (event.kind === 'tool_call_completed') this.#callCompleted(event)
     if (event.kind === 'run_completed') this.#completed(event)
     if (event.kind === 'run_failed') this.#failed(event)
-    const mark = markOf(event, this.#settings.content)
+    const mark = eventMark(event, this.#settings.content)
     // Events without a span of their own are recorded on the current one.
     if (mark !== null) (this.#turn ?? this.#run).event(mark.name, mark.attributes, event.at)
     this.#lastAt = event.at
@@ -222,7 +222,7 @@ class RunSpans implements RunTrace {
   #callCompleted(event: Completed): void {
     const { content } = this.#settings
     // A call that began before a crash ends in a trace that has not seen its beginning.
-    const span = this.#tools.get(event.callId) ?? this.#callStarted(event, earlier(event.at, event.durationMs))
+    const span = this.#tools.get(event.callId) ?? this.#callStarted(event, earlierTime(event.at, event.durationMs))
     const error = callError(event, content)
     span.set(outcomeAttributes(event, content))
     if (error !== null) span.fail(error, event.at)
@@ -261,7 +261,7 @@ class RunSpans implements RunTrace {
   }
 }
 
-function earlier(at: string, ms: number): string {
+function earlierTime(at: string, ms: number): string {
   return new Date(Date.parse(at) - ms).toISOString()
 }
 
@@ -269,7 +269,7 @@ function earlier(at: string, ms: number): string {
 type Message = JsonObject
 
 /** A message of a request. */
-function inputMessage(entry: UserEntry | ToolEntry, content: Content): Message {
+function inputMessage(entry: UserEntry | ToolEntry, content: CapturedContent): Message {
   if (entry.role === 'user') return { role: 'user', parts: entry.content.map((part) => inputPart(part, content)) }
   const { callId, content: given } = entry
   if (typeof given === 'string') return toolMessage({ callId, output: given }, content)
@@ -280,7 +280,7 @@ function inputMessage(entry: UserEntry | ToolEntry, content: Content): Message {
 /** The result of a tool call as the model reads it. */
 function toolMessage(
   { callId, output, parts = [] }: { callId: string; output: string; parts?: readonly ContentPart[] },
-  content: Content,
+  content: CapturedContent,
 ): Message {
   const response = content.kinds.toolResults ? content.redactJson(output, CONTENT.input) : NOT_CAPTURED
   const others = parts.map((part) => inputPart(part, content))
@@ -288,7 +288,7 @@ function toolMessage(
 }
 
 /** A reply: reasoning as far as it is text, text, and tool calls. */
-function outputMessage({ parts, finishReason }: AssistantEntry, content: Content): Message {
+function outputMessage({ parts, finishReason }: AssistantEntry, content: CapturedContent): Message {
   return {
     role: 'assistant',
     parts: parts.flatMap((part) => outputPart(part, content)),
@@ -298,7 +298,7 @@ function outputMessage({ parts, finishReason }: AssistantEntry, content: Content
 
 const NOT_CAPTURED = '[not captured]'
 
-function inputPart(part: ContentPart, content: Content): JsonObject {
+function inputPart(part: ContentPart, content: CapturedContent): JsonObject {
   if (part.type === 'text') return { type: 'text', content: content.redact(part.text, CONTENT.input) }
   const modality = part.type === 'file' ? 'document' : part.type
   if (!('url' in part)) return leftOut(modality, part.mediaType, part.data.length)
@@ -313,7 +313,7 @@ function leftOut(modality: string, mediaType: string, characters: number): JsonO
 }
 
 /** Signatures and other native data of a provider are never traced. */
-function outputPart(part: AssistantPart, content: Content): JsonObject[] {
+function outputPart(part: AssistantPart, content: CapturedContent): JsonObject[] {
   switch (part.type) {
     case 'reasoning':
       return part.text === '' ? [] : [{ type: 'reasoning', content: content.redact(part.text, CONTENT.output) }]
@@ -336,33 +336,33 @@ interface SpanEvent {
 }
 
 /** The record of a run's event on the current span; null if the event has a span of its own or is not traced. */
-function markOf(event: RunEvent, content: Content): SpanEvent | null {
+function eventMark(event: RunEvent, content: CapturedContent): SpanEvent | null {
   switch (event.kind) {
     case 'transport_retry': {
       const { attempt, delayMs: delay_ms, status, withdrawn } = event
       const reason = content.redact(event.reason, SPAN_EVENT.exceptionMessage)
-      return marked('retry', { attempt, delay_ms, status: status ?? undefined, withdrawn, reason })
+      return spanEvent('retry', { attempt, delay_ms, status: status ?? undefined, withdrawn, reason })
     }
     case 'model_retry':
-      return marked('outputRetry', { kind: event.retryKind, call_id: event.callId ?? undefined })
+      return spanEvent('outputRetry', { kind: event.retryKind, call_id: event.callId ?? undefined })
     case 'limit_warning':
-      return marked('limitWarning', { limit: event.limitKind, remaining: event.remaining })
+      return spanEvent('limitWarning', { limit: event.limitKind, remaining: event.remaining })
     case 'cache_bust':
-      return marked('cacheBust', { path: event.path, cause: event.cause })
+      return spanEvent('cacheBust', { path: event.path, cause: event.cause })
     case 'hook_failed':
-      return marked('hookFailed', { hook: event.hookEvent })
+      return spanEvent('hookFailed', { hook: event.hookEvent })
     case 'view_changed': {
       const { policy, changes, tokensBefore, tokensAfter } = event
       const tokens = { tokens_before: tokensBefore ?? undefined, tokens_after: tokensAfter ?? undefined }
-      return marked('viewChanged', { policy, changes: changes.length, ...tokens })
+      return spanEvent('viewChanged', { policy, changes: changes.length, ...tokens })
     }
     case 'view_prepared':
-      return marked('viewPrepared', { policy: event.policy, ok: event.shown !== null })
+      return spanEvent('viewPrepared', { policy: event.policy, ok: event.shown !== null })
     case 'tool_call_interrupted':
-      return marked('interrupted', { call_id: event.callId, settled_by: event.settledBy })
+      return spanEvent('interrupted', { call_id: event.callId, settled_by: event.settledBy })
     case 'background_reported': {
       const { callId: call_id, childRunId: run_id, agent, ok } = event
-      return marked('background', { call_id, run_id, agent, ok })
+      return spanEvent('background', { call_id, run_id, agent, ok })
     }
     case 'run_started':
     case 'model_request_started':
@@ -389,6 +389,6 @@ function markOf(event: RunEvent, content: Content): SpanEvent | null {
   }
 }
 
-function marked(event: keyof typeof SPAN_EVENT, attributes: Attributes): SpanEvent {
+function spanEvent(event: keyof typeof SPAN_EVENT, attributes: Attributes): SpanEvent {
   return { name: SPAN_EVENT[event], attributes }
 }

@@ -48,7 +48,7 @@ export interface SpanSink {
 }
 
 /** The strings of a list of strings; null for other values. OpenTelemetry has no other structures. */
-export function textsIn(value: JsonValue): string[] | null {
+export function stringList(value: JsonValue): string[] | null {
   if (!Array.isArray(value)) return null
   const texts = value.filter((each): each is string => typeof each === 'string')
   return texts.length === value.length ? texts : null

@@ -1,8 +1,9 @@
-import type { LogStore } from '#core/log/log.js'
-import type { LogSummaries } from '#core/log/digest.js'
-import type { PendingItem } from '#contracts/result.js'
 import { SessionError } from '../errors.js'
+import type { ChatAnswer } from '../thread/grants.js'
 import type { ChatCallAnswer } from '../thread/reduce-chat.js'
+import type { PendingItem } from '#contracts/result.js'
+import type { LogSummaries } from '#core/log/digest.js'
+import type { LogStore } from '#core/log/log.js'
 
 export interface InboxOptions {
   /**
@@ -51,10 +52,10 @@ export async function* inboxItems(
 ): AsyncGenerator<InboxItem, void, undefined> {
   let left = limit
   if (left <= 0) return
-  for await (const { run, after } of runsOf(log, { resourceId, answered, before })) {
-    const thread = await threadOf(log, run, answered)
+  for await (const { run, after } of waitingRuns(log, { resourceId, answered, before })) {
+    const thread = await runThread(log, run, answered)
     if (thread === null || (resourceId !== null && thread.resourceId !== resourceId)) continue
-    const all = await itemsIn(log, run)
+    const all = await runItems(log, run)
     const items = all.filter((each) => (each.answered !== null) === answered)
     const passed = items.findIndex(({ item }) => item.callId === after)
     for (const each of items.slice(passed + 1)) {
@@ -66,11 +67,11 @@ export async function* inboxItems(
 }
 
 /** The runs that can have items, newest first; `after`: the item of that run which the reader has. */
-async function* runsOf(
+async function* waitingRuns(
   log: LogStore,
   { resourceId, answered, before }: Pick<InboxOptions, 'answered' | 'before'> & { readonly resourceId: string | null },
 ): AsyncGenerator<{ readonly run: RunSummary; readonly after: string | null }> {
-  const place = before === undefined ? null : placeOf(before)
+  const place = before === undefined ? null : cursorPlace(before)
   const first = place === null ? null : await log.inspect({ kind: 'run', id: place.runId })
   if (place !== null && first !== null && (answered === true || first.status === 'paused'))
     yield { run: first, after: place.callId }
@@ -84,18 +85,23 @@ async function* runsOf(
 }
 
 /** Null if the run belongs to no thread, or, for what waits, if it is not its latest. */
-async function threadOf(log: LogStore, { runId, metadata }: RunSummary, anyRun: boolean): Promise<ThreadFacts | null> {
+async function runThread(log: LogStore, { runId, metadata }: RunSummary, anyRun: boolean): Promise<ThreadFacts | null> {
   const threadId = metadata['conversation_id']
   if (typeof threadId !== 'string') return null
   const summary = await log.inspect({ kind: 'thread', id: threadId })
   if (summary === null) return null
   const { title, firstMessage, resourceId, runId: latest } = summary.digest ?? {}
   if (!anyRun && latest !== runId) return null
-  return { threadId, title: textIn(title), firstMessage: textIn(firstMessage), resourceId: textIn(resourceId) || null }
+  return {
+    threadId,
+    title: stringOrEmpty(title),
+    firstMessage: stringOrEmpty(firstMessage),
+    resourceId: stringOrEmpty(resourceId) || null,
+  }
 }
 
 /** The items of a run in the order in which they were asked. An item that is asked again after its answer is another one. */
-async function itemsIn(log: LogStore, { runId, pending, updatedAt }: RunSummary): Promise<readonly AskedItem[]> {
+async function runItems(log: LogStore, { runId, pending, updatedAt }: RunSummary): Promise<readonly AskedItem[]> {
   const answered: AskedItem[] = []
   const waiting = new Map<string, AskedItem>()
   for await (const event of log.read({ kind: 'run', id: runId })) {
@@ -107,15 +113,15 @@ async function itemsIn(log: LogStore, { runId, pending, updatedAt }: RunSummary)
     waiting.delete(event.callId)
     answered.push({ ...item, answered: { answer: event.answer, by: event.answer.by ?? null, at: event.at } })
   }
-  const since = (callId: string): string => waiting.get(callId)?.askedAt ?? updatedAt
-  return [...answered, ...pending.map((item) => ({ item, askedAt: since(item.callId), answered: null }))]
+  const askedSince = (callId: string): string => waiting.get(callId)?.askedAt ?? updatedAt
+  return [...answered, ...pending.map((item) => ({ item, askedAt: askedSince(item.callId), answered: null }))]
 }
 
-function textIn(value: unknown): string {
+function stringOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-function placeOf(before: Pick<InboxItem, 'cursor'> | string): {
+function cursorPlace(before: Pick<InboxItem, 'cursor'> | string): {
   readonly startedAt: string
   readonly runId: string
   readonly callId: string
@@ -127,4 +133,81 @@ function placeOf(before: Pick<InboxItem, 'cursor'> | string): {
     'invalid_options',
     `Expected \`before\` to be an item of an inbox or its cursor, got "${cursor.slice(0, 80)}".`,
   )
+}
+
+/** An answer to an item that is known: its id may be left out. */
+export type ItemAnswer = WithoutId<ChatAnswer>
+type WithoutId<Each> = Each extends ChatAnswer
+  ? Omit<Each, 'callId' | 'by'> & { readonly callId?: string | undefined; readonly by?: string | undefined }
+  : never
+
+/** A conversation that can be answered. */
+export interface Answerable {
+  answer(answers: readonly ChatAnswer[]): Promise<readonly { readonly status: 'accepted' | 'stale' }[]>
+}
+
+export interface ExpireOptions {
+  /** Only items that have waited for so long, in ms. */
+  readonly afterMs: number
+  /** The answer to an item; null leaves it to people. */
+  readonly answer: (item: InboxItem) => ItemAnswer | null | Promise<ItemAnswer | null>
+}
+
+/** What became of an item that waited for too long. */
+export interface ExpiredItem {
+  readonly item: InboxItem
+  /** `stale`: a person was first. `failed`: the answer was refused or could not be stored, and the item still waits. */
+  readonly status: 'accepted' | 'stale' | 'failed'
+  /** If it failed. */
+  readonly error?: Error
+}
+
+/** Who answers, for items that `expire` answers. */
+const BY = 'expiry'
+
+/** Answers items that have waited for too long, those of one run together. */
+export async function expireItems(
+  inbox: AsyncIterable<InboxItem>,
+  { afterMs, answer }: ExpireOptions,
+  open: (threadId: string) => Promise<Answerable>,
+): Promise<readonly ExpiredItem[]> {
+  if (!(afterMs >= 0) || typeof answer !== 'function')
+    throw new SessionError(
+      'invalid_options',
+      'Expected `expire` to be given `afterMs` from 0 up and a function `answer`.',
+    )
+  const before = new Date(Date.now() - afterMs).toISOString()
+  const byRun = new Map<string, { readonly items: InboxItem[]; readonly answers: ChatAnswer[] }>()
+  for await (const item of inbox) {
+    if (item.askedAt > before) continue
+    const itemAnswer = await answer(item)
+    if (itemAnswer === null) continue
+    const run = byRun.get(item.runId) ?? { items: [], answers: [] }
+    run.items.push(item)
+    run.answers.push(answerTo(item.item.callId, itemAnswer, BY))
+    byRun.set(item.runId, run)
+  }
+  const expired: ExpiredItem[] = []
+  for (const { items, answers } of byRun.values()) expired.push(...(await answerItems(items, answers, open)))
+  return expired
+}
+
+async function answerItems(
+  items: readonly InboxItem[],
+  answers: readonly ChatAnswer[],
+  open: (threadId: string) => Promise<Answerable>,
+): Promise<readonly ExpiredItem[]> {
+  try {
+    const chat = await open(items[0]?.threadId ?? '')
+    const statuses = await chat.answer(answers)
+    return items.map((item, index) => ({ item, status: statuses[index]?.status ?? 'accepted' }))
+  } catch (thrown) {
+    const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+    return items.map((item) => ({ item, status: 'failed', error }))
+  }
+}
+
+/** The answer that a rule or a responder gives to an item. */
+export function answerTo(callId: string, answer: ItemAnswer, by: string): ChatAnswer {
+  return { ...answer, callId, by }
 }

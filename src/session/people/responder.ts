@@ -1,9 +1,9 @@
 import type { PendingItem } from '#contracts/result.js'
 import { warn } from '#util/platform/node.js'
 import { SessionError } from '../errors.js'
-import type { ChatAnswer } from '../grants.js'
-import { answerTo } from './expiry.js'
-import type { Answerable, ItemAnswer } from './expiry.js'
+import type { ChatAnswer } from '../thread/grants.js'
+import { answerTo } from './inbox.js'
+import type { Answerable, ItemAnswer } from './inbox.js'
 import type { ThreadState } from '../thread/thread-state.js'
 
 /** Answers an item of a conversation without a person; null leaves it to people. `thread`: its owner, mode, metadata and settings, among others. */
@@ -52,14 +52,14 @@ export class Responding {
   async #ask(item: PendingItem): Promise<ChatAnswer | null> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      const fail = (): void => reject(new Error(`It has not answered within ${WAIT_MS / 1000} s.`))
-      timer = setTimeout(fail, WAIT_MS).unref()
+      const failLate = (): void => reject(new Error(`It has not answered within ${WAIT_MS / 1000} s.`))
+      timer = setTimeout(failLate, WAIT_MS).unref()
     })
     try {
       const answer = await Promise.race([late, this.#answer(item)])
       return answer === null ? null : answerTo(item.callId, answer, BY)
     } catch (error) {
-      report(item.callId, error)
+      reportFailure(item.callId, error)
       return null
     } finally {
       clearTimeout(timer)
@@ -77,13 +77,13 @@ export class Responding {
       return true
     } catch (error) {
       const isClosed = error instanceof SessionError && error.code === 'closed'
-      if (answers.length === 1 && !isClosed) report(answers[0]?.callId ?? '', error)
+      if (answers.length === 1 && !isClosed) reportFailure(answers[0]?.callId ?? '', error)
       return false
     }
   }
 }
 
-function report(callId: string, error: unknown): void {
+function reportFailure(callId: string, error: unknown): void {
   const why = error instanceof Error ? error.message : String(error)
   warn(`The responder did not answer \`${callId}\`, which waits for people: ${why}`, 'SessionWarning')
 }

@@ -48,7 +48,7 @@ export async function giveTitle(chat: NamedChat, make: TitleMaker): Promise<void
     const reply = first.entries.findLast((entry) => entry.role === 'assistant')
     const text = await make({
       threadId,
-      message: textIn(first.prompt),
+      message: contentText(first.prompt),
       reply: reply === undefined ? '' : textOf(reply.parts),
     })
     const title = shortTitle(text ?? '')
@@ -60,7 +60,7 @@ export async function giveTitle(chat: NamedChat, make: TitleMaker): Promise<void
   }
 }
 
-function textIn(parts: readonly ContentPart[]): string {
+function contentText(parts: readonly ContentPart[]): string {
   return parts.flatMap((part) => (part.type === 'text' ? part.text : [])).join('\n')
 }
 

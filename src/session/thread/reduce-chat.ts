@@ -1,15 +1,15 @@
-import type { Answer } from '#core/state/answers.js'
-import type { AssistantEntry, UserEntry, ContentPart } from '#contracts/entry.js'
-import type { JsonValue } from '#util/json.js'
-import type { ModelRef } from '#contracts/model-reference.js'
-import type { PendingItem, RunUsage } from '#contracts/result.js'
-import type { RunEvent } from '#core/state/events.js'
-import type { HarnessErrorCode } from '#contracts/errors.js'
-import { TASKS, tasksIn } from '../tools/task-list.js'
+import { TASKS, readTasks } from '../tools/task-list.js'
 import type { Task } from '../tools/task-list.js'
-import type { QueueItem, ThreadEvent } from './thread-events.js'
+import type { QueueItem, ThreadEvent, NewThreadEvent } from './thread-events.js'
 import { applyThread } from './thread-state.js'
 import type { ThreadState } from './thread-state.js'
+import type { AssistantEntry, UserEntry, ContentPart } from '#contracts/entry.js'
+import type { HarnessErrorCode } from '#contracts/errors.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { PendingItem, RunUsage } from '#contracts/result.js'
+import type { Answer } from '#core/state/answers.js'
+import type { RunEvent } from '#core/state/events.js'
+import type { JsonValue } from '#util/json.js'
 
 /** A tool call of a run. */
 export interface ChatCall {
@@ -95,7 +95,7 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
   if (!('threadId' in event)) return reduceRun(snapshot ?? withoutThread(event), event)
   const thread = applyThread(snapshot?.thread, event)
   const runs = snapshot?.runs ?? []
-  const [queue, tasks] = [waitingIn(thread, snapshot), snapshot?.tasks ?? []]
+  const [queue, tasks] = [waitingMessages(thread, snapshot), snapshot?.tasks ?? []]
   const { held } = thread
   if (event.kind === 'run_begun') {
     const run = newRun(event, thread.run?.items.flatMap(({ content }) => content) ?? [])
@@ -179,7 +179,7 @@ function reduceRun(before: ChatSnapshot, event: RunEvent): ChatSnapshot {
   const run = { ...last, ...change, seq: event.durable ? event.seq : last.seq }
   const runs = snapshot.runs.with(-1, run)
   const next = { ...snapshot, runs, ...changedPhase(snapshot, event) }
-  return next.phase === snapshot.phase ? next : { ...next, queue: waitingIn(snapshot.thread, next) }
+  return next.phase === snapshot.phase ? next : { ...next, queue: waitingMessages(snapshot.thread, next) }
 }
 
 /** With the run that begins, in a conversation without a thread. */
@@ -194,7 +194,7 @@ function withRun(snapshot: ChatSnapshot, event: RunEvent): ChatSnapshot {
 }
 
 /** The queue, after the messages that the latest run has ended without reading. */
-function waitingIn(
+function waitingMessages(
   { queue, steering }: ThreadState,
   chat: Pick<ChatSnapshot, 'phase' | 'runs'> | undefined,
 ): readonly QueueItem[] {
@@ -210,7 +210,7 @@ export function readBy(run: ChatRun | undefined): ReadonlySet<string> {
 }
 
 /** A call of a run by its id; undefined if it has none of that id. */
-export function callOf(run: ChatRun | undefined, callId: string): ChatCall | undefined {
+export function findCall(run: ChatRun | undefined, callId: string): ChatCall | undefined {
   return run?.calls.findLast((call) => call.callId === callId)
 }
 
@@ -220,7 +220,7 @@ export function textOfRun(run: ChatRun | undefined): string {
   return last?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
 }
 
-function promptIdOf({
+function historyPromptId({
   history,
 }: {
   readonly history?: (RunEvent & { kind: 'run_started' })['history']
@@ -235,7 +235,7 @@ function changedPhase(
   event: RunEvent,
 ): Partial<Pick<ChatSnapshot, 'phase' | 'pending' | 'tasks'>> {
   const { kind } = event
-  if (kind === 'extension_recorded') return event.extension === TASKS ? { tasks: tasksIn(event.value) } : {}
+  if (kind === 'extension_recorded') return event.extension === TASKS ? { tasks: readTasks(event.value) } : {}
   if (kind === 'run_started') return { phase: 'running' }
   if (kind === 'approval_requested') {
     // Items of a child run that waits again are requested again.
@@ -255,7 +255,11 @@ type Change<Kind extends RunEvent['kind']> = (
 ) => Partial<ChatRun>
 
 const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
-  run_started: ({ promptId }, event) => ({ status: 'running', error: null, promptId: promptId ?? promptIdOf(event) }),
+  run_started: ({ promptId }, event) => ({
+    status: 'running',
+    error: null,
+    promptId: promptId ?? historyPromptId(event),
+  }),
   model_request_started(run, { entries }) {
     const said = entries.filter((entry): entry is UserEntry => entry.role === 'user')
     return { entries: said.length === 0 ? run.entries : [...run.entries, ...said], open: NOTHING_OPEN }
@@ -270,7 +274,7 @@ const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
   }),
   answer_received: (run, { callId, answer, at }) => ({
     calls: withCall(run.calls, callId, {
-      answers: [...(callOf(run, callId)?.answers ?? []), { answer, by: answer.by ?? null, at }],
+      answers: [...(findCall(run, callId)?.answers ?? []), { answer, by: answer.by ?? null, at }],
     }),
   }),
   tool_call_started: (run, { callId }) => ({ calls: withCall(run.calls, callId, { status: 'running' }) }),
@@ -329,4 +333,42 @@ function completedCall({
   durationMs,
 }: Extract<RunEvent, { readonly kind: 'tool_call_completed' }>): Partial<ChatCall> {
   return { status: ok ? 'completed' : 'failed', output, durationMs, ...(value !== undefined && { value }) }
+}
+
+/**
+ * The events after the end of a stretch, or a crash: messages that were not read are in the queue again. Those of a run that waits, or
+ * whose end is not stored, may still be read. `holds`: the queue is held, unless it is empty.
+ */
+export function eventsAfterRun(snapshot: ChatSnapshot, holds: boolean): readonly NewThreadEvent[] {
+  return withHold(snapshot.thread, eventsAfterEnd(snapshot), holds)
+}
+
+/** The events after a run whose log has no event: its message is a message of the queue again. */
+export function eventsWithoutRun(snapshot: ChatSnapshot, holds: boolean): readonly NewThreadEvent[] {
+  const messageIds = [...(snapshot.thread.run?.messageIds ?? []), ...unreadSteering(snapshot)]
+  return withHold(snapshot.thread, requeueEvents(messageIds), holds)
+}
+
+/** After the end of a run: messages that it did not read are in the queue again. */
+export function eventsAfterEnd(snapshot: ChatSnapshot): readonly NewThreadEvent[] {
+  return snapshot.phase === 'idle' ? requeueEvents(unreadSteering(snapshot)) : []
+}
+
+function withHold(
+  { queue, held }: ChatSnapshot['thread'],
+  events: readonly NewThreadEvent[],
+  holds: boolean,
+): readonly NewThreadEvent[] {
+  return holds && !held && queue.length + events.length > 0 ? [...events, { kind: 'queue_held' }] : events
+}
+
+/** The first of them becomes the head of the queue. */
+function requeueEvents(messageIds: readonly string[]): readonly NewThreadEvent[] {
+  return messageIds.toReversed().map((messageId) => ({ kind: 'message_requeued', messageId }))
+}
+
+/** Ids of the steering messages that the latest run has not read. */
+function unreadSteering({ thread, runs }: ChatSnapshot): readonly string[] {
+  const read = readBy(runs.at(-1))
+  return thread.steering.map(({ messageId }) => messageId).filter((messageId) => !read.has(messageId))
 }

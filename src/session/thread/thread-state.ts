@@ -52,13 +52,13 @@ export interface ThreadState {
 
 /** The state after `event`. Pure. The first event of a thread is `thread_opened`; `undefined` begins. */
 export function applyThread(state: ThreadState | undefined, event: ThreadEvent): ThreadState {
-  if (event.kind === 'thread_opened') return opened(event)
+  if (event.kind === 'thread_opened') return openedThread(event)
   if (state === undefined)
     throw new RangeError(`Expected a thread to begin with \`thread_opened\`, got \`${event.kind}\`.`)
-  return { ...state, ...changed(state, event), seq: event.seq, updatedAt: event.at }
+  return { ...state, ...threadChange(state, event), seq: event.seq, updatedAt: event.at }
 }
 
-function opened(event: ThreadEventOf<'thread_opened'>): ThreadState {
+function openedThread(event: ThreadEventOf<'thread_opened'>): ThreadState {
   return {
     threadId: event.threadId,
     seq: event.seq,
@@ -84,7 +84,10 @@ function opened(event: ThreadEventOf<'thread_opened'>): ThreadState {
   }
 }
 
-function changed(state: ThreadState, event: Exclude<ThreadEvent, { kind: 'thread_opened' }>): Partial<ThreadState> {
+function threadChange(
+  state: ThreadState,
+  event: Exclude<ThreadEvent, { kind: 'thread_opened' }>,
+): Partial<ThreadState> {
   switch (event.kind) {
     case 'message_queued': {
       const { messageId, content, at, by, mode, model, metadata, steers } = event
@@ -94,14 +97,14 @@ function changed(state: ThreadState, event: Exclude<ThreadEvent, { kind: 'thread
       return { firstMessage, queue: [...state.queue, item] }
     }
     case 'message_requeued':
-      return requeued(state, event.messageId)
+      return requeueMessage(state, event.messageId)
     case 'message_removed':
       return {
         queue: state.queue.filter(isNot(event.messageId)),
         steering: state.steering.filter(isNot(event.messageId)),
       }
     case 'run_begun':
-      return begun(state, event)
+      return beginRun(state, event)
     case 'mode_handed_over':
       return handedOver(state, event)
     case 'setting_changed':
@@ -124,7 +127,7 @@ function changed(state: ThreadState, event: Exclude<ThreadEvent, { kind: 'thread
 }
 
 /** A message of a run that never began takes that run back with it: the next run continues what it would have continued. */
-function requeued(state: ThreadState, messageId: string): Partial<ThreadState> {
+function requeueMessage(state: ThreadState, messageId: string): Partial<ThreadState> {
   const steered = state.steering.find((item) => item.messageId === messageId)
   if (steered !== undefined)
     return { queue: [steered, ...state.queue], steering: state.steering.filter(isNot(messageId)) }
@@ -133,7 +136,7 @@ function requeued(state: ThreadState, messageId: string): Partial<ThreadState> {
   return item === undefined ? {} : { queue: [item, ...state.queue], run: null }
 }
 
-function begun(state: ThreadState, event: ThreadEventOf<'run_begun'>): Partial<ThreadState> {
+function beginRun(state: ThreadState, event: ThreadEventOf<'run_begun'>): Partial<ThreadState> {
   const { runId, messageIds, mode, model, replaces } = event
   const earlier = state.run === null ? state.history : { runId: state.run.runId }
   const items = state.queue.filter((item) => messageIds.includes(item.messageId))

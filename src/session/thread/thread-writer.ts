@@ -71,7 +71,7 @@ export class ThreadWriter {
       return numbered
     })
     if (next === undefined) throw new RangeError('Expected at least one event.')
-    const references = events.flatMap(referencesOf)
+    const references = events.flatMap(eventReferences)
     const posts = events.flatMap((event) => (event.kind === 'message_taken' ? [event.postId] : []))
     const options = { owner: this.#owner ?? undefined, digest: threadDigest(next), references, posts }
     await this.#log.append(this.ref, stored, options).catch((error: unknown) => {
@@ -134,7 +134,7 @@ export async function withoutOtherOwner(log: LogStore, runId: string, work: () =
 }
 
 /** The logs that are kept for as long as the thread. */
-function referencesOf(event: NewThreadEvent): readonly LogRef[] {
+function eventReferences(event: NewThreadEvent): readonly LogRef[] {
   if (event.kind === 'run_begun') return [{ kind: 'run', id: event.runId }]
   const history = event.kind === 'thread_opened' ? (event.fork?.history ?? null) : null
   return history === null ? [] : [{ kind: 'run', id: history.runId }]

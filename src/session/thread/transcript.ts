@@ -1,7 +1,7 @@
 import type { LogStore } from '#core/log/log.js'
 import type { RunEvent } from '#core/state/events.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
-import { callOf, reduceChat } from './reduce-chat.js'
+import { findCall, reduceChat } from './reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from './reduce-chat.js'
 import type { ThreadHistory } from './thread-state.js'
 import type { ThreadMessage, ThreadEvent } from './thread-events.js'
@@ -9,8 +9,11 @@ import type { ThreadMessage, ThreadEvent } from './thread-events.js'
 type StoredHistory = (RunEvent & { readonly kind: 'run_started' })['history']
 
 /** The transcript of a thread, results of tools included. A fork begins with the conversation that it continues. */
-export async function transcriptOf(log: LogStore, { thread, runs }: ChatSnapshot): Promise<readonly TranscriptEntry[]> {
-  const entries = runs.flatMap(entriesOf)
+export async function threadTranscript(
+  log: LogStore,
+  { thread, runs }: ChatSnapshot,
+): Promise<readonly TranscriptEntry[]> {
+  const entries = runs.flatMap(runEntries)
   if (thread.forkOf === null) return entries
   return [...(await conversationAt(log, await forkPlace(log, thread.threadId))), ...entries]
 }
@@ -18,19 +21,19 @@ export async function transcriptOf(log: LogStore, { thread, runs }: ChatSnapshot
 /** The runs that a fork continues, the latest first. None for a thread that is no fork. */
 export async function continuedBy(log: LogStore, threadId: string): Promise<readonly string[]> {
   const runIds: string[] = []
-  for (let next = await forkPlace(log, threadId); next !== null; next = await historyOf(log, next.runId))
+  for (let next = await forkPlace(log, threadId); next !== null; next = await runHistory(log, next.runId))
     runIds.push(next.runId)
   return runIds
 }
 
-async function historyOf(log: LogStore, runId: string): Promise<ThreadHistory | null> {
+async function runHistory(log: LogStore, runId: string): Promise<ThreadHistory | null> {
   for await (const event of log.read({ kind: 'run', id: runId }))
-    return event.kind === 'run_started' && !Array.isArray(event.history) ? placeOf(event.history) : null
+    return event.kind === 'run_started' && !Array.isArray(event.history) ? historyPlace(event.history) : null
   return null
 }
 
 /** The prompt of a run and everything after it. Ids are `<run id>.<entry id>`. */
-function entriesOf(run: ChatRun): readonly TranscriptEntry[] {
+function runEntries(run: ChatRun): readonly TranscriptEntry[] {
   const { runId, promptId, at, prompt } = run
   const [messageId] = run.messageIds
   return [
@@ -43,18 +46,18 @@ function entriesOf(run: ChatRun): readonly TranscriptEntry[] {
     },
     ...run.entries.flatMap((entry): TranscriptEntry[] => [
       { ...entry, id: `${runId}.${entry.id}` },
-      ...(entry.role === 'assistant' ? resultsOf(entry, run) : []),
+      ...(entry.role === 'assistant' ? toolResults(entry, run) : []),
     ]),
   ]
 }
 
 /** The results of a reply's calls, as far as they have ended. */
-function resultsOf(
+function toolResults(
   { parts, at }: TranscriptEntry & { readonly role: 'assistant' },
   run: ChatRun,
 ): readonly ToolEntry[] {
   return parts.flatMap((part): ToolEntry[] => {
-    const call = part.type === 'tool_call' ? callOf(run, part.callId) : undefined
+    const call = part.type === 'tool_call' ? findCall(run, part.callId) : undefined
     if (call?.output === undefined) return []
     const { callId, toolName: name, output: content, status } = call
     return [{ id: `${run.runId}.${callId}`, at, role: 'tool', callId, name, content, isError: status === 'failed' }]
@@ -73,10 +76,10 @@ async function conversationAt(log: LogStore, place: ThreadHistory | null): Promi
   const parts: (readonly TranscriptEntry[])[] = []
   for (let next = place; next !== null;) {
     const { run, history } = await storedRun(log, next.runId)
-    if (run !== undefined) parts.unshift(upTo(entriesOf(run), next))
+    if (run !== undefined) parts.unshift(entriesUpTo(runEntries(run), next))
     const isReference = !Array.isArray(history)
     if (!isReference) parts.unshift(history as readonly TranscriptEntry[])
-    next = isReference ? placeOf(history) : null
+    next = isReference ? historyPlace(history) : null
   }
   return parts.flat()
 }
@@ -95,14 +98,14 @@ async function storedRun(
 }
 
 /** Up to an entry, moved forward to the end of its step. */
-function upTo(entries: readonly TranscriptEntry[], { runId, after }: ThreadHistory): readonly TranscriptEntry[] {
+function entriesUpTo(entries: readonly TranscriptEntry[], { runId, after }: ThreadHistory): readonly TranscriptEntry[] {
   const index = after === undefined ? -1 : entries.findIndex(({ id }) => id === `${runId}.${after}`)
   if (index === -1) return entries
   const end = entries.findIndex(({ role }, place) => place > index && role !== 'tool')
   return end === -1 ? entries : entries.slice(0, end)
 }
 
-function placeOf(history: StoredHistory): ThreadHistory | null {
+function historyPlace(history: StoredHistory): ThreadHistory | null {
   return 'runId' in history ? { runId: history.runId, after: history.entryId } : null
 }
 
@@ -126,22 +129,22 @@ export async function storedMessage(
  * of a tool result (`<run id>.<call id>`). Undefined if there is no such entry. A step that has not ended is left out.
  */
 export function forkPoint(runs: readonly ChatRun[], handle: string | undefined): ThreadHistory | null | undefined {
-  if (handle === undefined) return endOf(runs)
+  if (handle === undefined) return lastForkPoint(runs)
   const index = runs.findLastIndex(({ runId }) => handle === runId || handle.startsWith(`${runId}.`))
   const run = runs[index]
   if (run === undefined) return undefined
   const earlier = runs.slice(0, index)
-  if (handle === run.runId) return endOf([...earlier, run])
+  if (handle === run.runId) return lastForkPoint([...earlier, run])
   const name = handle.slice(run.runId.length + 1)
   if (name === (run.promptId ?? PROMPT)) return atEntry(earlier, run, -1)
-  const entryIndex = run.entries.findIndex((entry) => entry.id === name || callIdsOf(entry).includes(name))
+  const entryIndex = run.entries.findIndex((entry) => entry.id === name || entryCallIds(entry).includes(name))
   return entryIndex === -1 ? undefined : atEntry(earlier, run, entryIndex)
 }
 
 /** The end of the handle of a prompt whose run has not started. */
 const PROMPT = 'prompt'
 
-function endOf(runs: readonly ChatRun[]): ThreadHistory | null {
+function lastForkPoint(runs: readonly ChatRun[]): ThreadHistory | null {
   const run = runs.at(-1)
   if (run === undefined) return null
   return hasEnded(run) ? { runId: run.runId } : atEntry(runs.slice(0, -1), run, run.entries.length - 1)
@@ -158,12 +161,12 @@ function atEntry(earlier: readonly ChatRun[], run: ChatRun, index: number): Thre
     calls.flatMap(({ callId, status }) => (status === 'completed' || status === 'failed' ? [callId] : [])),
   )
   const isClosed = (callId: string): boolean => closed.has(callId)
-  const last = entries.slice(0, index + 1).findLast((entry) => hasEnded(run) || callIdsOf(entry).every(isClosed))
+  const last = entries.slice(0, index + 1).findLast((entry) => hasEnded(run) || entryCallIds(entry).every(isClosed))
   const after = last?.id ?? promptId
-  return after === null ? endOf(earlier) : { runId, after }
+  return after === null ? lastForkPoint(earlier) : { runId, after }
 }
 
-function callIdsOf(entry: ChatRun['entries'][number]): readonly string[] {
+function entryCallIds(entry: ChatRun['entries'][number]): readonly string[] {
   if (entry.role !== 'assistant') return []
   return entry.parts.flatMap((part) => (part.type === 'tool_call' ? [part.callId] : []))
 }

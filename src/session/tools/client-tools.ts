@@ -15,7 +15,7 @@ export interface ClientTool {
 }
 
 /** The payload of the pending item of a call that a page executes. */
-export interface ClientCall {
+export interface ClientToolCall {
   readonly kind: 'client_tool'
 }
 
@@ -31,14 +31,14 @@ const RESULT: JsonSchema = {
 }
 
 /** The client tools in the metadata of a run. Throws `invalid_options` for one that cannot be sent to a model. */
-export function clientToolsIn(metadata: object | undefined): readonly ToolSpec[] {
+export function readClientTools(metadata: object | undefined): readonly ToolSpec[] {
   const tools: unknown = isObject(metadata) ? metadata[CLIENT_TOOLS] : undefined
-  return Array.isArray(tools) ? tools.filter(isClientTool).map(toolOf) : []
+  return Array.isArray(tools) ? tools.filter(isClientTool).map(clientToolSpec) : []
 }
 
 /** True for the call of a client tool by the run itself. Those of child runs are questions like others. */
 export function isClientCall({ payload, path }: PendingItem): boolean {
-  return path.length <= 1 && isPayload<ClientCall>(payload, 'client_tool')
+  return path.length <= 1 && isPayload<ClientToolCall>(payload, 'client_tool')
 }
 
 function isClientTool(value: unknown): value is ClientTool {
@@ -46,8 +46,8 @@ function isClientTool(value: unknown): value is ClientTool {
   return typeof name === 'string' && typeof description === 'string' && isObject(parameters)
 }
 
-function toolOf({ name, description, parameters }: ClientTool): ToolSpec {
-  const call: ClientCall = { kind: 'client_tool' }
+function clientToolSpec({ name, description, parameters }: ClientTool): ToolSpec {
+  const call: ClientToolCall = { kind: 'client_tool' }
   return defineTool({
     name,
     description,

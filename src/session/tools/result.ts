@@ -3,7 +3,7 @@ import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 
 /** The call cannot be done as it is; the model can correct it. */
-export function failed(content: string): ToolResult {
+export function invalidArguments(content: string): ToolResult {
   return new ToolResult({ ok: false, content, metadata: { error_type: 'InvalidArguments', retry: true } })
 }
 
@@ -16,7 +16,7 @@ export function isPayload<Payload extends { readonly kind: string }>(
 }
 
 /** The metadata of a stored result, from the envelope's JSON text; empty if it has none. */
-export function metadataOf(output: string): JsonObject {
+export function outputMetadata(output: string): JsonObject {
   const envelope = parseJson(output)
   const metadata = envelope.ok && isObject(envelope.value) ? envelope.value['metadata'] : undefined
   return isObject(metadata) ? metadata : {}

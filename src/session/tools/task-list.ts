@@ -77,8 +77,8 @@ export function changedTasks(tasks: readonly Task[], id: string, change: TaskCha
 }
 
 export function taskSummary(tasks: readonly Task[]): TaskSummary {
-  const count = (status: TaskStatus): number => tasks.filter((task) => task.status === status).length
-  const [completed, inProgress, pending] = [count('completed'), count('in_progress'), count('pending')]
+  const countTasks = (status: TaskStatus): number => tasks.filter((task) => task.status === status).length
+  const [completed, inProgress, pending] = [countTasks('completed'), countTasks('in_progress'), countTasks('pending')]
   return {
     total: tasks.length,
     completed,
@@ -92,8 +92,8 @@ export function taskSummary(tasks: readonly Task[]): TaskSummary {
 
 /** Those in progress first, then the pending ones. */
 export function incompleteTasks(tasks: readonly Task[]): readonly Task[] {
-  const of = (status: TaskStatus): readonly Task[] => tasks.filter((task) => task.status === status)
-  return [...of('in_progress'), ...of('pending')]
+  const tasksWithStatus = (status: TaskStatus): readonly Task[] => tasks.filter((task) => task.status === status)
+  return [...tasksWithStatus('in_progress'), ...tasksWithStatus('pending')]
 }
 
 /** The list as the model reads it. */
@@ -105,7 +105,7 @@ export function taskText(tasks: readonly Task[]): string {
 const MARKS: Readonly<Record<TaskStatus, string>> = { pending: ' ', in_progress: '>', completed: 'x' }
 
 /** The list in a recorded value. */
-export function tasksIn(value: JsonValue | undefined): readonly Task[] {
+export function readTasks(value: JsonValue | undefined): readonly Task[] {
   const list: unknown = typeof value === 'object' && value !== null && 'tasks' in value ? value['tasks'] : []
   return Array.isArray(list) ? (list as readonly Task[]) : []
 }

@@ -5,8 +5,8 @@ import type { Extension, RunMembers } from '#core/extension/extension.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import { failed, metadataOf } from './result.js'
-import { changedTasks, incompleteTasks, TASKS, tasksIn, taskSummary, taskText, writtenTasks } from './task-list.js'
+import { invalidArguments, outputMetadata } from './result.js'
+import { changedTasks, incompleteTasks, TASKS, readTasks, taskSummary, taskText, writtenTasks } from './task-list.js'
 import type { Task, TaskChange, WrittenTask } from './task-list.js'
 
 const STATUS: JsonSchema = { enum: ['pending', 'in_progress', 'completed'] }
@@ -17,13 +17,14 @@ const FIELDS = {
   activeForm: { ...TEXT, description: 'While it is done: `Running tests`.' },
 }
 
-const WRITE = object({ tasks: { type: 'array', items: object({ id: TEXT, ...FIELDS }, Object.keys(FIELDS)) } }, [
-  'tasks',
-])
-const UPDATE = object({ id: TEXT, ...FIELDS }, ['id'])
-const COMPLETE = object({ id: TEXT }, ['id'])
+const WRITE = objectSchema(
+  { tasks: { type: 'array', items: objectSchema({ id: TEXT, ...FIELDS }, Object.keys(FIELDS)) } },
+  ['tasks'],
+)
+const UPDATE = objectSchema({ id: TEXT, ...FIELDS }, ['id'])
+const COMPLETE = objectSchema({ id: TEXT }, ['id'])
 
-function object(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[] = []): JsonSchema {
+function objectSchema(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[] = []): JsonSchema {
   return { type: 'object', properties, required: [...required], additionalProperties: false }
 }
 
@@ -36,7 +37,7 @@ export function tasks(): Extension {
     name: TASKS,
     forRun: ({ runId, recorded, record }) => {
       const list = new TaskList(recorded.at(-1), (value) => record(tasksAsJson(value)))
-      return membersOf(runId, list)
+      return taskMembers(runId, list)
     },
   })
 }
@@ -52,7 +53,7 @@ class TaskList {
   #isKnown: boolean
 
   constructor(recorded: JsonValue | undefined, store: (tasks: readonly Task[]) => Promise<void>) {
-    this.#tasks = tasksIn(recorded)
+    this.#tasks = readTasks(recorded)
     this.#isKnown = recorded !== undefined
     this.#store = store
   }
@@ -81,7 +82,7 @@ function earlierTasks(transcript: readonly TranscriptEntry[]): readonly Task[] {
   for (const entry of transcript.toReversed()) {
     if (entry.role !== 'tool' || entry.isError || !CHANGING.has(entry.name) || typeof entry.content !== 'string')
       continue
-    return tasksIn(metadataOf(entry.content))
+    return readTasks(outputMetadata(entry.content))
   }
   return []
 }
@@ -91,17 +92,17 @@ const CHANGING: ReadonlySet<string> = new Set(['task_write', 'task_update', 'tas
 /** The list that the tools change for a caller. */
 type ListOf = (caller: { readonly runId: string }) => TaskList
 
-function membersOf(runId: string, list: TaskList): RunMembers {
+function taskMembers(runId: string, list: TaskList): RunMembers {
   const ofChildren = new Map<string, TaskList>()
   // A child run that has these tools of its caller begins with the list as it is, and its changes end with it.
-  const listOf: ListOf = (caller) => {
+  const callerList: ListOf = (caller) => {
     if (caller.runId === runId) return list
     const childList = ofChildren.get(caller.runId) ?? new TaskList(tasksAsJson(list.tasks), () => Promise.resolve())
     ofChildren.set(caller.runId, childList)
     return childList
   }
   return {
-    tools: [writeTool(listOf), updateTool(listOf), completeTool(listOf), checkTool(listOf)],
+    tools: [writeTool(callerList), updateTool(callerList), completeTool(callerList), checkTool(callerList)],
     async notices({ transcript }) {
       await list.begin(transcript)
       return list.tasks.length === 0 ? [] : [{ name: TASKS, text: taskText(list.tasks) }]
@@ -120,9 +121,9 @@ function writeTool(listOf: ListOf): ToolSpec {
       const list = listOf(caller)
       const written = (args as unknown as { readonly tasks: readonly WrittenTask[] }).tasks
       if (written.filter(({ status }) => status === 'in_progress').length > 1)
-        return failed('At most one task can be `in_progress`. The list has not changed.')
+        return invalidArguments('At most one task can be `in_progress`. The list has not changed.')
       await list.change(writtenTasks(written, list.tasks))
-      return changed(list)
+      return storedResult(list)
     },
   })
 }
@@ -137,8 +138,8 @@ function updateTool(listOf: ListOf): ToolSpec {
     handler: (args, caller) => {
       const { id, ...change } = args as unknown as TaskChange & { readonly id: string }
       if (Object.keys(change).length === 0)
-        return failed('Expected at least one of `content`, `status` and `activeForm`.')
-      return update(listOf(caller), id, change)
+        return invalidArguments('Expected at least one of `content`, `status` and `activeForm`.')
+      return updateTask(listOf(caller), id, change)
     },
   })
 }
@@ -150,14 +151,15 @@ function completeTool(listOf: ListOf): ToolSpec {
     sequential: true,
     annotations: INNER,
     description: 'Mark one task as completed.',
-    handler: (args, caller) => update(listOf(caller), (args as { readonly id: string }).id, { status: 'completed' }),
+    handler: (args, caller) =>
+      updateTask(listOf(caller), (args as { readonly id: string }).id, { status: 'completed' }),
   })
 }
 
 function checkTool(listOf: ListOf): ToolSpec {
   return defineTool({
     name: 'task_check',
-    parameters: object({}),
+    parameters: objectSchema({}),
     sequential: true,
     annotations: { ...INNER, readOnly: true },
     description: 'Read the task list and what is left of it.',
@@ -174,17 +176,19 @@ function checkTool(listOf: ListOf): ToolSpec {
 /** They change nothing but the list. */
 const INNER = { destructive: false, openWorld: false } as const
 
-async function update(list: TaskList, id: string, change: TaskChange): Promise<ToolResult> {
+async function updateTask(list: TaskList, id: string, change: TaskChange): Promise<ToolResult> {
   const next = changedTasks(list.tasks, id, change)
   if (next === null) {
     const known = list.tasks.map((task) => `${task.id} (${task.status})`).join(', ')
-    return failed(`There is no task \`${id}\`. ${known === '' ? 'The list is empty.' : `There are: ${known}.`}`)
+    return invalidArguments(
+      `There is no task \`${id}\`. ${known === '' ? 'The list is empty.' : `There are: ${known}.`}`,
+    )
   }
   await list.change(next)
-  return changed(list)
+  return storedResult(list)
 }
 
-function changed({ tasks: list }: TaskList): ToolResult {
+function storedResult({ tasks: list }: TaskList): ToolResult {
   const { completed, total } = taskSummary(list)
   return new ToolResult({
     content: `The task list is stored: ${completed} of ${total} completed.`,

@@ -3,16 +3,12 @@ import type { Model } from '#core/model-session.js'
 import { either, functionOf, having, integer, list, milliseconds, object, oneOf, optional } from '#util/shape.js'
 import { brokenLaw } from '../expect.js'
 import type { ProviderApi } from '../scripted-provider.js'
-import { knownApi } from './api.js'
-import type { ConformanceApi } from './api.js'
-import { Chance } from './chance.js'
-import { Generator } from './generate.js'
-import { failureLaws } from './laws/failures.js'
-import { mendedLaws } from './laws/mended.js'
+import { knownApi, onStage } from './stage.js'
+import type { ConformanceApi, ConformanceServer } from './stage.js'
+import { Chance, Generator } from './generate.js'
+import { failureLaws, mendedLaws } from './laws/failures.js'
 import { replyLaws } from './laws/replies.js'
 import { requestLaws } from './laws/requests.js'
-import { onStage } from './stage.js'
-import type { ConformanceServer } from './stage.js'
 import { Talk } from './talk.js'
 import type { LawText } from './talk.js'
 
@@ -93,9 +89,10 @@ async function checkLaw(
     const model = make(stage)
     for (let number = seed; number < seed + count; number++) {
       const chance = new Chance(number)
-      const talk = (mark?: string): Talk => new Talk({ stage, model, generator: new Generator(chance, mark), turnMs })
+      const beginTalk = (mark?: string): Talk =>
+        new Talk({ stage, model, generator: new Generator(chance, mark), turnMs })
       try {
-        await law.holds({ stage, chance, talk })
+        await law.holds({ stage, chance, talk: beginTalk })
       } catch (error) {
         const hint = `\nTo see this case again: \`conformance({ …, seed: ${number}, cases: 1 })\`.`
         throw brokenLaw({ name, says: law.says }, error, hint)

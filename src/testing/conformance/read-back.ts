@@ -2,17 +2,17 @@ import { resultForModel } from '#contracts/entry.js'
 import type { AssistantEntry, FailureMark, ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import type { RequestConstants } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
-import { contentIn, messageOf, parsedOf, textContent } from '../conversation.js'
-import type { MessageContent, ScriptMessage } from '../conversation.js'
-import { different, expectSame, shown } from '../expect.js'
-import type { HeardRequest } from './stage.js'
+import { messageContent, scriptMessage, parsedJson, textContent } from '../script-request.js'
+import type { MessageContent, ScriptMessage } from '../script-request.js'
+import { differenceError, expectSame, shortJson } from '../expect.js'
+import type { ReadWireRequest } from './stage.js'
 
 /**
  * Compares a request with the transcript and the constants. Throws with the first difference. Ids may be translated, as
  * long as a call and its result agree; reasoning may be part of the text.
  */
 export function checkSaid(
-  request: HeardRequest,
+  request: ReadWireRequest,
   transcript: readonly TranscriptEntry[],
   constants: RequestConstants,
 ): void {
@@ -23,10 +23,10 @@ export function checkSaid(
     [...read.tools],
     constants.tools.map((tool) => tool.name),
   )
-  const wanted = merged(transcript.map((entry) => saidIn(entry, markIn(request))))
-  const given = merged(read.messages)
-  const roles = (messages: readonly Said[]): string => messages.map(({ role }) => role).join(' ')
-  expectSame('the order of messages', roles(given), roles(wanted))
+  const wanted = mergeMessages(transcript.map((entry) => entrySaid(entry, failureMark(request))))
+  const given = mergeMessages(read.messages)
+  const messageRoles = (messages: readonly Said[]): string => messages.map(({ role }) => role).join(' ')
+  expectSame('the order of messages', messageRoles(given), messageRoles(wanted))
   const ids = new Pairs()
   for (const [index, message] of wanted.entries())
     checkMessage(message, given[index] ?? message, { place: `message ${index + 1}`, ids })
@@ -36,13 +36,13 @@ export function checkSaid(
 /** A reply with reasoning may have it in its text. */
 type Said = ScriptMessage & { readonly reasons?: boolean }
 
-function saidIn(entry: TranscriptEntry, mark: FailureMark): Said {
+function entrySaid(entry: TranscriptEntry, mark: FailureMark): Said {
   const isReasoned = entry.role === 'assistant' && entry.parts.some((part) => part.type === 'reasoning')
-  return { ...messageOf(entry, mark), ...(isReasoned && { reasons: true }) }
+  return { ...scriptMessage(entry, mark), ...(isReasoned && { reasons: true }) }
 }
 
 /** Consecutive messages of a person may be sent as one. */
-function merged(messages: readonly Said[]): readonly Said[] {
+function mergeMessages(messages: readonly Said[]): readonly Said[] {
   const all: Said[] = []
   for (const message of messages) {
     const last = all.at(-1)
@@ -80,12 +80,12 @@ function checkMessage(
   if (wanted.role === 'user' && given.role === 'user') expectSame(place, given.content, wanted.content)
   if (wanted.role === 'tool' && given.role === 'tool') {
     expectSame(`${place}, whose result it is`, given.callId, ids.theirs(wanted.callId) ?? wanted.callId)
-    expectSame(`${place}, the result`, given.content, contentIn(wanted.content))
+    expectSame(`${place}, the result`, given.content, messageContent(wanted.content))
     expectSame(`${place}, the flag of a failure`, given.isError, wanted.isError)
   }
   if (wanted.role !== 'assistant' || given.role !== 'assistant') return
   if (wanted.reasons !== true) expectSame(`${place}, the text`, given.text, wanted.text)
-  else if (!given.text.includes(wanted.text)) throw different(`${place}, the text`, given.text, wanted.text)
+  else if (!given.text.includes(wanted.text)) throw differenceError(`${place}, the text`, given.text, wanted.text)
   expectSame(
     `${place}, the tools called`,
     given.calls.map((call) => call.name.replace(/[^\w-]/g, '_')),
@@ -100,43 +100,43 @@ function checkMessage(
 
 /** Equal as JSON; arguments that are not a JSON object are in it as a string. */
 function checkArguments(given: string, wanted: string, place: string): void {
-  const [value, wantedValue] = [parsedOf(given), parsedOf(wanted)]
+  const [value, wantedValue] = [parsedJson(given), parsedJson(wanted)]
   if (given === wanted || JSON.stringify(value) === JSON.stringify(wantedValue)) return
-  if (!isObject(wantedValue) && textsIn(value).includes(wanted)) return
-  throw different(place, given, wanted)
+  if (!isObject(wantedValue) && stringsWithin(value).includes(wanted)) return
+  throw differenceError(place, given, wanted)
 }
 
 /** The reasoning is in the request: in a form of its own, or in the text. */
-function checkReasoning({ parts }: AssistantEntry, { body, read }: HeardRequest): void {
+function checkReasoning({ parts }: AssistantEntry, { body, read }: ReadWireRequest): void {
   if (read.isContinuation === true) return
-  const texts = textsIn(body)
+  const texts = stringsWithin(body)
   for (const part of parts) {
     if (part.type !== 'reasoning' || part.text === '' || texts.some((text) => text.includes(part.text))) continue
-    throw new Error(`Reasoning is lost: the request does not contain ${shown(part.text)}.`)
+    throw new Error(`Reasoning is lost: the request does not contain ${shortJson(part.text)}.`)
   }
 }
 
 /** The results in a request: one for each call, in order. */
-export function resultsIn({ read }: HeardRequest): (ScriptMessage & { role: 'tool' })[] {
+export function toolMessages({ read }: ReadWireRequest): (ScriptMessage & { role: 'tool' })[] {
   const calls = read.messages.flatMap((message) => (message.role === 'assistant' ? message.calls : []))
   const results = read.messages.filter((message) => message.role === 'tool')
-  const idsOf = (each: readonly { readonly callId: string }[]): readonly string[] => each.map(({ callId }) => callId)
-  expectSame('the ids of the results', idsOf(results), idsOf(calls))
+  const callIds = (each: readonly { readonly callId: string }[]): readonly string[] => each.map(({ callId }) => callId)
+  expectSame('the ids of the results', callIds(results), callIds(calls))
   return results
 }
 
 /** The content of each result, as a request of this API has it. */
-export function contentsOf(entries: readonly ToolEntry[], request: HeardRequest): readonly MessageContent[] {
-  return entries.map((entry) => contentIn(resultForModel(entry, markIn(request))))
+export function resultContents(entries: readonly ToolEntry[], request: ReadWireRequest): readonly MessageContent[] {
+  return entries.map((entry) => messageContent(resultForModel(entry, failureMark(request))))
 }
 
-function markIn({ read }: HeardRequest): FailureMark {
+function failureMark({ read }: ReadWireRequest): FailureMark {
   return read.messages.some((message) => message.role === 'tool' && message.isError === undefined) ? 'prefix' : 'flag'
 }
 
 /** All texts in a JSON value. */
-export function textsIn(value: unknown): string[] {
+export function stringsWithin(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []
-  return Object.values(value).flatMap(textsIn)
+  return Object.values(value).flatMap(stringsWithin)
 }

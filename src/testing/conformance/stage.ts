@@ -1,13 +1,66 @@
+import type { ScriptMessage } from '../script-request.js'
+import { parsedJson } from '../script-request.js'
+import { readRequestBody, closeServer, openServer, serverOrigin } from '../http-server.js'
+import type { ProviderApi } from '../scripted-provider.js'
+import type { WireBody, WireReply, ApiRequest } from '../wire/api.js'
+import { chatApi } from '../wire/chat.js'
+import { messagesApi } from '../wire/messages.js'
+import { responsesApi } from '../wire/responses.js'
+import { messageOf } from '#contracts/errors.js'
+import { abortable } from '#util/abort.js'
+import type { JsonObject } from '#util/json.js'
+import { isObject } from '#util/json.js'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
-import { messageOf } from '#contracts/errors.js'
-import type { JsonObject } from '#util/json.js'
-import { abortable } from '#util/abort.js'
-import { isObject } from '#util/json.js'
-import { parsedOf } from '../conversation.js'
-import { bodyOf, closeServer, openServer, originOf } from '../http.js'
-import type { WireBody, WireReply } from '../wire/api.js'
-import type { ConformanceApi, ReadRequest } from './api.js'
+
+/** The server's side of an API, for tests of its adapter: it reads requests and writes replies. */
+export interface ConformanceApi {
+  /** Reads a request. Throws for a request that the API rejects: the stricter, the better the tests. */
+  read(request: ApiRequest): ReadRequest
+  /** The body of a whole reply. */
+  whole(reply: WireReply): JsonObject
+  /** The same reply as a stream: the text of its events, in order. */
+  stream(reply: WireReply): readonly string[]
+  /** The body of an answer with an error status; it contains `message`. */
+  error(status: number, message: string): JsonObject
+  /** True if a request asks for a stream. Default: its `stream` is true. */
+  isStreamed?(body: WireBody): boolean
+  /** An id for the call of this number. Default `call_1` and so on. */
+  callId?(ordinal: number): string
+  /** A piece of a reply that the API does not have yet, with `mark` in it. Default: there can be none. */
+  unknownBlock?(mark: string): JsonObject
+  /** Is called with each reply, for an API that stores conversations. */
+  keep?(request: ReadRequest, reply: WireReply): void
+}
+
+/** A request as a server understands it. */
+export interface ReadRequest {
+  /** The conversation, without instructions. */
+  readonly messages: readonly ScriptMessage[]
+  readonly instructions: string
+  /** Names of the tools that are offered. */
+  readonly tools: readonly string[]
+  /** True if the server stores earlier messages and the request does not contain them. Default false. */
+  readonly isContinuation?: boolean
+}
+
+/** The server's side of an API that is known here. */
+export function knownApi(name: ProviderApi): ConformanceApi {
+  switch (name) {
+    case 'responses':
+      return { ...responsesApi(), unknownBlock: (mark) => ({ type: 'future_item', id: `fu_${mark}`, note: mark }) }
+    case 'chat':
+      return { ...chatApi('openai'), unknownBlock: unknownField }
+    case 'openrouter':
+      return { ...chatApi('openrouter'), unknownBlock: unknownField }
+    case 'messages':
+      return { ...messagesApi, unknownBlock: (mark) => ({ type: 'future_block', note: mark }) }
+  }
+}
+
+function unknownField(mark: string): JsonObject {
+  return { future_field: { note: mark } }
+}
 
 /** Two ways to the same server, for the creation of an adapter. */
 export interface ConformanceServer {
@@ -18,7 +71,7 @@ export interface ConformanceServer {
 }
 
 /** The answer to a request. */
-export type Delivery =
+export type StagedDelivery =
   | { readonly status: number; readonly headers?: Readonly<Record<string, string>>; readonly words: string }
   | {
       readonly reply: Omit<WireReply, 'body' | 'model'>
@@ -30,7 +83,7 @@ export type Delivery =
   | 'no_answer'
 
 /** A received request. */
-export interface HeardRequest {
+export interface ReadWireRequest {
   readonly body: WireBody
   readonly read: ReadRequest
 }
@@ -44,22 +97,22 @@ interface Answer {
 
 /** A server of one API that answers as a law wants, over a `fetch` of its own and over HTTP. */
 export class Stage implements ConformanceServer {
-  readonly heard: HeardRequest[] = []
+  readonly heard: ReadWireRequest[] = []
   /** The API's reason for rejecting the last request; null if it did not. */
   refusal: string | null = null
   readonly baseUrl: string
   readonly api: ConformanceApi
-  #next: Delivery | null = null
+  #next: StagedDelivery | null = null
 
   /** @internal */
   constructor(api: ConformanceApi, server: Server) {
     this.api = api
-    this.baseUrl = originOf(server)
+    this.baseUrl = serverOrigin(server)
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response))
   }
 
   /** Sets the answer to the next request. */
-  answers(delivery: Delivery): void {
+  answers(delivery: StagedDelivery): void {
     this.#next = delivery
     this.refusal = null
   }
@@ -69,13 +122,13 @@ export class Stage implements ConformanceServer {
     const { signal } = request
     signal.throwIfAborted()
     const answer = this.#answer(Object.fromEntries(request.headers), await request.text())
-    if (answer === null) return await abortable(forever(), signal)
+    if (answer === null) return await abortable(waitForever(), signal)
     signal.throwIfAborted()
     return new Response(bodyStream(answer, signal), { status: answer.status, headers: answer.headers })
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const bytes = await bodyOf(request)
+    const bytes = await readRequestBody(request)
     if (bytes === undefined) return
     const answer = this.#answer(request.headers, bytes.toString())
     if (answer === null) return
@@ -90,7 +143,7 @@ export class Stage implements ConformanceServer {
 
   /** Null: no answer. */
   #answer(headers: Readonly<Record<string, string | readonly string[] | undefined>>, text: string): Answer | null {
-    const body = parsedOf(text)
+    const body = parsedJson(text)
     try {
       if (!isObject(body)) throw new Error('The body of a request is not a JSON object.')
       const read = this.api.read({ headers, body })
@@ -98,7 +151,7 @@ export class Stage implements ConformanceServer {
       return this.#delivered(body, read)
     } catch (error) {
       this.refusal = messageOf(error)
-      return whole(400, this.api.error(400, this.refusal))
+      return wholeAnswer(400, this.api.error(400, this.refusal))
     }
   }
 
@@ -108,7 +161,7 @@ export class Stage implements ConformanceServer {
     if (delivery === null) throw new Error('One request was expected, and another one was sent.')
     if (delivery === 'no_answer') return null
     if ('status' in delivery)
-      return whole(delivery.status, this.api.error(delivery.status, delivery.words), delivery.headers)
+      return wholeAnswer(delivery.status, this.api.error(delivery.status, delivery.words), delivery.headers)
     const reply = { ...delivery.reply, model: String(body['model']), body }
     this.api.keep?.(read, reply)
     const isStream = this.api.isStreamed?.(body) ?? body['stream'] === true
@@ -133,11 +186,11 @@ export async function onStage<T>(api: ConformanceApi, work: (stage: Stage) => Pr
   }
 }
 
-function forever(): Promise<never> {
+function waitForever(): Promise<never> {
   return new Promise(() => undefined)
 }
 
-function whole(status: number, body: JsonObject, headers: Readonly<Record<string, string>> = {}): Answer {
+function wholeAnswer(status: number, body: JsonObject, headers: Readonly<Record<string, string>> = {}): Answer {
   const pieces = [Buffer.from(JSON.stringify(body))]
   return { status, headers: { 'content-type': 'application/json', ...headers }, pieces, stalls: false }
 }
@@ -152,7 +205,7 @@ function bodyStream({ pieces, stalls }: Answer, signal: AbortSignal): ReadableSt
       const piece = pieces[next++]
       if (piece !== undefined) controller.enqueue(piece)
       else if (!stalls) controller.close()
-      else return forever()
+      else return waitForever()
       return undefined
     },
   })

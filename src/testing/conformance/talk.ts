@@ -1,12 +1,18 @@
 import { messageOf } from '#contracts/errors.js'
-import type { Model, ModelDelta, ModelSession, ModelTurn, RequestConstants, TransportRetry } from '#core/model-session.js'
+import type {
+  Model,
+  ModelDelta,
+  ModelSession,
+  ModelTurn,
+  RequestConstants,
+  TransportRetry,
+} from '#core/model-session.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import { deepFreeze } from '#util/freeze.js'
 import { withTimeout } from '#util/timeout.js'
-import type { Chance } from './chance.js'
-import type { Generator, GivenReply } from './generate.js'
-import type { Delivery, HeardRequest, Stage } from './stage.js'
+import type { Chance, Generator, GivenReply } from './generate.js'
+import type { StagedDelivery, ReadWireRequest, Stage } from './stage.js'
 
 /** A law of adapters. */
 export interface LawText {
@@ -27,7 +33,7 @@ export interface Case {
 }
 
 /** The outcome of one turn. */
-export type Outcome = { readonly deltas: readonly ModelDelta[]; readonly repairs: readonly TranscriptRepair[] } & (
+export type TurnOutcome = { readonly deltas: readonly ModelDelta[]; readonly repairs: readonly TranscriptRepair[] } & (
   | { readonly kind: 'turn'; readonly turn: ModelTurn }
   /** `retry`: the adapter reported that it would retry, and was stopped. */
   | { readonly kind: 'failure'; readonly error: unknown; readonly retry: TransportRetry | null }
@@ -64,16 +70,16 @@ export class Talk {
     this.#turnMs = turnMs
     this.#model = model
     this.#session = model.openSession()
-    this.constants = constantsOf(generator)
+    this.constants = generateConstants(generator)
   }
 
   /** Asks for the next turn; the server replies with `delivery`. */
-  ask(delivery: Delivery, { streamed, abort = new AbortController() }: AskOptions = WHOLE): Promise<Outcome> {
+  ask(delivery: StagedDelivery, { streamed, abort = new AbortController() }: AskOptions = WHOLE): Promise<TurnOutcome> {
     const deltas: ModelDelta[] = []
     const repairs: TranscriptRepair[] = []
     let retry: TransportRetry | null = null
     this.stage.answers(delivery)
-    const turn = async (): Promise<ModelTurn> =>
+    const takeTurn = async (): Promise<ModelTurn> =>
       this.#session.turn(deepFreeze([...this.transcript]), this.constants, {
         generation: 0,
         signal: abort.signal,
@@ -84,22 +90,22 @@ export class Talk {
           abort.abort(new Error(`It was about to ask again: ${reported.reason}`))
         },
       })
-    const outcome = turn().then(
-      (value): Outcome => ({ kind: 'turn', turn: value, deltas, repairs }),
-      (error: unknown): Outcome => ({ kind: 'failure', error, retry, deltas, repairs }),
+    const outcome = takeTurn().then(
+      (value): TurnOutcome => ({ kind: 'turn', turn: value, deltas, repairs }),
+      (error: unknown): TurnOutcome => ({ kind: 'failure', error, retry, deltas, repairs }),
     )
     return withTimeout(outcome, this.#turnMs)
   }
 
   /** The same in a new session, which has seen nothing of the conversation. */
-  askAgain(delivery: Delivery, options?: AskOptions): Promise<Outcome> {
+  askAgain(delivery: StagedDelivery, options?: AskOptions): Promise<TurnOutcome> {
     this.#session = this.#model.openSession()
     return this.ask(delivery, options)
   }
 
   /** The turn of a reply, by default one without calls. Rejects with any failure. */
   async turn(reply = this.generator.reply({ calls: 0 }), options?: AskOptions): Promise<ModelTurn> {
-    return turnIn(await this.ask({ reply }, options), this.stage)
+    return expectTurn(await this.ask({ reply }, options), this.stage)
   }
 
   /** The same; the reply joins the transcript, and its calls get results. */
@@ -124,7 +130,7 @@ export class Talk {
   }
 
   /** The last request to the server. */
-  get request(): HeardRequest {
+  get request(): ReadWireRequest {
     const heard = this.stage.heard.at(-1)
     if (heard === undefined) throw new Error('No request was sent.')
     return heard
@@ -146,7 +152,7 @@ export async function talkAWhile(
 }
 
 /** The turn of an outcome. Throws any failure. */
-export function turnIn(outcome: Outcome, stage: Stage): ModelTurn {
+export function expectTurn(outcome: TurnOutcome, stage: Stage): ModelTurn {
   if (outcome.kind === 'turn') return outcome.turn
   if (stage.refusal !== null) throw new Error(`The API refused the request: ${stage.refusal}`)
   const { error, retry } = outcome
@@ -154,7 +160,7 @@ export function turnIn(outcome: Outcome, stage: Stage): ModelTurn {
   throw new Error(`A turn with a valid answer ${problem}`, { cause: error })
 }
 
-function constantsOf(generator: Generator): RequestConstants {
+function generateConstants(generator: Generator): RequestConstants {
   const parameters = { type: 'object', properties: { a0: { type: 'string' } } }
   const tools = ['read', 'look_up', 'send-mail'].map((name) => ({ name, description: generator.text(), parameters }))
   return deepFreeze({ instructions: generator.text(), tools, structuredOutput: null, settings: {} })

@@ -2,12 +2,9 @@ import { parse } from '#contracts/parse.js'
 import type { LogStore, RunLog } from '#core/log/log.js'
 import { functionOf, list, object, oneOf, optional } from '#util/shape.js'
 import { brokenLaw } from '../expect.js'
-import { inboxLaws } from './inbox.js'
-import { keepingLaws } from './keeping.js'
-import type { LogLaw } from './law.js'
-import { lookingLaws } from './looking.js'
-import { owningLaws } from './owning.js'
-import { removingLaws } from './removing.js'
+import { inboxLaws, keepingLaws, owningLaws, removingLaws } from './writing-laws.js'
+import type { LogLaw } from './law-bench.js'
+import { lookingLaws } from './looking-laws.js'
 
 const LAWS = { ...keepingLaws, ...owningLaws, ...inboxLaws, ...lookingLaws, ...removingLaws }
 
@@ -48,7 +45,7 @@ export interface ContractLaw {
  * Throws `invalid_options`.
  */
 export function runLogContract<Store extends RunLog>(options: LogContractOptions<Store>): readonly ContractLaw[] {
-  const { without = [], ...stores } = parse(optionsOf<Store>(), options, '`runLogContract`')
+  const { without = [], ...stores } = parse(contractOptions<Store>(), options, '`runLogContract`')
   return NAMES.filter((name) => !without.includes(name)).map((name) => ({
     name,
     says: LAWS[name].says,
@@ -58,7 +55,7 @@ export function runLogContract<Store extends RunLog>(options: LogContractOptions
 
 const NAMES = Object.keys(LAWS) as LogLawName[]
 
-function optionsOf<Store extends RunLog>() {
+function contractOptions<Store extends RunLog>() {
   return object<LogContractOptions<Store>>({
     open: functionOf(),
     reopen: optional(functionOf()),
@@ -73,14 +70,14 @@ async function checkLaw<Store extends RunLog>(name: LogLawName, options: LogCont
   const law: LogLaw = LAWS[name]
   const first = await open()
   const opened = [first]
-  const again = async (): Promise<LogStore> => {
+  const reopenLog = async (): Promise<LogStore> => {
     if (reopen === undefined) return asStore(first)
     const log = await reopen(first)
     opened.push(log)
     return asStore(log)
   }
   try {
-    await law.holds({ store: asStore(first), again, kill: kill === undefined ? null : () => kill(first) })
+    await law.holds({ store: asStore(first), again: reopenLog, kill: kill === undefined ? null : () => kill(first) })
   } catch (error) {
     throw brokenLaw({ name, says: law.says }, error)
   } finally {

@@ -1,12 +1,12 @@
 import type { ResolvedPart } from '../reply.js'
-import type { ScriptMessage } from '../conversation.js'
+import type { ScriptMessage } from '../script-request.js'
 import type { FinishReason, TokenUsage } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 
 /** A wire format as a server speaks it: reads requests strictly, writes replies whole and as events. */
 export interface WireApi {
   /** Throws a `WireRefusal` for requests that the API rejects. */
-  readonly read: (request: WireRequest) => WireConversation
+  readonly read: (request: ApiRequest) => WireConversation
   /** An id for the tool call of this number, in the API's form. */
   readonly callId: (ordinal: number) => string
   readonly whole: (reply: WireReply) => JsonObject
@@ -22,7 +22,7 @@ export interface WireApi {
   readonly keep?: (conversation: WireConversation, reply: WireReply) => void
 }
 
-export interface WireRequest {
+export interface ApiRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly body: WireBody
 }
@@ -79,12 +79,12 @@ export class WireRefusal extends Error {
 }
 
 /** One server-sent event. */
-export function sse(data: unknown, event?: string): string {
+export function sseFrame(data: unknown, event?: string): string {
   const line = `data: ${typeof data === 'string' ? data : JSON.stringify(data)}\n\n`
   return event === undefined ? line : `event: ${event}\n${line}`
 }
 
 /** An object without its members that are null. */
-export function filled(object: JsonObject): JsonObject {
+export function withoutNulls(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null))
 }

@@ -3,28 +3,28 @@ import { WireRefusal } from './api.js'
 import type { WireBody } from './api.js'
 
 /** A member that must be a list of objects. */
-export function listOf(body: WireBody, field: string): readonly WireBody[] {
+export function checkedList(body: WireBody, field: string): readonly WireBody[] {
   const value = body[field]
   if (value === undefined) throw new WireRefusal(`Missing required parameter: '${field}'.`, { param: field })
   if (!Array.isArray(value)) {
     throw new WireRefusal(`Invalid type for '${field}': expected an array.`, { param: field, code: 'invalid_type' })
   }
-  return value.map((each: unknown, index) => objectOf(each, `${field}[${index}]`))
+  return value.map((each: unknown, index) => checkedObject(each, `${field}[${index}]`))
 }
 
-export function objectOf(value: unknown, place: string): WireBody {
+export function checkedObject(value: unknown, place: string): WireBody {
   if (isObject(value)) return value
   throw new WireRefusal(`Invalid type for '${place}': expected an object.`, { param: place, code: 'invalid_type' })
 }
 
-export function textOf(value: unknown, place: string): string {
+export function checkedText(value: unknown, place: string): string {
   if (typeof value === 'string') return value
   throw new WireRefusal(`Invalid type for '${place}': expected a string.`, { param: place, code: 'invalid_type' })
 }
 
 /** An id of a tool call, as OpenAI takes it: of at most `longest` characters. */
-export function callIdOf(value: unknown, place: string, longest: number): string {
-  const id = textOf(value, place)
+export function checkedCallId(value: unknown, place: string, longest: number): string {
+  const id = checkedText(value, place)
   if (id.length > 0 && id.length <= longest) return id
   const problem = id.length === 0 ? 'empty string' : 'string too long'
   const expected = `a string of length 1 to ${longest}, but got length ${id.length} instead`
@@ -34,8 +34,8 @@ export function callIdOf(value: unknown, place: string, longest: number): string
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/
 
 /** A tool's name, as OpenAI takes it. */
-export function toolNameOf(value: unknown, place: string): string {
-  const name = textOf(value, place)
+export function checkedToolName(value: unknown, place: string): string {
+  const name = checkedText(value, place)
   if (TOOL_NAME.test(name)) return name
   const message = `Invalid '${place}': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`
   throw new WireRefusal(message, { param: place, code: 'invalid_value' })

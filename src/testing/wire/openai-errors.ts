@@ -3,15 +3,15 @@ import type { ErrorDetails } from './api.js'
 
 /** The body of an error answer of OpenAI. */
 export function openAiError(status: number, message: string, { param = null, code }: ErrorDetails = {}): JsonObject {
-  return { error: { message, type: typeOf(status), param, code: code ?? codeOf(status) } }
+  return { error: { message, type: openAiErrorType(status), param, code: code ?? openAiErrorCode(status) } }
 }
 
-function typeOf(status: number): string {
+function openAiErrorType(status: number): string {
   if (status === 429) return 'requests'
   return status >= 500 ? 'server_error' : 'invalid_request_error'
 }
 
-function codeOf(status: number): string | null {
+function openAiErrorCode(status: number): string | null {
   if (status === 401) return 'invalid_api_key'
   return status === 429 ? 'rate_limit_exceeded' : null
 }

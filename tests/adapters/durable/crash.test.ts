@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest'
 import { engineDatabase } from './support.js'
 import { isLong } from '../../support/length.js'
 
-const rig = fileURLToPath(new URL('../../.build/rigs/crash/run.js', import.meta.url))
+const rig = fileURLToPath(new URL('../../../.build/rigs/crash/run.js', import.meta.url))
 /** Each kill costs the start of an engine: `take-over.test.ts` is the short form. */
 const database = isLong ? await engineDatabase() : null
 

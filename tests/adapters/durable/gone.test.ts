@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import type { RunStatus, LogStore } from 'thinharness'
 import type { DbosEngine, DbosWorkflow } from '#adapters/durable/dbos/engine.js'
-import { TakeOver } from '#adapters/durable/dbos/take-over.js'
+import { TakeOver } from '#adapters/durable/dbos/harness-runs.js'
 import { newOwner } from '#util/platform/owner.js'
 
 const MINUTE = 60_000

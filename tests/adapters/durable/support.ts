@@ -32,7 +32,7 @@ export async function engineDatabase(): Promise<EngineDatabase | null> {
   }
 }
 
-const fromRoot = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+const fromRoot = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
 
 /** A process that carries out runs. */
 export class Worker {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
 import { mcpStdio } from '#adapters/mcp/index.js'
-import { childEnvironment } from '#adapters/mcp/client/child-process.js'
+import { childEnvironment } from '#adapters/mcp/client/servers.js'
 import type { McpServer, McpStdioOptions } from '#adapters/mcp/index.js'
 import type { ToolSourceHost } from '#core/tools/source.js'
 import { freePort } from '../../support/process.js'
@@ -11,7 +11,7 @@ import { freePort } from '../../support/process.js'
 /** The program of a server from npm. */
 function programOf(name: string): string {
   return fileURLToPath(
-    new URL(`../../node_modules/@modelcontextprotocol/server-${name}/dist/index.js`, import.meta.url),
+    new URL(`../../../node_modules/@modelcontextprotocol/server-${name}/dist/index.js`, import.meta.url),
   )
 }
 

@@ -5,7 +5,7 @@ import { Sessions } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { createHandlers, fromUIMessages } from 'thinharness/ui'
 import type { HandlerOptions, UiChunk } from 'thinharness/ui'
-import { answersOf } from '#adapters/ui/ai-sdk/requests.js'
+import { pendingAnswers } from '#adapters/ui/ai-sdk/requests.js'
 import { harnessOf, tool } from '../../harness/support.js'
 import { gate } from '../../session/support.js'
 import { collect } from '../../support/collect.js'
@@ -228,13 +228,13 @@ test('UI-22 answersOf takes answered approvals, and outputs for questions that w
     approved('call_9', true),
   ] as readonly Readonly<Record<string, unknown>>[]
   const messages = [{ id: 'run_1', role: 'assistant', parts }]
-  expect(answersOf(messages, pending)).toEqual([
+  expect(pendingAnswers(messages, pending)).toEqual([
     { callId: 'call_1', approved: false, reason: 'Too much.' },
     { callId: 'call_2', answer: 'red' },
     { callId: 'call_3', declined: true, reason: 'No time.' },
     { callId: 'call_4', answer: { outcome: 'happened' } },
   ])
   const given = [{ callId: 'call_1', approved: true }]
-  expect(answersOf(messages, pending.slice(0, 1), given)).toEqual(given)
-  expect(answersOf([{ id: 'm1', role: 'user', parts }], pending)).toEqual([])
+  expect(pendingAnswers(messages, pending.slice(0, 1), given)).toEqual(given)
+  expect(pendingAnswers([{ id: 'm1', role: 'user', parts }], pending)).toEqual([])
 })

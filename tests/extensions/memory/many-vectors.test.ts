@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Row, Scope } from '#extensions/memory/index-port.js'
+import type { MemoryRow, Scope } from '#extensions/memory/memory-index.js'
 import { SqliteIndex } from '#extensions/memory/sqlite/sqlite-index.js'
 
 /** `sqlite-vec` compares the vectors of all; those of one owner are few enough without it. */
@@ -22,7 +22,7 @@ test('XM-37 among many vectors of all owners, the nearest are found, also far fr
   const index = new SqliteIndex(':memory:')
   const generation = await index.prepare()
   for (let log = 0; log < 2; log++) {
-    const rows = Array.from({ length: OF_ONE }, (_none, place): Row => {
+    const rows = Array.from({ length: OF_ONE }, (_none, place): MemoryRow => {
       const handle = `${log}.${place}`
       return { handle, part: 0, kind: 'message', threadId: 'one', at: '2026', text: handle, sources: [] }
     })

@@ -2,7 +2,7 @@ import { homedir } from 'node:os'
 import { describe, expect, test } from 'vitest'
 import { explain } from 'thinharness/policy'
 import type { Rule } from 'thinharness/policy'
-import { LAUNCHERS } from '#extensions/policy/shell/launchers.js'
+import { LAUNCHERS } from '#extensions/policy/shell/inner-commands.js'
 
 const decide = (rules: readonly Rule[], command: unknown, more: Readonly<Record<string, string>> = {}) =>
   explain(rules, { tool: 'bash', args: { command: command as string, ...more } }).decision

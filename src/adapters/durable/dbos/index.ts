@@ -4,12 +4,12 @@ import type { DbosEngine } from './engine.js'
 import { launchDbos } from './launch.js'
 import { parseRunsOptions } from './options.js'
 import type { DbosRunsOptions } from './options.js'
-import { HarnessRuns } from './runs.js'
-import type { DbosRuns } from './runs.js'
+import { HarnessRuns } from './harness-runs.js'
+import type { DbosRuns } from './harness-runs.js'
 
 export type { DbosEngine } from './engine.js'
 export type { DbosLaunch, DbosRunsOptions, RunIdentity, RunQueue, StartOptions } from './options.js'
-export type { DbosRun, DbosRuns } from './runs.js'
+export type { DbosRun, DbosRuns } from './harness-runs.js'
 
 /**
  * Runs on the durable engine DBOS, which queues and limits them and distributes them over processes; the log ensures that

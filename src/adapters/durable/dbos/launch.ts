@@ -17,14 +17,14 @@ export async function launchDbos(dbos: DbosEngine, name: string, launch: DbosLau
   const identity = { name, executorID: newOwner(), applicationVersion, listenQueues: [name] }
   for (let attempt = 1; ; attempt++) {
     try {
-      await alone(databaseUrl, () => {
+      await runAlone(databaseUrl, () => {
         dbos.setConfig({ ...identity, systemDatabaseUrl: databaseUrl, logLevel: 'error' })
         return dbos.launch()
       })
       return
     } catch (cause) {
       if (attempt === LAUNCHES || !isClash(cause)) {
-        throw new HarnessError('store_failure', `DBOS could not be launched: ${whyOf(cause)}`, { cause })
+        throw new HarnessError('store_failure', `DBOS could not be launched: ${errorText(cause)}`, { cause })
       }
       await dbos.shutdown({}).catch(() => undefined)
       await sleep(100 * attempt + Math.random() * 200)
@@ -37,8 +37,8 @@ export async function launchDbos(dbos: DbosEngine, name: string, launch: DbosLau
  * a waiting statement would block the indexes that the engine builds. If the database does not exist yet, for example, the
  * launch continues without a lock.
  */
-async function alone(databaseUrl: string, work: () => Promise<void>): Promise<void> {
-  const client = await connected(databaseUrl)
+async function runAlone(databaseUrl: string, work: () => Promise<void>): Promise<void> {
+  const client = await connectClient(databaseUrl)
   if (client === null) return work()
   try {
     await client.query('begin')
@@ -50,7 +50,7 @@ async function alone(databaseUrl: string, work: () => Promise<void>): Promise<vo
   }
 }
 
-async function connected(connectionString: string) {
+async function connectClient(connectionString: string) {
   try {
     const { Client } = (await import('pg')).default
     const client = new Client({ connectionString, connectionTimeoutMillis: 10_000 })
@@ -62,26 +62,26 @@ async function connected(connectionString: string) {
   }
 }
 
-async function hasLock(client: NonNullable<Awaited<ReturnType<typeof connected>>>): Promise<boolean> {
+async function hasLock(client: NonNullable<Awaited<ReturnType<typeof connectClient>>>): Promise<boolean> {
   const sql = `select pg_try_advisory_xact_lock(hashtext('thinharness'), hashtext('dbos')) as locked`
   return (await client.query<{ locked: boolean }>(sql)).rows[0]?.locked === true
 }
 
 /** Hosts that launch DBOS themselves may create its tables at the same time: one of them wins, the others find them. */
 function isClash(error: unknown): boolean {
-  for (let cause = error; isObject(cause) || cause instanceof Error; cause = inner(cause)) {
+  for (let cause = error; isObject(cause) || cause instanceof Error; cause = innerError(cause)) {
     const { code } = cause as { readonly code?: unknown }
     if (typeof code === 'string' && CLASHES.has(code)) return true
   }
-  return /dbos_migrations|concurrently updated/.test(whyOf(error))
+  return /dbos_migrations|concurrently updated/.test(errorText(error))
 }
 
-function whyOf(error: unknown): string {
+function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
 /** DBOS has the cause in `error`. */
-function inner(error: object): unknown {
+function innerError(error: object): unknown {
   return (error as { readonly error?: unknown }).error ?? (error as { readonly cause?: unknown }).cause
 }
 

@@ -3,7 +3,7 @@ import { messageOf } from '#contracts/errors.js'
 import { invalidOptions } from '#contracts/parse.js'
 import { isObject } from '#util/json.js'
 import { unknownKey } from '#util/suggest.js'
-import type { McpServer } from './server.js'
+import type { McpServer } from './mcp-server.js'
 import type { McpServerOptions } from './server-options.js'
 import { mcpHttp, mcpSse, mcpStdio } from './servers.js'
 
@@ -29,9 +29,12 @@ export interface LoadMcpServersOptions extends Omit<McpServerOptions, 'id' | 'to
 export async function loadMcpServers(path: string, options: LoadMcpServersOptions = {}): Promise<McpServer[]> {
   const { env = process.env, prefix = true, ...shared } = options
   const document = await readDocument(path)
-  return serversIn(document, path).flatMap(([name, entry]) => {
+  return serverEntries(document, path).flatMap(([name, entry]) => {
     try {
-      return serverOf(name, entry, { env, shared: { ...shared, id: name, ...(prefix && { toolPrefix: name }) } })
+      return configuredServer(name, entry, {
+        env,
+        shared: { ...shared, id: name, ...(prefix && { toolPrefix: name }) },
+      })
     } catch (error) {
       throw invalidOptions(
         `\`${path}\`: server \`${name}\`: ${messageOf(error)}${error instanceof RangeError ? '.' : ''}`,
@@ -55,14 +58,14 @@ async function readDocument(path: string): Promise<unknown> {
   }
 }
 
-function serversIn(document: unknown, path: string): [string, unknown][] {
+function serverEntries(document: unknown, path: string): [string, unknown][] {
   const list = isObject(document) ? LIST_KEYS.map((key) => document[key]).find((each) => each !== undefined) : undefined
-  if (Array.isArray(list)) return list.map((entry: unknown, index) => [nameOf(entry, path, index), entry])
+  if (Array.isArray(list)) return list.map((entry: unknown, index) => [entryName(entry, path, index), entry])
   if (isObject(list)) return Object.entries(list)
   throw invalidOptions(`Expected \`${path}\` to hold \`mcpServers\`: an object of servers by name.`)
 }
 
-function nameOf(entry: unknown, path: string, index: number): string {
+function entryName(entry: unknown, path: string, index: number): string {
   const name = isObject(entry) ? entry['name'] : undefined
   if (typeof name === 'string' && name !== '') return name
   throw invalidOptions(`Expected server ${index + 1} of \`${path}\` to have a \`name\`.`)
@@ -70,7 +73,7 @@ function nameOf(entry: unknown, path: string, index: number): string {
 
 const FIELDS = 'name type transport command args env cwd url headers enabled disabled'.split(' ')
 
-function serverOf(
+function configuredServer(
   name: string,
   entry: unknown,
   { env, shared }: { readonly env: Readonly<Record<string, string | undefined>>; readonly shared: McpServerOptions },
@@ -79,8 +82,16 @@ function serverOf(
   if (entry['enabled'] === false || entry['disabled'] === true) return []
   const unknown = unknownKey(entry, FIELDS, `field of server \`${name}\``)
   if (unknown !== undefined) throw invalidOptions(unknown)
-  const { command, args = [], env: named = {}, cwd, url, headers = {}, ...rest } = fields(interpolate(entry, env))
-  const kind = kindOf(rest['type'] ?? rest['transport'], url)
+  const {
+    command,
+    args = [],
+    env: named = {},
+    cwd,
+    url,
+    headers = {},
+    ...rest
+  } = entryFields(interpolateVariables(entry, env))
+  const kind = transportKind(rest['type'] ?? rest['transport'], url)
   // Fields of the wrong type are rejected by the factories, which name the field.
   if (kind !== 'stdio') {
     const options = { ...shared, url, headers } as Parameters<typeof mcpHttp>[0]
@@ -92,11 +103,11 @@ function serverOf(
   return [mcpStdio(options as Parameters<typeof mcpStdio>[0])]
 }
 
-function fields(entry: unknown): Readonly<Record<string, unknown>> {
+function entryFields(entry: unknown): Readonly<Record<string, unknown>> {
   return isObject(entry) ? entry : {}
 }
 
-function kindOf(stated: unknown, url: unknown): 'stdio' | 'http' | 'sse' {
+function transportKind(stated: unknown, url: unknown): 'stdio' | 'http' | 'sse' {
   switch (stated) {
     case undefined:
       return url === undefined ? 'stdio' : 'http'
@@ -118,7 +129,11 @@ function kindOf(stated: unknown, url: unknown): 'stdio' | 'http' | 'sse' {
  * `value` with `${NAME}` and `${NAME:-default}` in all its strings replaced from `env`. Throws a `RangeError` that names the
  * variable and the place if there is neither a value nor a default.
  */
-export function interpolate(value: unknown, env: Readonly<Record<string, string | undefined>>, place = ''): unknown {
+export function interpolateVariables(
+  value: unknown,
+  env: Readonly<Record<string, string | undefined>>,
+  place = '',
+): unknown {
   if (typeof value === 'string') {
     return value.replace(VARIABLE, (_whole, name: string, fallback: string | undefined) => {
       const found = env[name]
@@ -127,10 +142,10 @@ export function interpolate(value: unknown, env: Readonly<Record<string, string 
       throw new RangeError(`\`${place}\` names the variable \`${name}\`, which is not set`)
     })
   }
-  if (Array.isArray(value)) return value.map((each, index) => interpolate(each, env, `${place}[${index}]`))
+  if (Array.isArray(value)) return value.map((each, index) => interpolateVariables(each, env, `${place}[${index}]`))
   if (!isObject(value)) return value
   const entries = Object.entries(value)
   return Object.fromEntries(
-    entries.map(([key, each]) => [key, interpolate(each, env, place === '' ? key : `${place}.${key}`)]),
+    entries.map(([key, each]) => [key, interpolateVariables(each, env, place === '' ? key : `${place}.${key}`)]),
   )
 }

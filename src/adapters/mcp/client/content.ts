@@ -26,12 +26,12 @@ export function outcomeOfResult(result: unknown, metadata: JsonObject, retryErro
 }
 
 /** A string of a message; empty if it is missing. */
-export function stringOf(value: unknown): string {
+export function stringOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
 /** Content of a prompt or a message, as parts for a model. */
-export function partsOf(content: unknown): ContentPart[] {
+export function contentParts(content: unknown): ContentPart[] {
   const blocks = (Array.isArray(content) ? content : [content]).map(plainBlock)
   return blocks.map(({ text, part }) => part ?? { type: 'text', text })
 }
@@ -58,51 +58,51 @@ function readBlock(block: unknown): ReadBlock {
   const { type, text, data, mimeType, resource } = block
   switch (type) {
     case 'text':
-      return { text: stringOf(text) }
+      return { text: stringOrEmpty(text) }
     case 'image':
     case 'audio':
-      return typeof data === 'string' ? media(type, data, typeOf(mimeType)) : { text: `[${type}]` }
+      return typeof data === 'string' ? mediaBlock(type, data, mediaTypeOrBinary(mimeType)) : { text: `[${type}]` }
     case 'resource':
       return isObject(resource) ? readResource(resource) : { text: '[resource]' }
     case 'resource_link':
       return readLink(block)
     default:
-      return { text: `[content of an unknown type: ${stringOf(type).slice(0, 60)}]` }
+      return { text: `[content of an unknown type: ${stringOrEmpty(type).slice(0, 60)}]` }
   }
 }
 
-function media(type: 'image' | 'audio', data: string, mediaType: string): ReadBlock {
-  if (data.length > LARGEST_PART) return tooLarge(`${type}: ${mediaType}`, data)
+function mediaBlock(type: 'image' | 'audio', data: string, mediaType: string): ReadBlock {
+  if (data.length > LARGEST_PART) return tooLargeBlock(`${type}: ${mediaType}`, data)
   const text = `[${type}: ${mediaType}]`
   return type === 'image' ? { text, part: { type, data, mediaType } } : { text, part: { type, data, mediaType } }
 }
 
 function readResource({ uri, mimeType, text, blob }: Readonly<Record<string, unknown>>): ReadBlock {
-  const label = `[resource: ${stringOf(uri)}]`
+  const label = `[resource: ${stringOrEmpty(uri)}]`
   if (typeof text === 'string') return { text: `${label}\n${text}` }
   if (typeof blob !== 'string') return { text: label }
-  const mediaType = typeOf(mimeType)
-  if (blob.length > LARGEST_PART) return tooLarge(`resource: ${stringOf(uri)}`, blob)
+  const mediaType = mediaTypeOrBinary(mimeType)
+  if (blob.length > LARGEST_PART) return tooLargeBlock(`resource: ${stringOrEmpty(uri)}`, blob)
   if (mediaType.startsWith('image/')) return { text: label, part: { type: 'image', data: blob, mediaType } }
   if (mediaType.startsWith('audio/')) return { text: label, part: { type: 'audio', data: blob, mediaType } }
-  return { text: label, part: { type: 'file', data: blob, mediaType, name: lastStep(stringOf(uri)) } }
+  return { text: label, part: { type: 'file', data: blob, mediaType, name: lastStep(stringOrEmpty(uri)) } }
 }
 
 function readLink({ uri, name, description, mimeType }: Readonly<Record<string, unknown>>): ReadBlock {
   const label = [name, description].filter((each) => typeof each === 'string' && each !== '').join(': ')
   const link: JsonObject = {
-    uri: stringOf(uri),
+    uri: stringOrEmpty(uri),
     ...(typeof name === 'string' && { name }),
     ...(typeof mimeType === 'string' && { mime_type: mimeType }),
   }
-  return { text: `[resource: ${stringOf(uri)}]${label === '' ? '' : ` ${label}`}`, link }
+  return { text: `[resource: ${stringOrEmpty(uri)}]${label === '' ? '' : ` ${label}`}`, link }
 }
 
-function tooLarge(what: string, data: string): ReadBlock {
+function tooLargeBlock(what: string, data: string): ReadBlock {
   return { text: `[${what}; omitted: ${Math.round((data.length * 3) / 4)} bytes is too large]` }
 }
 
-function typeOf(mimeType: unknown): string {
+function mediaTypeOrBinary(mimeType: unknown): string {
   return typeof mimeType === 'string' ? mimeType : 'application/octet-stream'
 }
 

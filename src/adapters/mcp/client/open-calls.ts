@@ -20,7 +20,7 @@ export interface PersonQuestion {
  * A question ends the call at the server and suspends it here. Once there is an answer, the call is made again from its
  * beginning, and gets the answer when the server asks the same question: its payload is the key of the question.
  */
-export class OpenCalls {
+export class OpenToolCalls {
   readonly #open = new Set<OpenCall>()
   readonly #waiting: (() => void)[] = []
   /** Number of waiting questions. */

@@ -4,12 +4,11 @@ import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { ContentPart } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
-import { partsOf, stringOf } from './content.js'
-import { allPages } from './connection.js'
+import { contentParts, stringOrEmpty } from './content.js'
+import { allPages } from '../sdk/connection.js'
 import type { ServerUse } from './resources.js'
 import type { ServerSettings } from './server-options.js'
-import { publicToolName } from './tool-list.js'
-import { sourceOf } from './tool-spec.js'
+import { publicToolName, mcpSource } from './tool-list.js'
 
 /** A server's prompt templates. Every request may open the connection, and rejects with a `HarnessError`. */
 export interface McpPrompts {
@@ -32,15 +31,15 @@ export interface McpPromptMessages {
   readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly content: readonly ContentPart[] }[]
 }
 
-export function promptsOf({ settings, request }: ServerUse): McpPrompts {
+export function serverPrompts({ settings, request }: ServerUse): McpPrompts {
   const prompts: McpPrompts = {
     list: () =>
       request(async (connection, timeoutMs) =>
-        (await allPages(connection, { method: 'prompts/list', member: 'prompts' }, { timeoutMs })).map(promptOf),
+        (await allPages(connection, { method: 'prompts/list', member: 'prompts' }, { timeoutMs })).map(describePrompt),
       ),
     get: (name, args = {}) =>
       request(async (connection, timeoutMs) =>
-        messagesOf(await connection.request('prompts/get', { name, arguments: args }, { timeoutMs })),
+        promptMessages(await connection.request('prompts/get', { name, arguments: args }, { timeoutMs })),
       ),
     asTools: () => (tools ??= promptTools(prompts, settings)),
   }
@@ -56,7 +55,7 @@ function promptTools(prompts: McpPrompts, { id, toolPrefix, reach }: ServerSetti
     parameters: { type: 'object', properties: {}, additionalProperties: false } satisfies JsonSchema,
     annotations: { readOnly: true },
     reach,
-    handler: async () => new ToolResult({ content: await prompts.list(), metadata: sourceOf(id, 'prompts/list') }),
+    handler: async () => new ToolResult({ content: await prompts.list(), metadata: mcpSource(id, 'prompts/list') }),
   })
   const get = defineTool({
     name: publicToolName('get_prompt', prefix),
@@ -73,45 +72,49 @@ function promptTools(prompts: McpPrompts, { id, toolPrefix, reach }: ServerSetti
     annotations: { readOnly: true },
     reach,
     handler: async ({ name, arguments: args }) => {
-      const { description, messages } = await prompts.get(stringOf(name), stringsOf(args))
-      const lines = messages.map(({ role, content }) => `${role}: ${content.map(lineOf).join('\n')}`)
+      const { description, messages } = await prompts.get(stringOrEmpty(name), promptArguments(args))
+      const lines = messages.map(({ role, content }) => `${role}: ${content.map(partLine).join('\n')}`)
       const parts = messages.flatMap(({ content }) => content).filter(({ type }) => type !== 'text')
       const content = [description, ...lines].filter((line) => line !== '').join('\n\n')
-      return new ToolResult({ content, metadata: { ...sourceOf(id, 'prompts/get'), prompt: stringOf(name) }, parts })
+      return new ToolResult({
+        content,
+        metadata: { ...mcpSource(id, 'prompts/get'), prompt: stringOrEmpty(name) },
+        parts,
+      })
     },
   })
   return [list, get]
 }
 
-function promptOf({ name, description, arguments: list }: JsonObject): McpPrompt {
+function describePrompt({ name, description, arguments: list }: JsonObject): McpPrompt {
   const args = Array.isArray(list) ? list.filter(isObject) : []
   return {
-    name: stringOf(name),
+    name: stringOrEmpty(name),
     ...(typeof description === 'string' && { description }),
     arguments: args.map(({ name: each, description: what, required }) => ({
-      name: stringOf(each),
+      name: stringOrEmpty(each),
       ...(typeof what === 'string' && { description: what }),
       required: required === true,
     })),
   }
 }
 
-function messagesOf(result: unknown): McpPromptMessages {
+function promptMessages(result: unknown): McpPromptMessages {
   const { description, messages } = isObject(result) ? result : {}
   if (!Array.isArray(messages)) throw new Error('The answer to `prompts/get` has no list `messages`.')
   return {
-    description: stringOf(description),
+    description: stringOrEmpty(description),
     messages: messages.filter(isObject).map(({ role, content }) => ({
       role: role === 'assistant' ? 'assistant' : 'user',
-      content: partsOf(content),
+      content: contentParts(content),
     })),
   }
 }
 
-function lineOf(part: ContentPart): string {
+function partLine(part: ContentPart): string {
   return part.type === 'text' ? part.text : `[${part.type}]`
 }
 
-function stringsOf(args: unknown): Record<string, string> {
+function promptArguments(args: unknown): Record<string, string> {
   return isObject(args) ? Object.fromEntries(Object.entries(args).map(([key, value]) => [key, String(value)])) : {}
 }

@@ -3,12 +3,11 @@ import { ToolResult } from '#core/tools/result.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
-import { outcomeOfResult, stringOf } from './content.js'
-import type { McpConnection } from './connection.js'
-import { allPages } from './connection.js'
+import { outcomeOfResult, stringOrEmpty } from './content.js'
+import type { McpConnection } from '../sdk/connection.js'
+import { allPages } from '../sdk/connection.js'
 import type { ServerSettings } from './server-options.js'
-import { publicToolName } from './tool-list.js'
-import { sourceOf } from './tool-spec.js'
+import { publicToolName, mcpSource } from './tool-list.js'
 
 /** A server's resources. Every request may open the connection, and rejects with a `HarnessError`. */
 export interface McpResources {
@@ -49,23 +48,23 @@ export interface ServerUse {
   readonly request: <T>(work: (connection: McpConnection, timeoutMs: number) => Promise<T>) => Promise<T>
 }
 
-export function resourcesOf({ settings, request }: ServerUse): McpResources {
-  const pages = (method: string, member: string): Promise<JsonObject[]> =>
+export function serverResources({ settings, request }: ServerUse): McpResources {
+  const listPages = (method: string, member: string): Promise<JsonObject[]> =>
     request((connection, timeoutMs) => allPages(connection, { method, member }, { timeoutMs }))
   const resources: McpResources = {
     list: async () =>
-      (await pages('resources/list', 'resources')).map((item) => ({
+      (await listPages('resources/list', 'resources')).map((item) => ({
         ...commonFields(item),
-        uri: stringOf(item['uri']),
+        uri: stringOrEmpty(item['uri']),
       })),
     templates: async () =>
-      (await pages('resources/templates/list', 'resourceTemplates')).map((item) => ({
+      (await listPages('resources/templates/list', 'resourceTemplates')).map((item) => ({
         ...commonFields(item),
-        uriTemplate: stringOf(item['uriTemplate']),
+        uriTemplate: stringOrEmpty(item['uriTemplate']),
       })),
     read: (uri) =>
       request(async (connection, timeoutMs) =>
-        contents(await connection.request('resources/read', { uri }, { timeoutMs })),
+        resourceContents(await connection.request('resources/read', { uri }, { timeoutMs })),
       ),
     asTools: () => (tools ??= resourceTools(resources, settings)),
   }
@@ -83,7 +82,7 @@ function resourceTools(resources: McpResources, { id, toolPrefix, reach }: Serve
     reach,
     handler: async () => {
       const [found, templates] = await Promise.all([resources.list(), resources.templates().catch(() => [])])
-      const metadata = { ...sourceOf(id, 'resources/list'), resource_count: found.length }
+      const metadata = { ...mcpSource(id, 'resources/list'), resource_count: found.length }
       return new ToolResult({ content: { resources: found, templates }, metadata })
     },
   })
@@ -99,18 +98,22 @@ function resourceTools(resources: McpResources, { id, toolPrefix, reach }: Serve
     annotations: { readOnly: true },
     reach,
     handler: async ({ uri }) => {
-      const blocks = (await resources.read(stringOf(uri))).map((resource) => ({ type: 'resource', resource }))
-      return outcomeOfResult({ content: blocks }, { ...sourceOf(id, 'resources/read'), uri: stringOf(uri) }, false)
+      const blocks = (await resources.read(stringOrEmpty(uri))).map((resource) => ({ type: 'resource', resource }))
+      return outcomeOfResult(
+        { content: blocks },
+        { ...mcpSource(id, 'resources/read'), uri: stringOrEmpty(uri) },
+        false,
+      )
     },
   })
   return [list, read]
 }
 
-function contents(result: unknown): McpResourceContent[] {
+function resourceContents(result: unknown): McpResourceContent[] {
   const { contents: list } = isObject(result) ? result : {}
   if (!Array.isArray(list)) throw new Error('The answer to `resources/read` has no list `contents`.')
   return list.filter(isObject).map(({ uri, mimeType, text: body, blob }) => ({
-    uri: stringOf(uri),
+    uri: stringOrEmpty(uri),
     ...(typeof mimeType === 'string' && { mimeType }),
     ...(typeof body === 'string' && { text: body }),
     ...(typeof blob === 'string' && { blob }),
@@ -119,7 +122,7 @@ function contents(result: unknown): McpResourceContent[] {
 
 function commonFields({ name, description, mimeType }: JsonObject): Omit<McpResource, 'uri'> {
   return {
-    name: stringOf(name),
+    name: stringOrEmpty(name),
     ...(typeof description === 'string' && { description }),
     ...(typeof mimeType === 'string' && { mimeType }),
   }

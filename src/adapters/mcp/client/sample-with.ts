@@ -32,7 +32,7 @@ export function sampleWith(
       )
     }
     const turn = await model.openSession().turn(
-      request.messages.map((message, index) => entryOf(message, index, model)),
+      request.messages.map((message, index) => sampledEntry(message, index, model)),
       {
         instructions: request.instructions,
         tools: [],
@@ -52,13 +52,17 @@ export function sampleWith(
   }
 }
 
-function entryOf({ role, content }: SamplingMessage, index: number, { provider, id: model }: Model): TranscriptEntry {
+function sampledEntry(
+  { role, content }: SamplingMessage,
+  index: number,
+  { provider, id: model }: Model,
+): TranscriptEntry {
   const stamp = { id: `e${index + 1}`, at: new Date().toISOString() }
   if (role === 'user') return { ...stamp, role, content }
-  const parts = content.map((part) => ({ type: 'text' as const, text: shown(part) }))
+  const parts = content.map((part) => ({ type: 'text' as const, text: partText(part) }))
   return { ...stamp, role, parts, provider, model, finishReason: 'stop', usage: UNREPORTED_USAGE }
 }
 
-function shown(part: ContentPart): string {
+function partText(part: ContentPart): string {
   return part.type === 'text' ? part.text : `[${part.type}]`
 }

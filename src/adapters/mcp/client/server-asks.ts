@@ -11,19 +11,19 @@ import type {
 } from '#core/tools/source.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import type { ConnectionSetup, RootsResult, SamplingResult } from './connection.js'
-import type { OpenCalls, PersonQuestion } from './open-calls.js'
+import type { ConnectionSetup, RootsResult, SamplingResult } from '../sdk/connection.js'
+import type { OpenToolCalls, PersonQuestion } from './open-calls.js'
 import type { ServerSettings } from './server-options.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { ToolContext } from '#core/tools/tool-spec.js'
-import { partsOf } from './content.js'
+import { contentParts } from './content.js'
 
 /** How a server's requests to us are answered. */
 export function serverAsks(
   settings: ServerSettings,
   hosts: ReadonlySet<ToolSourceHost>,
-  calls: OpenCalls,
+  calls: OpenToolCalls,
 ): ConnectionSetup['asks'] {
   const callNow = (signal: AbortSignal): SourceCall => {
     const { runId = null, callId = null } = calls.only ?? {}
@@ -31,44 +31,45 @@ export function serverAsks(
   }
   return {
     elicit: settings.elicitation
-      ? (params, signal) => elicit(readQuestion(params), { serverId: settings.id, hosts, calls, signal, callNow })
+      ? (params, signal) =>
+          answerElicitation(readQuestion(params), { serverId: settings.id, hosts, calls, signal, callNow })
       : null,
     sample:
       settings.sampling === null
         ? null
-        : (params, signal) => sample(params, settings, { hosts, calls, call: callNow(signal) }),
-    roots: () => ({ roots: (settings.roots ?? rootsOf(hosts)).map(rootOf) }),
+        : (params, signal) => answerSampling(params, settings, { hosts, calls, call: callNow(signal) }),
+    roots: () => ({ roots: (settings.roots ?? workspaceRoots(hosts)).map(workspaceRoot) }),
   }
 }
 
 interface Asking {
   readonly serverId: string
   readonly hosts: ReadonlySet<ToolSourceHost>
-  readonly calls: OpenCalls
+  readonly calls: OpenToolCalls
   readonly signal: AbortSignal
   readonly callNow: (signal: AbortSignal) => SourceCall
 }
 
-async function elicit(
+async function answerElicitation(
   question: SourceQuestion,
   { serverId, hosts, calls, signal, callNow }: Asking,
 ): Promise<JsonObject> {
   const live = [...hosts].map((host) => host.elicit).findLast((each) => each !== undefined)
   const answer =
     live === undefined
-      ? await calls.ask(elicitation(question, serverId), signal)
+      ? await calls.ask(elicitationQuestion(question, serverId), signal)
       : await live(question, callNow(signal))
   return answerResult(answer, question)
 }
 
-function elicitation({ message, schema, url }: SourceQuestion, server: string): PersonQuestion {
+function elicitationQuestion({ message, schema, url }: SourceQuestion, server: string): PersonQuestion {
   return { payload: { kind: 'mcp_elicitation', server, message, schema, url }, content: schema }
 }
 
-async function sample(
+async function answerSampling(
   params: JsonObject,
   { id, sampling }: ServerSettings,
-  { hosts, calls, call }: { hosts: ReadonlySet<ToolSourceHost>; calls: OpenCalls; call: SourceCall },
+  { hosts, calls, call }: { hosts: ReadonlySet<ToolSourceHost>; calls: OpenToolCalls; call: SourceCall },
 ): Promise<SamplingResult> {
   const ask = typeof sampling === 'function' ? sampling : [...hosts].map((host) => host.sample).findLast((each) => each)
   const request = readSampling(params)
@@ -87,11 +88,11 @@ function leaveToSample({ instructions, messages, maxOutputTokens }: SamplingRequ
   return { payload: { kind: 'mcp_sampling', server, instructions, messages: shown, maxOutputTokens }, content: null }
 }
 
-function rootsOf(hosts: ReadonlySet<ToolSourceHost>): readonly string[] {
+function workspaceRoots(hosts: ReadonlySet<ToolSourceHost>): readonly string[] {
   return [...new Set([...hosts].flatMap(({ roots }) => roots))]
 }
 
-function rootOf(path: string): RootsResult['roots'][number] {
+function workspaceRoot(path: string): RootsResult['roots'][number] {
   return { uri: pathToFileURL(path).href, name: basename(path) }
 }
 
@@ -136,7 +137,7 @@ function samplingResult({ text, model, stopReason }: SamplingReply): SamplingRes
 
 function readMessage(message: JsonValue): SamplingMessage[] {
   if (!isObject(message)) return []
-  return [{ role: message['role'] === 'assistant' ? 'assistant' : 'user', content: partsOf(message['content']) }]
+  return [{ role: message['role'] === 'assistant' ? 'assistant' : 'user', content: contentParts(message['content']) }]
 }
 
 /**
@@ -149,7 +150,7 @@ async function sampleInRun(request: SamplingRequest, context: ToolContext | null
   }
   const { instructions, messages, maxOutputTokens, temperature } = request
   const child = context.spawn({
-    prompt: promptOf(messages),
+    prompt: samplingPrompt(messages),
     agentName: 'mcp_sampling',
     instructions,
     limits: { modelRequests: 1 },
@@ -165,7 +166,7 @@ async function sampleInRun(request: SamplingRequest, context: ToolContext | null
 }
 
 /** A run begins with one user message: a conversation becomes one, with the role before each message. */
-function promptOf(messages: readonly SamplingMessage[]): readonly ContentPart[] {
+function samplingPrompt(messages: readonly SamplingMessage[]): readonly ContentPart[] {
   const [first, ...others] = messages
   if (first !== undefined && others.length === 0) return first.content
   return messages.flatMap(({ role, content }) => [{ type: 'text' as const, text: `[${role}]` }, ...content])

@@ -1,6 +1,6 @@
 import { messageOf } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
-import { LARGEST_MESSAGE } from './connection.js'
+import { LARGEST_MESSAGE } from '../sdk/connection.js'
 
 /** Headers of every request to a server; as a function, asked for each, for tokens that change. */
 export type McpHeaders =

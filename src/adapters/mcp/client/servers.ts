@@ -1,4 +1,14 @@
+import type { Confine, McpAuthProvider } from '../sdk/connection.js'
+import { serverFetch } from './server-fetch.js'
+import type { McpHeaders } from './server-fetch.js'
+import { SERVER_OPTIONS, serverSettings } from './server-options.js'
+import type { McpServerOptions } from './server-options.js'
+import { serverAt } from './mcp-server.js'
+import type { McpServer } from './mcp-server.js'
 import { parse } from '#contracts/parse.js'
+import type { SandboxMode } from '#core/tools/tool-spec.js'
+import { SANDBOX_OPTIONS, sandboxSettings } from '#toolbox/sandbox/options.js'
+import type { SandboxOptions } from '#toolbox/sandbox/options.js'
 import {
   either,
   filledString,
@@ -12,17 +22,7 @@ import {
   secret,
   string,
 } from '#util/shape.js'
-import { childEnvironment, programName } from './child-process.js'
-import { SANDBOX_OPTIONS, sandboxSettings } from '#toolbox/sandbox/options.js'
-import type { SandboxOptions } from '#toolbox/sandbox/options.js'
-import type { SandboxMode } from '#core/tools/tool-spec.js'
-import type { Confine, McpAuthProvider } from './connection.js'
-import { serverAt } from './server.js'
-import type { McpServer } from './server.js'
-import { serverFetch } from './server-fetch.js'
-import type { McpHeaders } from './server-fetch.js'
-import { SERVER_OPTIONS, serverSettings } from './server-options.js'
-import type { McpServerOptions } from './server-options.js'
+import { basename } from 'node:path'
 
 export interface McpStdioOptions extends McpServerOptions, Omit<SandboxOptions, 'sandbox'> {
   /**
@@ -137,4 +137,79 @@ const HTTP_OPTIONS = object<McpHttpOptions>({
 function isHttpAddress(given: unknown): boolean {
   const text = given instanceof URL ? given.href : given
   return typeof text === 'string' && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+}
+
+/** Variables that a process needs to run and that hold no secrets. */
+const PASSED_ON = [
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'TERM',
+  'LANG',
+  'TZ',
+  'TMPDIR',
+  // Windows
+  'APPDATA',
+  'COMSPEC',
+  'HOMEDRIVE',
+  'HOMEPATH',
+  'LOCALAPPDATA',
+  'PATHEXT',
+  'PROCESSOR_ARCHITECTURE',
+  'PROGRAMDATA',
+  'PROGRAMFILES',
+  'SYSTEMDRIVE',
+  'SYSTEMROOT',
+  'TEMP',
+  'USERNAME',
+  'USERPROFILE',
+  'WINDIR',
+]
+
+/**
+ * The environment of a server's process: the variables that any program needs, `LC_*`, and those named for this server.
+ * Nothing else of the host's, so that a key reaches only the server that it was named for.
+ */
+export function childEnvironment(
+  named: Readonly<Record<string, string>>,
+  host: NodeJS.ProcessEnv = process.env,
+): Record<string, string> {
+  const passed = Object.entries(host).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && isPassedOn(entry[0]) && !entry[1].startsWith('()'),
+  )
+  return { ...Object.fromEntries(passed), ...named }
+}
+
+function isPassedOn(name: string): boolean {
+  const upper = name.toUpperCase()
+  return PASSED_ON.includes(upper) || upper.startsWith('LC_')
+}
+
+/** The command of a program that runs packages; null if it needs none. */
+const RUNNERS: Readonly<Record<string, string | null>> = {
+  npx: null,
+  pnpx: null,
+  bunx: null,
+  uvx: null,
+  npm: 'exec',
+  pnpm: 'dlx',
+  yarn: 'dlx',
+  bun: 'x',
+  pipx: 'run',
+}
+
+/** Options of these programs that have no value. */
+const FLAGS = ['-y', '--yes', '-q', '--quiet', '--']
+const PACKAGE = /^((?:@[\w.-]+\/)?[\w.-]+)(?:@[\w.^~-]*)?$/
+
+/** The name of a command: the package that it runs, or its program. No other argument: those may contain keys. */
+function programName(command: string, args: readonly string[]): string {
+  const program = basename(command.replaceAll('\\', '/')) || command
+  const runs = RUNNERS[program.replace(/\.(?:cmd|exe)$/i, '')]
+  if (runs === undefined) return program
+  const rest = runs === null ? args : args[0] === runs ? args.slice(1) : []
+  const first = rest.find((arg) => !FLAGS.includes(arg)) ?? ''
+  return (first.startsWith('-') ? undefined : PACKAGE.exec(first)?.[1]) ?? program
 }

@@ -1,11 +1,14 @@
-import { createHash } from 'node:crypto'
+import type { McpConnection, McpRequestOptions } from '../sdk/connection.js'
+import type { ServerSettings } from './server-options.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
-import { jsonSchemaOf } from '#schema/schema.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
 import { checkParameters } from '#core/tools/tool-options.js'
+import type { ToolAnnotations, ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
+import { jsonSchemaOf } from '#schema/schema.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import { didYouMean } from '#util/suggest.js'
-import type { McpConnection, RequestOptions } from './connection.js'
+import { createHash } from 'node:crypto'
 
 /** Longest tool name that every provider accepts, in characters. */
 const LONGEST_NAME = 64
@@ -41,19 +44,19 @@ export async function listTools(
     options,
   }: {
     readonly filter: ToolFilter
-    readonly options: RequestOptions & { readonly warn: (message: string) => void }
+    readonly options: McpRequestOptions & { readonly warn: (message: string) => void }
   },
 ): Promise<McpTool[]> {
   if (!connection.offers.tools) return []
   const { warn } = options
-  const listed = (await connection.listTools(options)).flatMap((item) => definitionOf(item, warn))
+  const listed = (await connection.listTools(options)).flatMap((item) => namedDefinition(item, warn))
   const names = listed.map(({ name }) => name)
   for (const wanted of [...exclude, ...(include ?? [])]) {
     if (!names.includes(wanted)) warn(`It has no tool \`${wanted}\`.${didYouMean(wanted, names)}`)
   }
   const wanted = listed.filter(({ name }) => !exclude.includes(name) && include?.includes(name) !== false)
   const kept = wanted.filter((tool) => {
-    const problem = problemOf(tool)
+    const problem = schemaProblem(tool)
     if (problem !== null) warn(`Its tool \`${tool.name}\` is not offered. ${problem}`)
     return problem === null
   })
@@ -65,7 +68,7 @@ interface NamedDefinition {
   readonly definition: JsonObject
 }
 
-function definitionOf(item: JsonObject, warn: (message: string) => void): readonly NamedDefinition[] {
+function namedDefinition(item: JsonObject, warn: (message: string) => void): readonly NamedDefinition[] {
   const { name } = item
   if (typeof name === 'string') return [{ name, definition: item }]
   warn('It lists a tool without a name, which is not offered.')
@@ -73,7 +76,7 @@ function definitionOf(item: JsonObject, warn: (message: string) => void): readon
 }
 
 /** The problem of a tool that no model can be given; null if it can. */
-function problemOf({ definition: { inputSchema } }: NamedDefinition): string | null {
+function schemaProblem({ definition: { inputSchema } }: NamedDefinition): string | null {
   try {
     checkParameters(jsonSchemaOf(inputSchema as JsonSchema, 'its `inputSchema`'), 'its `inputSchema`')
     return null
@@ -88,7 +91,7 @@ function withPublicNames(kept: readonly NamedDefinition[], serverId: string, pre
     const publicName = publicToolName(name, prefix)
     const other = taken.get(publicName)
     if (other !== undefined) {
-      throw broken(
+      throw brokenServerError(
         serverId,
         `has two tools, \`${other}\` and \`${name}\`, that a model would call \`${publicName}\`: leave one out with \`excludeTools\``,
       )
@@ -98,7 +101,7 @@ function withPublicNames(kept: readonly NamedDefinition[], serverId: string, pre
   })
 }
 
-function broken(serverId: string, problem: string): HarnessError {
+function brokenServerError(serverId: string, problem: string): HarnessError {
   return new HarnessError('error', `MCP server \`${serverId}\` ${problem}.`)
 }
 
@@ -118,11 +121,11 @@ export function publicToolName(name: string, prefix: string): string {
 /** Digest of everything in a tool definition that a model reads or a host decides by. Independent of key order. */
 function definitionDigest({ name, title, description, inputSchema, outputSchema, annotations }: JsonObject): string {
   const definition = { name, title, description, inputSchema, outputSchema, annotations }
-  return digestOf(definition)
+  return jsonDigest(definition)
 }
 
 /** Digest of a JSON value, independent of key order. */
-export function digestOf(value: unknown): string {
+export function jsonDigest(value: unknown): string {
   return `sha256:${createHash('sha256').update(sortedJson(value)).digest('hex')}`
 }
 
@@ -132,4 +135,47 @@ function sortedJson(value: unknown): string {
       ? Object.fromEntries(Object.entries(member).sort(([left], [right]) => (left < right ? -1 : 1)))
       : member,
   )
+}
+
+/** A server's tool as a `ToolSpec`: its schema as received, its hints as annotations. */
+export function mcpToolSpec(
+  tool: McpTool,
+  { id, requiresApproval, reach, sampling }: ServerSettings,
+  call: (args: JsonObject, context: ToolContext) => Promise<ToolOutcome>,
+): ToolSpec {
+  const { name, publicName, definition } = tool
+  const { title, description, inputSchema } = definition
+  const annotations = toolAnnotations(definition)
+  const rule: ToolSpec['requiresApproval'] =
+    typeof requiresApproval === 'function'
+      ? async (args) => requiresApproval({ toolName: name, args, annotations })
+      : requiresApproval
+  return Object.freeze({
+    name: publicName,
+    description: typeof description === 'string' ? description : typeof title === 'string' ? title : '',
+    parameters: inputSchema as JsonSchema,
+    annotations,
+    requiresApproval: rule,
+    reach,
+    // A server does not say for which call it asks a model.
+    ...((sampling === true || sampling === 'ask') && { sequential: true }),
+    metadata: { ...mcpSource(id, name), digest: tool.digest },
+    call,
+  })
+}
+
+/** The source of a result, for its metadata. */
+export function mcpSource(serverId: string, toolName: string): JsonObject {
+  return { source: 'mcp', mcp_server_id: serverId, mcp_tool_name: toolName }
+}
+
+function toolAnnotations({ annotations }: JsonObject): ToolAnnotations {
+  if (!isObject(annotations)) return {}
+  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
+  return {
+    ...(typeof readOnlyHint === 'boolean' && { readOnly: readOnlyHint }),
+    ...(typeof destructiveHint === 'boolean' && { destructive: destructiveHint }),
+    ...(typeof idempotentHint === 'boolean' && { idempotent: idempotentHint }),
+    ...(typeof openWorldHint === 'boolean' && { openWorld: openWorldHint }),
+  }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { HarnessError } from '#contracts/errors.js'
 import { Sandbox, SANDBOX_HOME } from '#toolbox/sandbox/sandbox.js'
 import type { SandboxSettings } from '#toolbox/sandbox/options.js'
-import type { Confine } from '../client/connection.js'
+import type { Confine } from './connection.js'
 
 /** Puts the process of a server into a sandbox whose root is its working directory. */
 export function confineWith(settings: SandboxSettings, named: readonly string[]): Confine {

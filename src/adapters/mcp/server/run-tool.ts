@@ -52,7 +52,7 @@ export function runTool(harness: ServedHarness, { description, maxRuns, signal }
         return new ToolResult({ ok: false, content: `${maxRuns} runs are in progress. Try again later.` })
       runs += 1
       try {
-        return await outcomeOf(
+        return await runOutcome(
           harness.stream(typeof prompt === 'string' ? prompt : '', {
             signal: AbortSignal.any([context.signal, signal]),
           }),
@@ -65,10 +65,10 @@ export function runTool(harness: ServedHarness, { description, maxRuns, signal }
   })
 }
 
-async function outcomeOf(run: ServedRun, context: ToolContext): Promise<ToolResult> {
+async function runOutcome(run: ServedRun, context: ToolContext): Promise<ToolResult> {
   let steps = 0
   for await (const event of run) {
-    const message = messageOf(event)
+    const message = progressMessage(event)
     if (message !== undefined) context.progress({ progress: ++steps, message })
   }
   const result = await run.result
@@ -84,7 +84,7 @@ async function outcomeOf(run: ServedRun, context: ToolContext): Promise<ToolResu
 }
 
 /** Progress text for an event: the action of the run, never the content that it reads. */
-function messageOf({ kind, toolName }: ServedEvent): string | undefined {
+function progressMessage({ kind, toolName }: ServedEvent): string | undefined {
   switch (kind) {
     case 'model_request_started':
       return 'Asking the model'

@@ -1,27 +1,25 @@
-import { textOf } from '#contracts/entry.js'
-import type { AssistantEntry, ContentPart } from '#contracts/entry.js'
-import type { JsonValue } from '#util/json.js'
-import type { PendingItem, RunUsage } from '#contracts/result.js'
-import { isClientCall } from '#session/tools/client-tools.js'
-import { project, readableOf, runsIn } from '../projection.js'
+import { project, toReadable, splitRuns } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
-import { sentenceOf } from '../sentences.js'
+import { errorSentence } from '../error-sentence.js'
 import { AG_UI_VERSION } from './event.js'
 import type { AgUiEvent, AgUiOutcome, AgUiUsage } from './event.js'
-import { interruptOf } from './interrupts.js'
-import { contentOf } from './message.js'
+import { agUiInterrupt } from './interrupts.js'
+import { agUiContent } from './message.js'
 import type { AgUiMessage } from './message.js'
 import type { AgUiOptions } from './options.js'
-import { Sink } from './sink.js'
-import { Subagents } from './subagents.js'
-import type { Failure } from './subagents.js'
 import { RunEvents } from './run-events.js'
+import { Sink } from './sink.js'
+import { textOf } from '#contracts/entry.js'
+import type { AssistantEntry, ContentPart } from '#contracts/entry.js'
+import type { PendingItem, RunUsage } from '#contracts/result.js'
+import { isClientCall } from '#session/tools/client-tools.js'
+import type { JsonValue } from '#util/json.js'
 
 type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
 
 type Ending =
   | { readonly kind: 'paused' | 'completed' }
-  | { readonly kind: 'stopped' | 'failed'; readonly failure: Failure; readonly stopReason: string }
+  | { readonly kind: 'stopped' | 'failed'; readonly failure: AgentFailure; readonly stopReason: string }
 
 /** Ends of a run that are no failure for this protocol: somebody stopped it, or a limit did. */
 const STOPS: ReadonlySet<string> = new Set(['cancelled', 'cancelled_by_hook', 'limit_reached'])
@@ -64,7 +62,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
     this.#after = options.after ?? 0
     this.#sink = new Sink(history)
     this.#subagents = new Subagents(this.#sink, (failure) => this.#errorText(failure))
-    this.#taken = new Set(history.flatMap((message) => [message.id, ...callIdsOf(message)]))
+    this.#taken = new Set(history.flatMap((message) => [message.id, ...toolCallIds(message)]))
   }
 
   /** The messages of the thread as the client has them. */
@@ -99,7 +97,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
 
   join(earlier: AgUiEvent, later: AgUiEvent): AgUiEvent | null {
     if (!('delta' in earlier) || !('delta' in later) || earlier.type !== later.type) return null
-    return idOf(earlier) === idOf(later) ? { ...later, delta: earlier.delta + later.delta } : null
+    return deltaTarget(earlier) === deltaTarget(later) ? { ...later, delta: earlier.delta + later.delta } : null
   }
 
   /** The first event names the run, and has its prompt. */
@@ -112,7 +110,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
     if (event.prompt === null) return
     const prompt: readonly ContentPart[] =
       typeof event.prompt === 'string' ? [{ type: 'text', text: event.prompt }] : event.prompt
-    const content = contentOf(prompt, { runId: event.runId, seq: event.seq }, this.#options)
+    const content = agUiContent(prompt, { runId: event.runId, seq: event.seq }, this.#options)
     this.#sink.addMessage({ id: this.#promptId(event), role: 'user', content })
   }
 
@@ -231,7 +229,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
       const pendingToolCallIds = this.#pending.map((item) => this.#toolCallId(item))
       return { outcome: { type: 'success', pendingToolCallIds }, result: null }
     }
-    const interrupts = asked.map((item) => interruptOf(item, this.#toolCallId(item), this.#options))
+    const interrupts = asked.map((item) => agUiInterrupt(item, this.#toolCallId(item), this.#options))
     return { outcome: { type: 'interrupt', interrupts }, result: null }
   }
 
@@ -286,16 +284,16 @@ class AgUiProjection implements Projection<AgUiEvent> {
     return this.#taken.has(id) ? `${this.#runId}:${id}` : id
   }
 
-  #errorText(error: Failure): string {
-    return (this.#options.errorText ?? sentenceOf)(error)
+  #errorText(error: AgentFailure): string {
+    return (this.#options.errorText ?? errorSentence)(error)
   }
 }
 
-function callIdsOf(message: AgUiMessage): readonly string[] {
+function toolCallIds(message: AgUiMessage): readonly string[] {
   return message.role === 'assistant' ? (message.toolCalls ?? []).map(({ id }) => id) : []
 }
 
-function idOf(event: Extract<AgUiEvent, { readonly delta: string }>): string {
+function deltaTarget(event: Extract<AgUiEvent, { readonly delta: string }>): string {
   return event.type === 'TOOL_CALL_ARGS' ? event.toolCallId : event.messageId
 }
 
@@ -310,7 +308,7 @@ const COUNTS = {
 type Count = keyof typeof COUNTS
 
 /** The tokens of a stretch, by provider and model. Counts that no reply gave are absent. */
-export class StretchUsage {
+class StretchUsage {
   readonly #models = new Map<string, Record<string, string | number>>()
 
   add({ provider, model, usage }: Pick<AssistantEntry, 'provider' | 'model' | 'usage'>): void {
@@ -346,7 +344,7 @@ export function toAgUiMessages(
   options: AgUiMessagesOptions = {},
 ): readonly AgUiMessage[] {
   let history = options.history ?? []
-  for (const run of runsIn(events)) {
+  for (const run of splitRuns(events)) {
     const projection = agUiProjection({ ...options, history })
     for (const event of run) projection.next(event)
     projection.end()
@@ -366,7 +364,7 @@ export function toAgUi(
   events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
   options: AgUiOptions = {},
 ): ReadableStream<AgUiEvent> {
-  return readableOf(project(untilBroken(events), agUiProjection(options)))
+  return toReadable(project(untilBroken(events), agUiProjection(options)))
 }
 
 /** The events up to the end, or up to an error: the projection says how the run ended. */
@@ -375,5 +373,106 @@ export async function* untilBroken<Event>(events: AsyncIterable<Event> | Iterabl
     yield* events
   } catch {
     // Clients do not notice that an end is missing: `end` of the projection writes one.
+  }
+}
+
+interface Subagent {
+  readonly runId: string
+  readonly name: string
+  readonly parentRunId: string | null
+  readonly toolCallId: string | null
+  status: 'running' | 'waiting' | 'ended'
+  /** What was sent of it in this stream. */
+  sent: 'nothing' | 'start' | 'end'
+}
+
+export interface AgentFailure {
+  readonly code: string
+  readonly message: string
+}
+
+/** The child runs of a stream: each begins and ends once. */
+class Subagents {
+  readonly #sink: Sink
+  readonly #errorText: (failure: AgentFailure) => string
+  readonly #subagents = new Map<string, Subagent>()
+
+  constructor(sink: Sink, errorText: (failure: AgentFailure) => string) {
+    this.#sink = sink
+    this.#errorText = errorText
+  }
+
+  /** An event of a child run comes. `toolCallId`: the call that started it. */
+  enter({ runId, agentName, parentRunId }: AnyRunEvent, toolCallId: string | null): void {
+    let subagent = this.#subagents.get(runId)
+    if (subagent === undefined) {
+      subagent = { runId, name: agentName ?? 'agent', parentRunId, toolCallId, status: 'running', sent: 'nothing' }
+      this.#subagents.set(runId, subagent)
+    }
+    if (subagent.status === 'waiting') subagent.status = 'running'
+    if (subagent.status === 'running') this.#start(subagent)
+  }
+
+  /** A child run pauses or ends. The end of one that waits is sent when the stream ends: it may go on before. */
+  leave(event: Extract<AnyRunEvent, { kind: 'run_completed' | 'run_failed' }>): void {
+    if (event.kind === 'run_failed') return this.end(event.runId, event)
+    if (event.pending.length === 0) return this.end(event.runId, null)
+    const subagent = this.#subagents.get(event.runId)
+    if (subagent !== undefined) subagent.status = 'waiting'
+  }
+
+  end(runId: string, failure: AgentFailure | null): void {
+    const subagent = this.#subagents.get(runId)
+    if (subagent === undefined) return
+    subagent.status = 'ended'
+    this.#finish(
+      subagent,
+      failure === null
+        ? { type: 'SUBAGENT_FINISHED', subagentRunId: runId, outcome: { type: 'success' } }
+        : { type: 'SUBAGENT_ERROR', subagentRunId: runId, message: this.#errorText(failure), code: failure.code },
+    )
+  }
+
+  /** A stream begins: with those under way. */
+  open(): void {
+    for (const subagent of this.#subagents.values()) if (subagent.status === 'running') this.#start(subagent)
+  }
+
+  /** The stream ends: those that are open are suspended, or end with the run. */
+  close(pending: readonly PendingItem[], failure: AgentFailure | null): void {
+    for (const subagent of [...this.#subagents.values()].reverse()) {
+      const { runId } = subagent
+      if (failure !== null) {
+        this.end(runId, failure)
+        continue
+      }
+      const interruptIds = pending.filter(({ path }) => path.includes(runId)).map(({ callId }) => callId)
+      const ids = interruptIds.length > 0 ? { interruptIds } : {}
+      this.#finish(subagent, {
+        type: 'SUBAGENT_FINISHED',
+        subagentRunId: runId,
+        outcome: { type: 'suspended', ...ids },
+      })
+    }
+  }
+
+  #start(subagent: Subagent): void {
+    if (!this.#sink.isOpen || subagent.sent !== 'nothing') return
+    const { runId, name, parentRunId, toolCallId } = subagent
+    const parent = parentRunId === null ? undefined : this.#subagents.get(parentRunId)
+    subagent.sent = 'start'
+    this.#sink.send({
+      type: 'SUBAGENT_STARTED',
+      subagentRunId: runId,
+      name,
+      ...(parent !== undefined && parent.sent !== 'nothing' && { parentSubagentRunId: parent.runId }),
+      ...(toolCallId !== null && { parentToolCallId: toolCallId }),
+    })
+  }
+
+  #finish(subagent: Subagent, event: AgUiEvent): void {
+    if (subagent.sent !== 'start') return
+    subagent.sent = 'end'
+    this.#sink.send(event)
   }
 }

@@ -26,47 +26,47 @@ const ROLES = ['developer', 'system', 'assistant', 'user', 'tool', 'activity', '
  * Reads a `RunAgentInput`. Of `messages` only what they end with is read: a person's message, or results of the page's tools; `state`
  * and `context` are not. Throws an `InputError` that names the first mistake.
  */
-export function agUiInputIn(body: unknown): AgUiInput {
+export function readAgUiInput(body: unknown): AgUiInput {
   if (!isObject(body)) throw new InputError('Expected the body to be a RunAgentInput.')
-  const [threadId, runId] = [textIn(body, 'threadId'), textIn(body, 'runId')]
-  const given = listIn(body, 'messages')
-  const messages = given.map((message, index) => messageIn(message, `messages[${index}]`))
+  const [threadId, runId] = [readString(body, 'threadId'), readString(body, 'runId')]
+  const given = readList(body, 'messages')
+  const messages = given.map((message, index) => readMessage(message, `messages[${index}]`))
   const last = messages.at(-1)
   const message = last?.role === 'user' ? { id: last.id, content: last.content } : null
-  const resume = body['resume'] === undefined ? null : listIn(body, 'resume').map(entryIn)
-  if (body['context'] !== undefined) listIn(body, 'context')
-  const tools = body['tools'] === undefined ? [] : listIn(body, 'tools').map(toolIn)
+  const resume = body['resume'] === undefined ? null : readList(body, 'resume').map(readResumeEntry)
+  if (body['context'] !== undefined) readList(body, 'context')
+  const tools = body['tools'] === undefined ? [] : readList(body, 'tools').map(readTool)
   const held = messages.map(({ id, role }) => ({ id, role }))
-  return { threadId, runId, messages: held, message, resume, results: resultsIn(given), tools }
+  return { threadId, runId, messages: held, message, resume, results: clientResults(given), tools }
 }
 
-function textIn(body: Readonly<Record<string, unknown>>, name: string): string {
+function readString(body: Readonly<Record<string, unknown>>, name: string): string {
   const value = body[name]
   if (typeof value === 'string' && value !== '') return value
-  throw new InputError(`Expected \`${name}\` to be a string that is not empty, got ${shown(value)}.`)
+  throw new InputError(`Expected \`${name}\` to be a string that is not empty, got ${shortJson(value)}.`)
 }
 
-function listIn(body: Readonly<Record<string, unknown>>, name: string): readonly unknown[] {
+function readList(body: Readonly<Record<string, unknown>>, name: string): readonly unknown[] {
   const value = body[name]
   if (Array.isArray(value)) return value
-  throw new InputError(`Expected \`${name}\` to be a list, got ${shown(value)}.`)
+  throw new InputError(`Expected \`${name}\` to be a list, got ${shortJson(value)}.`)
 }
 
-function messageIn(value: unknown, path: string): HeldMessage & { readonly content: unknown } {
+function readMessage(value: unknown, path: string): HeldMessage & { readonly content: unknown } {
   const { id, role, content } = isObject(value) ? value : {}
   if (typeof id !== 'string' || id === '') throw new InputError(`Expected \`${path}.id\` to be a string.`)
   if (typeof role !== 'string' || !ROLES.includes(role))
-    throw new InputError(`Expected \`${path}.role\` to be one of ${ROLES.join(', ')}, got ${shown(role)}.`)
+    throw new InputError(`Expected \`${path}.role\` to be one of ${ROLES.join(', ')}, got ${shortJson(role)}.`)
   return { id, role, content }
 }
 
 /** The page's results at the end of the messages. Those that the server has sent have ids of its making. */
-function resultsIn(messages: readonly unknown[]): readonly ClientResult[] {
+function clientResults(messages: readonly unknown[]): readonly ClientResult[] {
   const from = messages.findLastIndex((message) => isObject(message) && ENDS_RESULTS.has(message['role']))
   return messages.slice(from + 1).flatMap((message): ClientResult[] => {
     const { id, role, toolCallId, content, error } = isObject(message) ? message : {}
     if (role !== 'tool' || typeof toolCallId !== 'string' || String(id).endsWith(`${toolCallId}:result`)) return []
-    const text = typeof content === 'string' ? content : textOf(content)
+    const text = typeof content === 'string' ? content : messageText(content)
     return [{ toolCallId, content: text, ...(typeof error === 'string' && { error }) }]
   })
 }
@@ -74,33 +74,35 @@ function resultsIn(messages: readonly unknown[]): readonly ClientResult[] {
 const ENDS_RESULTS: ReadonlySet<unknown> = new Set(['user', 'assistant'])
 
 /** The text of a list of parts; pages send others to people, not to the model. */
-function textOf(content: unknown): string {
+function messageText(content: unknown): string {
   const parts: readonly unknown[] = Array.isArray(content) ? content : []
   return parts.flatMap((part) => (isObject(part) && typeof part['text'] === 'string' ? [part['text']] : [])).join('\n')
 }
 
-function toolIn(value: unknown, index: number): ClientTool {
+function readTool(value: unknown, index: number): ClientTool {
   const { name, description, parameters = { type: 'object' } } = isObject(value) ? value : {}
   const path = `tools[${index}]`
   if (typeof name !== 'string' || name === '')
-    throw new InputError(`Expected \`${path}.name\` to be a string that is not empty, got ${shown(name)}.`)
+    throw new InputError(`Expected \`${path}.name\` to be a string that is not empty, got ${shortJson(name)}.`)
   if (typeof description !== 'string')
-    throw new InputError(`Expected \`${path}.description\` to be a string, got ${shown(description)}.`)
+    throw new InputError(`Expected \`${path}.description\` to be a string, got ${shortJson(description)}.`)
   if (!isObject(parameters))
-    throw new InputError(`Expected \`${path}.parameters\` to be a JSON Schema, got ${shown(parameters)}.`)
+    throw new InputError(`Expected \`${path}.parameters\` to be a JSON Schema, got ${shortJson(parameters)}.`)
   return { name, description, parameters: parameters as JsonSchema }
 }
 
-function entryIn(value: unknown, index: number): ResumeEntry {
+function readResumeEntry(value: unknown, index: number): ResumeEntry {
   const { interruptId, status, payload } = isObject(value) ? value : {}
   if (typeof interruptId !== 'string' || interruptId === '')
     throw new InputError(`Expected \`resume[${index}].interruptId\` to be a string.`)
   if (status !== 'resolved' && status !== 'cancelled')
-    throw new InputError(`Expected \`resume[${index}].status\` to be "resolved" or "cancelled", got ${shown(status)}.`)
+    throw new InputError(
+      `Expected \`resume[${index}].status\` to be "resolved" or "cancelled", got ${shortJson(status)}.`,
+    )
   return { interruptId, status, ...(payload !== undefined && { payload }) }
 }
 
-function shown(value: unknown): string {
+function shortJson(value: unknown): string {
   return value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 80)
 }
 
@@ -115,17 +117,17 @@ export function fromAgUiContent(
   if (typeof content === 'string') return [{ type: 'text', text: content }]
   if (!Array.isArray(content))
     throw new InputError('Expected `content` of the last message to be a string or a list of parts.')
-  return content.map((part: unknown, index) => partIn(part, `content[${index}]`, allowUrl))
+  return content.map((part: unknown, index) => readPart(part, `content[${index}]`, allowUrl))
 }
 
-function partIn(part: unknown, path: string, allowUrl: (url: URL) => boolean): ContentPart {
+function readPart(part: unknown, path: string, allowUrl: (url: URL) => boolean): ContentPart {
   const { type, text, source, metadata } = isObject(part) ? part : {}
   if (type === 'text' && typeof text === 'string') return { type, text }
   const { type: from, value, mimeType } = isObject(source) ? source : {}
   const isMedia = type === 'image' || type === 'audio' || type === 'document'
   if (!isMedia || typeof value !== 'string')
     throw new InputError(
-      `Expected \`${path}\` to be a part of type text, image, audio or document with its source, got ${shown(type)}.`,
+      `Expected \`${path}\` to be a part of type text, image, audio or document with its source, got ${shortJson(type)}.`,
     )
   if (from === 'url') {
     if (type === 'image' && URL.canParse(value) && allowUrl(new URL(value))) return { type, url: value }

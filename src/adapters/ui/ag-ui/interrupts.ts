@@ -20,7 +20,7 @@ const VERDICT = {
 }
 
 /** The interrupt of an item that waits for people. */
-export function interruptOf(
+export function agUiInterrupt(
   item: PendingItem,
   toolCallId: string,
   { toolSchemas }: Pick<AgUiOptions, 'toolSchemas'>,
@@ -28,18 +28,18 @@ export function interruptOf(
   const { callId: id, kind, toolName, path } = item
   return {
     id,
-    ...asked(item, toolSchemas?.[toolName]),
+    ...interruptRequest(item, toolSchemas?.[toolName]),
     toolCallId,
     ...(path.length > 1 && { subagentRunId: path.at(-1) ?? '' }),
-    metadata: { thinharness: { kind, ...detailsOf(item) } },
+    metadata: { thinharness: { kind, ...interruptDetails(item) } },
   }
 }
 
-function asked(
+function interruptRequest(
   { kind, toolName, payload, answerSchema }: PendingItem,
   argumentsSchema: object = { type: 'object' },
 ): Pick<AgUiInterrupt, 'reason' | 'message'> & { readonly responseSchema: Readonly<Record<string, unknown>> } {
-  const text = textOf(payload)
+  const text = questionText(payload)
   if (kind === 'approval') {
     const properties = { ...APPROVAL.properties, editedArgs: argumentsSchema }
     const message = text ?? `May \`${toolName}\` run?`
@@ -54,12 +54,20 @@ function asked(
 }
 
 /** The question in a payload: a text, or the text that is called so. */
-function textOf(payload: PendingItem['payload']): string | undefined {
+function questionText(payload: PendingItem['payload']): string | undefined {
   const text = isObject(payload) ? payload['question'] : payload
   return typeof text === 'string' ? text : undefined
 }
 
-function detailsOf({ toolName, arguments: text, payload, key, provenance, otherCalls, decision }: PendingItem): object {
+function interruptDetails({
+  toolName,
+  arguments: text,
+  payload,
+  key,
+  provenance,
+  otherCalls,
+  decision,
+}: PendingItem): object {
   return {
     toolName,
     arguments: text,
@@ -111,7 +119,7 @@ export function resumeAnswers(entries: readonly ResumeEntry[], pending: readonly
   const answers = new Map<string, Answer>()
   for (const entry of entries) {
     const item = waiting.get(entry.interruptId)
-    const answer = item === undefined ? null : answerOf(entry, item)
+    const answer = item === undefined ? null : resumeAnswer(entry, item)
     if (answer !== null) answers.set(answer.callId, answer)
   }
   return {
@@ -121,7 +129,7 @@ export function resumeAnswers(entries: readonly ResumeEntry[], pending: readonly
   }
 }
 
-function answerOf({ status, payload }: ResumeEntry, { callId, kind }: PendingItem): Answer | null {
+function resumeAnswer({ status, payload }: ResumeEntry, { callId, kind }: PendingItem): Answer | null {
   if (status === 'cancelled') {
     if (kind === 'unknown_outcome') return null
     return kind === 'approval'

@@ -1,5 +1,5 @@
 import type { ContentPart } from '#contracts/entry.js'
-import { shownContent } from '../content.js'
+import { shownContent } from '../shown-content.js'
 import type { LinkedContent, ProjectionOptions } from '../projection.js'
 
 /** Open by key; `thinharness` is used here. */
@@ -46,18 +46,18 @@ export type AgUiMessage =
 type ContentOptions = Pick<ProjectionOptions, 'maxInlineBytes' | 'contentUrl'>
 
 /** Content as a text, if it is one text, else as parts. */
-export function contentOf(
+export function agUiContent(
   content: readonly ContentPart[],
   place: Pick<LinkedContent, 'runId' | 'seq'>,
   options: ContentOptions,
 ): string | readonly AgUiPart[] {
   const [first, ...others] = content
   if (first?.type === 'text' && others.length === 0) return first.text
-  return content.map((part, index) => partOf(part, { ...place, index }, options))
+  return content.map((part, index) => agUiPart(part, { ...place, index }, options))
 }
 
 /** A part. Content that is too large and has no link is a text with its type and size. */
-export function partOf(
+export function agUiPart(
   part: ContentPart,
   place: Pick<LinkedContent, 'runId' | 'seq' | 'index'>,
   options: ContentOptions,
@@ -69,7 +69,7 @@ export function partOf(
   const more = Object.keys(metadata).length === 0 ? {} : { metadata }
   if (url === undefined)
     return { type: 'text', text: `[${mediaType}, ${size ?? 0} bytes]`, metadata: { mediaType, ...metadata } }
-  const type = typeOf(mediaType)
+  const type = partType(mediaType)
   if (!url.startsWith('data:')) {
     const mimeType = mediaType.endsWith('/*') ? {} : { mimeType: mediaType }
     return { type, source: { type: 'url', value: url, ...mimeType }, ...more }
@@ -77,7 +77,7 @@ export function partOf(
   return { type, source: { type: 'data', value: url.slice(url.indexOf(',') + 1), mimeType: mediaType }, ...more }
 }
 
-function typeOf(mediaType: string): 'image' | 'audio' | 'video' | 'document' {
+function partType(mediaType: string): 'image' | 'audio' | 'video' | 'document' {
   const [kind] = mediaType.split('/')
   return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document'
 }

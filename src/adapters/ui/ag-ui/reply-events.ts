@@ -1,6 +1,6 @@
 import type { AnyRunEvent } from '../projection.js'
-import { TurnReader } from '../turn.js'
-import type { ReplyChange } from '../turn.js'
+import { TurnReader } from '../turn-reader.js'
+import type { ReplyChange } from '../turn-reader.js'
 import type { AgUiEvent } from './event.js'
 import type { Arriving, Ids, Sink } from './sink.js'
 
@@ -48,7 +48,7 @@ export class ReplyEvents {
 
   /** Takes what was sent of the reply that is arriving out of `sink`, and gives its events. */
   takeOpen(): readonly AgUiEvent[] {
-    this.#sink.withdraw(idsOf(this.#open))
+    this.#sink.withdraw(eventIds(this.#open))
     return this.#open
   }
 
@@ -60,7 +60,7 @@ export class ReplyEvents {
     if (this.#text !== null) this.#sink.send({ type: 'TEXT_MESSAGE_END', messageId: this.#text, ...owner })
     for (const callId of this.#calls.keys())
       this.#sink.send({ type: 'TOOL_CALL_END', toolCallId: named(callId), ...owner })
-    return { events: this.#open, ...idsOf(this.#open) }
+    return { events: this.#open, ...eventIds(this.#open) }
   }
 
   get #messageId(): string {
@@ -163,7 +163,7 @@ function reasoningEnds(messageId: string, owner: RunNames['owner']): readonly Ag
 }
 
 /** The messages of events, those of their calls included, and the calls. */
-function idsOf(events: readonly AgUiEvent[]): Ids {
+function eventIds(events: readonly AgUiEvent[]): Ids {
   const ids = events.flatMap((event) => ('messageId' in event ? [event.messageId] : []))
   const callIds = events.flatMap((event) => (event.type === 'TOOL_CALL_START' ? [event.toolCallId] : []))
   const parents = events.flatMap((event) => (event.type === 'TOOL_CALL_START' ? [event.parentMessageId] : []))

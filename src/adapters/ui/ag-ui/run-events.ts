@@ -1,8 +1,8 @@
 import { FINAL_RESULT } from '#core/state/output-format.js'
-import { contentOfEnvelope } from '../content.js'
+import { contentOfEnvelope } from '../shown-content.js'
 import { DIAGNOSTICS } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
-import { contentOf, partOf } from './message.js'
+import { agUiContent, agUiPart } from './message.js'
 import type { AgUiOptions } from './options.js'
 import type { Sink } from './sink.js'
 import { ReplyEvents } from './reply-events.js'
@@ -97,7 +97,7 @@ export class RunEvents {
     for (const entry of entries) {
       if (entry.role !== 'user' || entry.notice === true || entry.source !== undefined) continue
       const messageId = this.#run.messageId(entry.messageId ?? entry.id)
-      const content = contentOf(entry.content, { runId, seq }, this.#run.options)
+      const content = agUiContent(entry.content, { runId, seq }, this.#run.options)
       const { owner } = this.#run
       if (typeof content === 'string')
         this.#sink.send(
@@ -116,7 +116,7 @@ export class RunEvents {
     const { callId, toolName, ok, output, parts = [], runId, seq } = event
     if (this.#isAnswer(toolName)) return
     const text = contentOfEnvelope(output)
-    const files = parts.map((part, index) => partOf(part, { runId, seq, index }, this.#run.options))
+    const files = parts.map((part, index) => agUiPart(part, { runId, seq, index }, this.#run.options))
     this.#activity(callId, toolName, ok ? 'completed' : 'failed')
     this.#sink.send({
       type: 'TOOL_CALL_RESULT',

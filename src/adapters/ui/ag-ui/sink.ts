@@ -68,7 +68,7 @@ export class Sink {
 
   /** Makes the messages of a reader who has `held` equal to those here. Default: nothing has changed. */
   snapshot(held: readonly HeldMessage[] = this.#messages.all): void {
-    this.send(...snapshotsOf(this.#messages.all, held))
+    this.send(...messageSnapshots(this.#messages.all, held))
   }
 
   /** The events since the last time. */
@@ -198,7 +198,7 @@ function ofSubagent(subagentRunId: string | undefined): { readonly subagentRunId
  * places, appends new ones, and drops those that are missing, except for reasoning if a snapshot has none: one snapshot is enough,
  * unless that is not the order of `messages`, or such reasoning would stay.
  */
-export function snapshotsOf(
+export function messageSnapshots(
   messages: readonly AgUiMessage[],
   held: readonly HeldMessage[],
 ): readonly AgUiEventOf<'MESSAGES_SNAPSHOT'>[] {
@@ -212,12 +212,12 @@ export function snapshotsOf(
   // As a reply it is dropped by the next snapshot.
   const dropped = stays.map(({ id }): AgUiMessage => ({ id, role: 'assistant' }))
   return [
-    ...(dropped.length > 0 ? [snapshotOf([...first, ...dropped])] : []),
-    ...(misplaced === -1 ? [] : [snapshotOf(first)]),
-    snapshotOf(messages),
+    ...(dropped.length > 0 ? [messageSnapshot([...first, ...dropped])] : []),
+    ...(misplaced === -1 ? [] : [messageSnapshot(first)]),
+    messageSnapshot(messages),
   ]
 }
 
-function snapshotOf(messages: readonly AgUiMessage[]): AgUiEventOf<'MESSAGES_SNAPSHOT'> {
+function messageSnapshot(messages: readonly AgUiMessage[]): AgUiEventOf<'MESSAGES_SNAPSHOT'> {
   return { type: 'MESSAGES_SNAPSHOT', messages: [...messages] }
 }

@@ -51,7 +51,7 @@ type ChunkOf<Type extends UiChunk['type']> = Extract<UiChunk, { readonly type: T
 type Mutable<Part> = { -readonly [Key in keyof Part]: Part[Key] }
 
 /** Makes the message of a run out of its chunks, as the client of the AI SDK does. */
-export class MessageFold {
+export class UiMessageFold {
   readonly #dialect: Dialect
   #id = ''
   #metadata: unknown
@@ -150,7 +150,7 @@ export class MessageFold {
   ): void {
     const known = this.#find(toolCallId, this.#stepStart())
     if (known !== null)
-      return this.#replace(known, changed(known, { ...change, ...(title !== undefined && { title }) }))
+      return this.#replace(known, changeToolPart(known, { ...change, ...(title !== undefined && { title }) }))
     const named = dynamic === true ? { type: 'dynamic-tool' as const, toolName } : { type: `tool-${toolName}` as const }
     this.#parts.push({ ...named, toolCallId, ...(title !== undefined && { title }), ...change })
   }
@@ -160,7 +160,7 @@ export class MessageFold {
     const part = this.#find(toolCallId, this.#stepStart()) ?? this.#find(toolCallId, 0)
     if (part === null) return
     const isOutput = change.state === 'output-available' || change.state === 'output-error'
-    this.#replace(part, isOutput ? changed(part, { input: part.input, ...change }) : { ...part, ...change })
+    this.#replace(part, isOutput ? changeToolPart(part, { input: part.input, ...change }) : { ...part, ...change })
   }
 
   #find(toolCallId: string, from: number): UiToolPart | null {
@@ -181,7 +181,7 @@ export class MessageFold {
   }
 
   #addMetadata(metadata: unknown): void {
-    if (metadata !== undefined) this.#metadata = merged(this.#metadata, metadata)
+    if (metadata !== undefined) this.#metadata = mergeMetadata(this.#metadata, metadata)
   }
 
   /** The place behind the last beginning of a step. */
@@ -191,7 +191,7 @@ export class MessageFold {
 }
 
 /** A call with another state: what belongs to its state alone is gone. */
-function changed(part: UiToolPart, change: Partial<UiToolPart>): UiToolPart {
+function changeToolPart(part: UiToolPart, change: Partial<UiToolPart>): UiToolPart {
   const next: Mutable<UiToolPart> = { ...part }
   delete next.input
   delete next.rawInput
@@ -205,9 +205,9 @@ export function isTool(part: UiMessagePart): part is UiToolPart {
   return 'toolCallId' in part
 }
 
-function merged(base: unknown, over: unknown): unknown {
+function mergeMetadata(base: unknown, over: unknown): unknown {
   if (!isObject(base) || !isObject(over)) return over
   const sum: Record<string, unknown> = { ...base }
-  for (const [name, value] of Object.entries(over)) sum[name] = merged(sum[name], value)
+  for (const [name, value] of Object.entries(over)) sum[name] = mergeMetadata(sum[name], value)
   return sum
 }

@@ -20,7 +20,7 @@ export class UiMessageError extends InputError {
 }
 
 /** The messages of a request. Throws a `UiMessageError` that names the first mistake. */
-export function uiMessagesIn(value: unknown): readonly GivenUiMessage[] {
+export function readUiMessages(value: unknown): readonly GivenUiMessage[] {
   if (!Array.isArray(value)) throw new UiMessageError('Expected `messages` to be a list of UI messages.')
   return value.map((message: unknown, index) => {
     const { id, role, parts } = isObject(message) ? message : {}
@@ -41,15 +41,15 @@ export function fromUIMessages(
   messages: readonly unknown[],
   { allowUrl = () => false }: { readonly allowUrl?: ((url: URL) => boolean) | undefined } = {},
 ): readonly ContentPart[] {
-  const last = uiMessagesIn(messages).at(-1)
+  const last = readUiMessages(messages).at(-1)
   if (last?.role !== 'user') throw new UiMessageError('Expected the last message to be of role user.')
   return last.parts.flatMap((part, index) => {
-    const content = contentOf(part, `parts[${index}]`, allowUrl)
+    const content = readContent(part, `parts[${index}]`, allowUrl)
     return content === null ? [] : [content]
   })
 }
 
-function contentOf(
+function readContent(
   { type, text, url, mediaType, filename }: Readonly<Record<string, unknown>>,
   path: string,
   allowUrl: (url: URL) => boolean,
@@ -72,7 +72,7 @@ function contentOf(
  * The answers that a page gives by its last message: approvals that were answered, and outputs for calls whose question waits.
  * Those for items that do not wait are left out. `given` answers, of the body, count before them.
  */
-export function answersOf(
+export function pendingAnswers(
   messages: readonly GivenUiMessage[],
   pending: readonly PendingItem[],
   given: readonly Answer[] = [],
@@ -83,7 +83,7 @@ export function answersOf(
   const own = pending.flatMap((item): Answer[] => {
     if (taken.has(item.callId)) return []
     const part = parts.find((each) => isAbout(each, item))
-    const answer = part === undefined ? null : answerOf(part, item)
+    const answer = part === undefined ? null : partAnswer(part, item)
     return answer === null ? [] : [answer]
   })
   return [...given, ...own]
@@ -93,7 +93,7 @@ function isAbout({ toolCallId, approval }: Readonly<Record<string, unknown>>, { 
   return toolCallId === callId || (isObject(approval) && approval['id'] === callId)
 }
 
-function answerOf(part: Readonly<Record<string, unknown>>, { kind, callId }: PendingItem): Answer | null {
+function partAnswer(part: Readonly<Record<string, unknown>>, { kind, callId }: PendingItem): Answer | null {
   const { state, approval, output, errorText } = part
   if (kind !== 'approval' && state === 'output-available') return { callId, answer: output as JsonValue }
   // A page declines a question by an output that is an error.

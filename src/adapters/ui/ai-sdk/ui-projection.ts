@@ -1,20 +1,19 @@
+import { contentOfEnvelope, shownContent } from '../shown-content.js'
+import { DIAGNOSTICS, project, toReadable, splitRuns, untilEnd } from '../projection.js'
+import type { AnyRunEvent, Projection, LinkedContent, ProjectionOptions } from '../projection.js'
+import { errorSentence } from '../error-sentence.js'
+import { TurnReader } from '../turn-reader.js'
+import type { ReplyChange } from '../turn-reader.js'
+import { MessageCalls, parseInput } from './message-calls.js'
+import type { ApprovalForm, SentCall } from './message-calls.js'
+import { ChildMessages, ChildStatus } from './child-messages.js'
+import type { Dialect, UiFinishReason, UiChunk, UiInputPart, UiStreamOptions } from './chunk.js'
+import { UiMessageFold } from './message-fold.js'
+import type { UiMessage } from './message-fold.js'
+import { hasWholeInputs } from './chunk.js'
+import type { ContentPart } from '#contracts/entry.js'
 import type { PendingItem } from '#contracts/result.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
-import { contentOfEnvelope } from '../content.js'
-import { DIAGNOSTICS, project, readableOf, runsIn, untilEnd } from '../projection.js'
-import type { AnyRunEvent, Projection } from '../projection.js'
-import { sentenceOf } from '../sentences.js'
-import { TurnReader } from '../turn.js'
-import type { ReplyChange } from '../turn.js'
-import { MessageCalls, parsed } from './calls.js'
-import type { ApprovalForm, SentCall } from './calls.js'
-import { ChildMessages, ChildStatus } from './children.js'
-import type { Dialect, FinishReason, UiChunk } from './chunk.js'
-import { hasWholeInputs } from './options.js'
-import type { UiStreamOptions } from './options.js'
-import { fileChunks, finishReasonOf, inputParts, questionPart } from './parts.js'
-import { MessageFold } from './message-fold.js'
-import type { UiMessage } from './message-fold.js'
 
 /** The chunks of an AI SDK UI message stream: one assistant message for a run, with all its stretches. */
 export function uiMessageProjection(options: UiStreamOptions = {}): Projection<UiChunk> {
@@ -23,7 +22,7 @@ export function uiMessageProjection(options: UiStreamOptions = {}): Projection<U
 }
 
 /** The chunks of messages that are made from the log: they hold the answers that a client of dialect 6 adds itself. */
-export function messageProjection(options: UiStreamOptions): Projection<UiChunk> {
+function messageProjection(options: UiStreamOptions): Projection<UiChunk> {
   return options.dialect === 6 ? new UiMessageProjection(options, 'answered') : uiMessageProjection(options)
 }
 
@@ -38,7 +37,7 @@ class UiMessageProjection implements Projection<UiChunk> {
   readonly #calls: MessageCalls
   readonly #children = new ChildStatus()
   readonly #messages: ChildMessages | null
-  readonly #step = new Step()
+  readonly #step = new UiStep()
   readonly #after: number
   #runId = ''
   #seq = 0
@@ -46,7 +45,7 @@ class UiMessageProjection implements Projection<UiChunk> {
   #answersByTool = false
   /** The structured answer. */
   #answer: { readonly value: unknown } | null = null
-  #finishReason: FinishReason = 'stop'
+  #finishReason: UiFinishReason = 'stop'
   #ending: Ending | null = null
   /** Approvals and questions that wait, in the order in which they were asked. */
   #pending: PendingItem[] = []
@@ -68,8 +67,8 @@ class UiMessageProjection implements Projection<UiChunk> {
     })
     this.#calls = new MessageCalls({ dialect, approvals, staticTools: new Set(options.staticTools) })
     const ofChild = { ...options, after: 0, threadId: undefined }
-    const begin = (): Projection<UiChunk> => new UiMessageProjection(ofChild, approvals)
-    this.#messages = options.children === 'message' ? new ChildMessages(dialect, begin) : null
+    const beginMessage = (): Projection<UiChunk> => new UiMessageProjection(ofChild, approvals)
+    this.#messages = options.children === 'message' ? new ChildMessages(dialect, beginMessage) : null
   }
 
   next(event: AnyRunEvent): readonly UiChunk[] {
@@ -163,7 +162,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     run_started: (event) => this.#runStarted(event),
     model_request_started: (event) => this.#requestStarted(event),
     model_message: ({ entry, resolution }) => {
-      this.#finishReason = finishReasonOf(entry.finishReason)
+      this.#finishReason = uiFinishReason(entry.finishReason)
       this.#answer =
         resolution.kind === 'final' && resolution.output !== undefined ? { value: resolution.output } : null
       const hasCalls = entry.parts.some((part) => part.type === 'tool_call')
@@ -264,7 +263,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     if (call === null) return []
     const { ok, output, value, callId, runId, seq, parts = [], background = [] } = event
     const text = contentOfEnvelope(output)
-    const shown = this.#options.envelopes === true ? parsed(output) : (value ?? text)
+    const shown = this.#options.envelopes === true ? parseInput(output) : (value ?? text)
     const settled = this.#calls.settle(call, { ok, output: shown, text })
     const files = fileChunks(parts, { runId, seq, callId }, this.#options)
     const begun =
@@ -340,12 +339,12 @@ class UiMessageProjection implements Projection<UiChunk> {
   }
 
   #errorText(error: { readonly code: string; readonly message: string }): string {
-    return (this.#options.errorText ?? sentenceOf)(error)
+    return (this.#options.errorText ?? errorSentence)(error)
   }
 }
 
 /** The chunks of the present step of a message that hold if the reply of the step is taken back: they are sent again. */
-export class Step {
+class UiStep {
   readonly #kept = new Map<string, UiChunk>()
   isOpen = false
 
@@ -381,20 +380,20 @@ export interface UiMessagesOptions extends Omit<UiStreamOptions, 'after' | 'delt
  * const messages = toUIMessages(await Array.fromAsync(log.read({ kind: 'run', id: runId })))
  */
 export function toUIMessages(events: Iterable<AnyRunEvent>, options: UiMessagesOptions = {}): readonly UiMessage[] {
-  return runsIn(events).flatMap((run) => messagesOfRun(run, options))
+  return splitRuns(events).flatMap((run) => messagesOfRun(run, options))
 }
 
 function messagesOfRun(events: readonly AnyRunEvent[], options: UiMessagesOptions): readonly UiMessage[] {
   const projection = messageProjection(options)
-  const fold = new MessageFold(options.dialect ?? 7)
+  const fold = new UiMessageFold(options.dialect ?? 7)
   for (const event of events) for (const chunk of projection.next(event)) fold.add(chunk)
   for (const chunk of projection.end()) fold.add(chunk)
-  const prompt = promptOf(events[0], options)
+  const prompt = promptMessage(events[0], options)
   return [prompt, fold.message].filter((message) => message !== null)
 }
 
 /** The message with which a run began; null for one that continues a stored state. */
-function promptOf(first: AnyRunEvent | undefined, options: UiMessagesOptions): UiMessage | null {
+function promptMessage(first: AnyRunEvent | undefined, options: UiMessagesOptions): UiMessage | null {
   if (first?.kind !== 'run_started' || first.prompt === null) return null
   const { prompt, runId, seq, metadata } = first
   const given = options.messageIds?.(runId)[0] ?? metadata['message_id']
@@ -414,5 +413,55 @@ export function toUIMessageStream(
   events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
   options: UiStreamOptions = {},
 ): ReadableStream<UiChunk> {
-  return readableOf(project(untilEnd(events), uiMessageProjection(options)))
+  return toReadable(project(untilEnd(events), uiMessageProjection(options)))
+}
+
+type Place = Pick<LinkedContent, 'runId' | 'seq'>
+type ContentOptions = Pick<ProjectionOptions, 'maxInlineBytes' | 'contentUrl'>
+
+/** A person's message as parts of a UI message. Content that is too large and has no link is left out. */
+function inputParts(content: readonly ContentPart[], place: Place, options: ContentOptions): readonly UiInputPart[] {
+  return content.flatMap((part, index): UiInputPart[] => {
+    if (part.type === 'text') return [{ type: 'text', text: part.text }]
+    const file = shownContent(part, { ...place, index }, options)
+    if (file?.url === undefined) return []
+    const { url, mediaType, name } = file
+    return [{ type: 'file', url, mediaType, ...(name !== undefined && { filename: name }) }]
+  })
+}
+
+/** Images and files of a result. What is too large and has no link is a `data-file` with its type and size. */
+function fileChunks(
+  parts: readonly ContentPart[],
+  place: Place & { readonly callId: string },
+  options: ContentOptions,
+): readonly UiChunk[] {
+  const { callId, ...event } = place
+  return parts.flatMap((part, index): UiChunk[] => {
+    const content = shownContent(part, { ...event, index }, options)
+    if (content === null) return []
+    const { url, mediaType } = content
+    if (url === undefined) return [{ type: 'data-file', id: `${callId}.${index}`, data: { callId, ...content } }]
+    return [{ type: 'file', url, mediaType }]
+  })
+}
+
+/** A question to a person, or a call with an unknown outcome. */
+function questionPart(item: PendingItem, { answered }: { readonly answered: boolean }): UiChunk {
+  const { kind, callId, toolName, arguments: text, payload, answerSchema, path } = item
+  const data = {
+    kind,
+    toolName,
+    arguments: parseInput(text) ?? text,
+    path,
+    ...(payload !== undefined && { payload }),
+    ...(answerSchema !== undefined && { answerSchema }),
+    ...(answered && { answered }),
+  }
+  return { type: 'data-question', id: callId, data }
+}
+
+function uiFinishReason(reason: string): UiFinishReason {
+  if (reason === 'length') return 'length'
+  return reason === 'refusal' || reason === 'content_filter' ? 'content-filter' : 'stop'
 }

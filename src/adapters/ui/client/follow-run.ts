@@ -1,7 +1,6 @@
+import { readFrames } from './frames.js'
 import type { RunEvent } from '#core/state/events.js'
-import type { ChatEvent } from '#session/thread/cursor.js'
-import { backoffMs, waitFor } from './backoff.js'
-import { framesOf } from './frames.js'
+import type { ChatEvent } from '#session/thread/chat-cursor.js'
 
 export interface FollowUrlOptions {
   /** The cursor of the last event that the reader has. Default: all events. */
@@ -44,15 +43,15 @@ export async function* followRun(
     try {
       const response = await send(url, { headers: { ...headers, ...placeHeader(cursor) }, ...(signal && { signal }) })
       if (response.status === 204) return
-      if (response.status >= 400 && response.status < 500) throw await refused(response)
+      if (response.status >= 400 && response.status < 500) throw await followError(response)
       if (response.ok && response.body !== null)
-        for await (const { event, data, id } of framesOf(response.body)) {
+        for await (const { event, data, id } of readFrames(response.body)) {
           attempt = 0
           if (event === 'end') return
           const value = JSON.parse(data) as RunEvent & FollowedEvent
           if (id !== null) cursor = id
           // The reply that is arriving is told from its beginning.
-          yield event === 'open_turn' ? withdrawn(value) : { ...value, cursor: cursor ?? '0' }
+          yield event === 'open_turn' ? withdrawnEvent(value) : { ...value, cursor: cursor ?? '0' }
         }
     } catch (error) {
       if (error instanceof FollowError) throw error
@@ -67,13 +66,13 @@ function placeHeader(cursor: string | null): Record<string, string> {
 }
 
 /** The event by which readers drop what they have of the open reply. */
-function withdrawn({ runId, seq }: { readonly runId: string; readonly seq: number }): FollowedEvent {
+function withdrawnEvent({ runId, seq }: { readonly runId: string; readonly seq: number }): FollowedEvent {
   const base = { runId, seq, at: '', durable: false, parentRunId: null, parentToolCallId: null } as const
   return { ...base, kind: 'deltas_withdrawn', attempt: 0, agentName: null, cursor: '' }
 }
 
 /** The error for a response that is none. */
-export async function refused(response: Response): Promise<FollowError> {
+export async function followError(response: Response): Promise<FollowError> {
   const text = await response.text().catch(() => '')
   let message: unknown
   try {
@@ -85,4 +84,33 @@ export async function refused(response: Response): Promise<FollowError> {
     response.status,
     typeof message === 'string' ? message : `The server answered ${response.status}.`,
   )
+}
+
+/** Waits before another attempt: at once, then 1, 2, 4 … 30 s, each up to a quarter shorter. */
+export function backoffMs(attempt: number, random: () => number = Math.random): number {
+  if (attempt === 0) return 0
+  const ms = Math.min(30_000, 1_000 * 2 ** (attempt - 1))
+  return Math.round(ms * (1 - random() / 4))
+}
+
+/** Resolves after `ms`, or when the page becomes visible or comes online, or at the signal. */
+export async function waitFor(ms: number, signal?: AbortSignal): Promise<void> {
+  if (ms === 0 || signal?.aborted === true) return
+  const page = globalThis as Partial<EventTarget> & { readonly document?: EventTarget & { visibilityState?: string } }
+  await new Promise<void>((resolve) => {
+    const isVisible = (): void => {
+      if (page.document?.visibilityState === 'visible') endWait()
+    }
+    const timer = setTimeout(endWait, ms)
+    function endWait(): void {
+      clearTimeout(timer)
+      page.document?.removeEventListener('visibilitychange', isVisible)
+      page.removeEventListener?.('online', endWait)
+      signal?.removeEventListener('abort', endWait)
+      resolve()
+    }
+    page.document?.addEventListener('visibilitychange', isVisible)
+    page.addEventListener?.('online', endWait)
+    signal?.addEventListener('abort', endWait)
+  })
 }

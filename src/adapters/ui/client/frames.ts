@@ -6,7 +6,7 @@ export interface Frame {
 }
 
 /** The server-sent events of a body, as the standard reads them: an event whose end is missing does not count. */
-export async function* framesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame, void, undefined> {
+export async function* readFrames(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame, void, undefined> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
   let rest = ''

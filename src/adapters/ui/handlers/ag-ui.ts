@@ -4,7 +4,7 @@ import { agUiProjection, toAgUiMessages, untilBroken } from '../ag-ui/ag-ui-proj
 import { agUiCapabilities } from '../ag-ui/capabilities.js'
 import { AG_UI_VERSION, encodeAgUi } from '../ag-ui/event.js'
 import type { AgUiEvent } from '../ag-ui/event.js'
-import { agUiInputIn, fromAgUiContent } from '../ag-ui/input.js'
+import { readAgUiInput, fromAgUiContent } from '../ag-ui/input.js'
 import type { AgUiInput } from '../ag-ui/input.js'
 import type { AgUiMessage } from '../ag-ui/message.js'
 import type { AgUiOptions } from '../ag-ui/options.js'
@@ -14,13 +14,13 @@ import { SSE_HEADERS, sseBody } from '../http/sse.js'
 import type { StoredRun } from '../hub/continued-runs.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import type { HandlerContext } from './handler-context.js'
-import { asHandler, asRequestError, badRequest, json, pathAfter, RequestError } from './http.js'
+import { asHandler, asRequestError, badRequest, jsonResponse, pathAfter, RequestError } from './http.js'
 import type { Handler } from './http.js'
-import { storedRun } from './messages.js'
+import { storedRun } from './messages-response.js'
 import type { HandlerOptions } from './options.js'
-import { bodyOf } from './request-body.js'
-import { abortOf, itemsOfRun, KEEP_ALIVE, streamResponse } from './run-stream.js'
-import type { Delivery, NewMessage, RunInfo, Thread } from './thread.js'
+import { readBody } from './request-body.js'
+import { streamAbort, itemsOfRun, KEEP_ALIVE, streamResponse } from './run-stream.js'
+import type { MessageDelivery, NewMessage, RunInfo, Thread } from './thread.js'
 
 /**
  * AG-UI 1.0: `POST …/agui` with a `RunAgentInput` begins or continues a run, or attaches to the run in progress, and answers with its
@@ -34,23 +34,23 @@ export function agUiHandler(context: HandlerContext): Handler {
     if (path.length !== 0 && !isDescription) return new Response(null, { status: 404 })
     const method = isDescription ? 'GET' : 'POST'
     if (request.method !== method) return new Response(null, { status: 405, headers: { allow: method } })
-    return isDescription ? capabilities(context, request) : stretch(context, request)
+    return isDescription ? answerCapabilities(context, request) : streamStretch(context, request)
   })
 }
 
-async function capabilities(context: HandlerContext, request: Request): Promise<Response> {
+async function answerCapabilities(context: HandlerContext, request: Request): Promise<Response> {
   const refused = await context.checked(request, { threadId: null, runId: null, action: 'read' })
   if (refused !== null) return refused
   const { reasoning, deltas, clientTools } = context.options
   const description = await context.description()
   if (description === null) return new Response(null, { status: 404 })
-  return json(200, agUiCapabilities(description, { reasoning, deltas, clientTools }))
+  return jsonResponse(200, agUiCapabilities(description, { reasoning, deltas, clientTools }))
 }
 
 /** Begins a stretch, or attaches to one. */
-async function stretch(context: HandlerContext, request: Request): Promise<Response> {
+async function streamStretch(context: HandlerContext, request: Request): Promise<Response> {
   const { options } = context
-  const input = inputIn(await bodyOf(request, options), options)
+  const input = readInput(await readBody(request, options), options)
   const metadata = await context.clientTools(input.tools)
   const { threadId, message } = input
   const content = message === null ? null : fromAgUiContent(message.content, options.allowUrl)
@@ -60,11 +60,11 @@ async function stretch(context: HandlerContext, request: Request): Promise<Respo
   if (thread instanceof Response) return thread
   try {
     const begun = isAnswer
-      ? await answer(thread, input)
+      ? await answerPending(thread, input)
       : message === null || content === null
-        ? attach(thread)
-        : await send(thread, { messageId: message.id, content, metadata }, options)
-    return streamOf(options, request, { thread, input, begun })
+        ? attachLatest(thread)
+        : await sendMessage(thread, { messageId: message.id, content, metadata }, options)
+    return stretchResponse(options, request, { thread, input, begun })
   } catch (error) {
     const refused = asRequestError(error)
     if (refused === null) throw error
@@ -73,19 +73,19 @@ async function stretch(context: HandlerContext, request: Request): Promise<Respo
 }
 
 /** The input of a request; without its tools and their results if the handlers do not take them. */
-function inputIn(body: JsonObject, { clientTools }: HandlerOptions): AgUiInput {
-  const input = agUiInputIn(body)
+function readInput(body: JsonObject, { clientTools }: HandlerOptions): AgUiInput {
+  const input = readAgUiInput(body)
   return clientTools === true ? input : { ...input, tools: [], results: [] }
 }
 
 /** What a request has begun, or attached to. */
-interface Begun extends Delivery {
+interface Begun extends MessageDelivery {
   /** Number of the last event that a snapshot alone has. Default: the place of the run when the stream begins. */
   readonly after?: number
   readonly warnings?: readonly string[]
 }
 
-async function send(thread: Thread, message: NewMessage, { newMessage }: HandlerOptions): Promise<Begun> {
+async function sendMessage(thread: Thread, message: NewMessage, { newMessage }: HandlerOptions): Promise<Begun> {
   const { latest } = thread
   if (latest !== null && thread.messageIds(latest.runId).includes(message.messageId)) return attachedTo(latest)
   if (latest !== null && latest.pending.length > 0 && newMessage !== 'decline')
@@ -98,7 +98,7 @@ async function send(thread: Thread, message: NewMessage, { newMessage }: Handler
   return status === 'started' || status === 'queued' ? { status, run, after: 0 } : { status, run }
 }
 
-async function answer(thread: Thread, input: AgUiInput): Promise<Begun> {
+async function answerPending(thread: Thread, input: AgUiInput): Promise<Begun> {
   const { latest } = thread
   if (latest === null) throw badRequest('The thread has no run that waits for an answer.')
   const current = answersTo(input, latest.pending)
@@ -120,7 +120,7 @@ function answersTo({ resume, results }: AgUiInput, pending: readonly PendingItem
   return { ...resumed, answers: [...resumed.answers, ...clientAnswers(results, pending)] }
 }
 
-function attach({ latest }: Thread): Begun {
+function attachLatest({ latest }: Thread): Begun {
   if (latest === null)
     throw new RequestError(409, 'invalid_request', { message: 'The thread is empty: send a message.' })
   return attachedTo(latest)
@@ -136,8 +136,12 @@ interface StretchOfThread {
   readonly begun: Begun
 }
 
-function streamOf(options: HandlerOptions, request: Request, { thread, input, begun }: StretchOfThread): Response {
-  const abort = abortOf(options, thread, begun)
+function stretchResponse(
+  options: HandlerOptions,
+  request: Request,
+  { thread, input, begun }: StretchOfThread,
+): Response {
+  const abort = streamAbort(options, thread, begun)
   const stream = new StretchStream({ thread, input, begun }, abort.signal, {
     ...options.agUi,
     ...options,
@@ -218,13 +222,13 @@ class StretchStream implements Projection<AgUiEvent> {
   /** The messages of the runs before one. */
   async #historyBefore(runId: string): Promise<readonly AgUiMessage[]> {
     let history: readonly AgUiMessage[] = []
-    const add = ({ events, messageIds }: StoredRun): void => {
+    const addRun = ({ events, messageIds }: StoredRun): void => {
       history = toAgUiMessages(events, { ...this.#options, history, messageIds: () => messageIds })
     }
-    for (const earlier of await this.#thread.continued()) add(earlier)
+    for (const earlier of await this.#thread.continued()) addRun(earlier)
     for (const earlier of this.#thread.runs) {
       if (earlier.runId === runId) break
-      add(await storedRun(this.#thread, earlier.runId))
+      addRun(await storedRun(this.#thread, earlier.runId))
     }
     return history
   }

@@ -1,17 +1,17 @@
 import type { JsonObject } from '#util/json.js'
 import { encodeUiChunk, UI_STREAM_END, UI_STREAM_HEADERS } from '../ai-sdk/chunk.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
-import { answersOf, fromUIMessages, uiMessagesIn } from '../ai-sdk/requests.js'
+import { pendingAnswers, fromUIMessages, readUiMessages } from '../ai-sdk/requests.js'
 import type { GivenUiMessage } from '../ai-sdk/requests.js'
 import { SkippedSteps } from '../ai-sdk/skipped-steps.js'
 import { uiMessageProjection } from '../ai-sdk/ui-projection.js'
 import type { HandlerContext } from './handler-context.js'
-import { asHandler, badRequest, dialectOf, pathAfter, RequestError } from './http.js'
+import { asHandler, badRequest, requestDialect, pathAfter, RequestError } from './http.js'
 import type { Handler } from './http.js'
 import type { HandlerOptions } from './options.js'
-import { answersIn, bodyOf, whenBusyIn } from './request-body.js'
-import { abortOf, KEEP_ALIVE, runBatches, streamResponse } from './run-stream.js'
-import type { Delivery, Thread } from './thread.js'
+import { readAnswers, readBody, readWhenBusy } from './request-body.js'
+import { streamAbort, KEEP_ALIVE, runBatches, streamResponse } from './run-stream.js'
+import type { MessageDelivery, Thread } from './thread.js'
 
 /**
  * The AI SDK UI message stream: `POST …/chat` with the body of `useChat` begins or continues a run and answers with its stream;
@@ -23,9 +23,9 @@ export function aiSdkHandler(context: HandlerContext): Handler {
     const path = pathAfter(url, 'chat')
     if (path === null) return new Response(null, { status: 404 })
     const [chatId, last] = path
-    if (request.method === 'POST' && chatId === undefined) return start(context, request, url)
+    if (request.method === 'POST' && chatId === undefined) return startStream(context, request, url)
     if (request.method === 'GET' && chatId !== undefined && last === 'stream')
-      return attach(context, request, { url, threadId: chatId })
+      return attachStream(context, request, { url, threadId: chatId })
     if (path.length !== 0 && last !== 'stream') return new Response(null, { status: 404 })
     return new Response(null, { status: 405, headers: { allow: path.length === 0 ? 'POST' : 'GET' } })
   })
@@ -42,34 +42,40 @@ interface ChatPost {
   readonly regenerates: boolean
 }
 
-async function start(context: HandlerContext, request: Request, url: URL): Promise<Response> {
+async function startStream(context: HandlerContext, request: Request, url: URL): Promise<Response> {
   const { options } = context
-  const dialect = dialectOf(url, options)
-  const post = chatPostIn(await bodyOf(request, options))
+  const dialect = requestDialect(url, options)
+  const post = readChatPost(await readBody(request, options))
   const { threadId, messages, body, isAnswer, regenerates } = post
   const thread = await context.thread(request, { threadId, action: isAnswer ? 'answer' : 'start', create: !isAnswer })
   if (thread instanceof Response) return thread
   const delivery = isAnswer
-    ? await answer(thread, post)
+    ? await answerPending(thread, post)
     : regenerates
-      ? await regenerate(thread, post)
+      ? await regenerateReply(thread, post)
       : await thread.send({
           messageId: messages.at(-1)?.id ?? '',
           content: fromUIMessages(messages, { allowUrl: options.allowUrl }),
-          whenBusy: whenBusyIn(body),
+          whenBusy: readWhenBusy(body),
         })
   const { status, run } = delivery
   const reader = status === 'queued' || status === 'posted' ? null : await run
   // The page that has the message of the run gets what follows; any other gets the message from its beginning.
   const hasMessage = isAnswer && reader !== null && messages.at(-1)?.id === reader.runId
-  const abort = abortOf(options, thread, delivery)
-  return streamOf(options, request, { dialect, thread, run, abort, after: hasMessage ? (reader.beyond ?? 0) : 0 })
+  const abort = streamAbort(options, thread, delivery)
+  return messageStreamResponse(options, request, {
+    dialect,
+    thread,
+    run,
+    abort,
+    after: hasMessage ? (reader.beyond ?? 0) : 0,
+  })
 }
 
-function chatPostIn(body: JsonObject): ChatPost {
+function readChatPost(body: JsonObject): ChatPost {
   const { id, answers } = body
   if (typeof id !== 'string' || id === '') throw badRequest('Expected `id` to be the id of the chat.')
-  const messages = uiMessagesIn(body['messages'] ?? [])
+  const messages = readUiMessages(body['messages'] ?? [])
   const regenerates = body['trigger'] === 'regenerate-message'
   const isAnswer =
     !regenerates && (answers !== undefined || messages.length === 0 || messages.at(-1)?.role === 'assistant')
@@ -77,30 +83,30 @@ function chatPostIn(body: JsonObject): ChatPost {
 }
 
 /** A page without its messages names the reply; others have removed it, so that the message comes last. */
-function regenerate(thread: Thread, { messages, body: { messageId } }: ChatPost): Promise<Delivery> {
+function regenerateReply(thread: Thread, { messages, body: { messageId } }: ChatPost): Promise<MessageDelivery> {
   const id = messages.findLast(({ role }) => role === 'user')?.id ?? messageId
   if (typeof id !== 'string') throw badRequest('Expected `messageId` to be the id of a message.')
   return thread.regenerate(id)
 }
 
-async function answer(thread: Thread, { messages, body }: ChatPost): Promise<Delivery> {
+async function answerPending(thread: Thread, { messages, body }: ChatPost): Promise<MessageDelivery> {
   const { latest } = thread
   if (latest === null) throw badRequest('The conversation has no run that waits for an answer.')
-  const ofBody = body['answers'] === undefined ? [] : answersIn(body)
-  const answers = answersOf(messages, latest.pending, ofBody)
+  const ofBody = body['answers'] === undefined ? [] : readAnswers(body)
+  const answers = pendingAnswers(messages, latest.pending, ofBody)
   if (answers.length > 0) return thread.answer(latest.runId, answers)
   if (latest.status === 'running') return { status: 'attached', run: Promise.resolve({ runId: latest.runId }) }
   const { pending } = latest
   throw new RequestError(409, 'pending', { message: 'The request answers nothing that waits.', pending })
 }
 
-async function attach(
+async function attachStream(
   context: HandlerContext,
   request: Request,
   { url, threadId }: { readonly url: URL; readonly threadId: string },
 ): Promise<Response> {
   const { options } = context
-  const dialect = dialectOf(url, options)
+  const dialect = requestDialect(url, options)
   const thread = await context.thread(request, { threadId, action: 'read' })
   // A page asks before it has sent its first message.
   if (thread instanceof Response) return thread.status === 404 ? new Response(null, { status: 204 }) : thread
@@ -108,7 +114,7 @@ async function attach(
   const isWanted = latest?.status === 'running' || (latest !== null && url.searchParams.get('replay') === '1')
   if (!isWanted) return new Response(null, { status: 204 })
   const { runId } = latest
-  return streamOf(options, request, {
+  return messageStreamResponse(options, request, {
     dialect,
     thread,
     run: Promise.resolve({ runId }),
@@ -142,14 +148,14 @@ async function skippedSteps(
 interface MessageStream {
   readonly dialect: Dialect
   readonly thread: Thread
-  readonly run: Delivery['run']
+  readonly run: MessageDelivery['run']
   readonly abort: AbortController
   /** Number of the last event that the page has. Default 0. */
   readonly after?: number | undefined
   readonly skipped?: Skipped | undefined
 }
 
-function streamOf(options: HandlerOptions, request: Request, stream: MessageStream): Response {
+function messageStreamResponse(options: HandlerOptions, request: Request, stream: MessageStream): Response {
   const { dialect, thread, run, abort, after, skipped } = stream
   const whole = uiMessageProjection({ ...options.aiSdk, ...options, dialect, after, threadId: thread.threadId })
   const projection = skipped === undefined ? whole : new SkippedSteps(whole, skipped)

@@ -15,20 +15,20 @@ export const LOCAL: Access = { resourceId: 'local' }
 export type Action = 'read' | 'start' | 'answer' | 'steer' | 'stop'
 
 /** The conversation and the run that a request names; null if it names none. */
-export interface Named {
+export interface RequestedPlace {
   readonly threadId: string | null
   readonly runId: string | null
   readonly action: Action
 }
 
 /** A `Response` is sent as it is; `Access` allows the request; anything else is 404. */
-export type Authorize = (request: Request, named: Named) => unknown
+export type Authorize = (request: Request, named: RequestedPlace) => unknown
 
 /** Who asks; a `Response` for a request that is refused. */
-export async function accessOf(
+export async function checkAccess(
   request: Request,
   authorize: Authorize | undefined,
-  named: Named,
+  named: RequestedPlace,
 ): Promise<Access | Response> {
   if (authorize === undefined) return isLocal(request) ? LOCAL : new Response('Forbidden', { status: 403 })
   let answer: unknown

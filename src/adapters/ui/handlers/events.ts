@@ -1,12 +1,12 @@
-import type { ChatEvent } from '#session/thread/cursor.js'
-import type { EventsOptions } from '#session/feed.js'
+import type { ChatEvent } from '#session/thread/chat-cursor.js'
+import type { EventsOptions } from '#session/conversation/feed.js'
 import { SSE_HEADERS, sseBody } from '../http/sse.js'
 import { encodeNative, nativeProjection, parseNativeCursor } from '../native/native-projection.js'
 import type { NativeCursor, NativeItem, NativeOptions } from '../native/native-projection.js'
 import { shownEvent, shownOnce } from '../native/shown-event.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import type { HandlerContext } from './handler-context.js'
-import { asHandler, badRequest, json, pathAfter, waitMs } from './http.js'
+import { asHandler, badRequest, jsonResponse, pathAfter, waitMs } from './http.js'
 import type { Handler } from './http.js'
 import type { HandlerOptions } from './options.js'
 import { streamResponse } from './run-stream.js'
@@ -105,7 +105,7 @@ async function runList(
   const [end] = projection.end()
   const { status } = (end?.data ?? {}) as { readonly status?: string }
   const body = items.map(({ data }) => data)
-  return json(200, body, {
+  return jsonResponse(200, body, {
     'x-cursor': items.at(-1)?.id ?? after,
     ...(hasEnded && status !== undefined && { 'x-end': status }),
   })
@@ -156,7 +156,7 @@ async function threadList(
     stored = await storedEvents(thread, after)
   }
   const shown = stored.flatMap((event) => shownThreadEvent(event, options) ?? [])
-  return json(200, shown, { 'x-cursor': stored.at(-1)?.cursor ?? after ?? '0' })
+  return jsonResponse(200, shown, { 'x-cursor': stored.at(-1)?.cursor ?? after ?? '0' })
 }
 
 async function storedEvents(thread: Thread, after: string | undefined): Promise<readonly ChatEvent[]> {

@@ -4,16 +4,15 @@ import type { LogStore } from '#core/log/log.js'
 import type { RunSummary } from '#core/log/digest.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import type { ThreadItem } from '#session/sessions.js'
-import { CLIENT_TOOLS, clientToolsIn } from '#session/tools/client-tools.js'
+import { CLIENT_TOOLS, readClientTools } from '#session/tools/client-tools.js'
 import type { ClientTool } from '#session/tools/client-tools.js'
 import { Hub } from '../hub/hub.js'
-import { accessOf, LOCAL } from './authorization.js'
-import type { Access, Action, Named } from './authorization.js'
-import { badRequest, codeOf, refusal, RequestError } from './http.js'
+import { checkAccess, LOCAL } from './authorization.js'
+import type { Access, Action, RequestedPlace } from './authorization.js'
+import { badRequest, errorCode, refusalResponse, RequestError } from './http.js'
 import type { HandlerOptions } from './options.js'
-import { LoneRun, Thread } from './thread.js'
+import { LoneRun, Thread, ThreadFeed } from './thread.js'
 import type { ServedChat, ServedSessions } from './thread.js'
-import { ThreadFeed } from './thread-feed.js'
 
 /** What every handler has: the conversations, and who may reach them. */
 export class HandlerContext {
@@ -26,7 +25,7 @@ export class HandlerContext {
   /** Throws `invalid_options`. */
   constructor(options: HandlerOptions) {
     this.options = options
-    this.#log = logOf(options)
+    this.#log = handlerLog(options)
     this.#hub = options.hub ?? new Hub({ log: this.#log })
   }
 
@@ -41,7 +40,7 @@ export class HandlerContext {
   ): Promise<Thread | Response> {
     const access = await this.#accessOf(request, { threadId, runId: null, action })
     if (access instanceof Response) return access
-    return (await this.#open(threadId, access, create)) ?? unknown()
+    return (await this.#open(threadId, access, create)) ?? notFoundResponse()
   }
 
   /** The conversation of the run that a request names, for its owner. A run that no conversation has stands alone. */
@@ -52,15 +51,15 @@ export class HandlerContext {
     const log = this.#log
     const summary = await log.inspect({ kind: 'run', id: runId })
     const top = await topRun(log, summary)
-    const threadId = top === null ? null : threadIdOf(top)
+    const threadId = top === null ? null : runThreadId(top)
     const access = await this.#accessOf(request, { threadId, runId, action })
     if (access instanceof Response) return access
-    if (summary === null || top === null) return unknown()
+    if (summary === null || top === null) return notFoundResponse()
     const thread = threadId === null ? null : await this.#open(threadId, access, false)
     if (thread !== null) return thread
     const { resourceId: owner } = top.metadata
     const isOwn = owner === access.resourceId || (owner === undefined && access === LOCAL)
-    return isOwn ? new LoneRun(summary, log, this.#hub) : unknown()
+    return isOwn ? new LoneRun(summary, log, this.#hub) : notFoundResponse()
   }
 
   /** The conversation of a run that a request changes. */
@@ -87,7 +86,7 @@ export class HandlerContext {
   }
 
   /** The answer to a request that is refused; null for one that is allowed. */
-  async checked(request: Request, named: Named): Promise<Response | null> {
+  async checked(request: Request, named: RequestedPlace): Promise<Response | null> {
     const access = await this.#accessOf(request, named)
     return access instanceof Response ? access : null
   }
@@ -104,7 +103,7 @@ export class HandlerContext {
   async clientTools(tools: readonly ClientTool[]): Promise<object | undefined> {
     if (tools.length === 0) return undefined
     const metadata = { [CLIENT_TOOLS]: tools }
-    clientToolsIn(metadata)
+    readClientTools(metadata)
     const taken = new Set((await this.description())?.tools.map(({ name }) => name)).add(FINAL_RESULT)
     for (const { name } of tools) {
       if (taken.has(name)) throw badRequest(`Expected the tools to have names of their own; \`${name}\` is taken.`)
@@ -123,11 +122,11 @@ export class HandlerContext {
   }
 
   #sessions(): Promise<ServedSessions> {
-    return (this.#loading ??= sessionsOf(this.options))
+    return (this.#loading ??= handlerSessions(this.options))
   }
 
-  #accessOf(request: Request, named: Named): Promise<Access | Response> {
-    return accessOf(request, this.options.authorize, named)
+  #accessOf(request: Request, named: RequestedPlace): Promise<Access | Response> {
+    return checkAccess(request, this.options.authorize, named)
   }
 
   /** The conversation of that owner; null if there is none. */
@@ -137,7 +136,7 @@ export class HandlerContext {
     try {
       return this.#threadOf(await sessions.for(access).open(threadId), access)
     } catch (error) {
-      if (codeOf(error) === 'thread_not_found') return null
+      if (errorCode(error) === 'thread_not_found') return null
       throw error
     }
   }
@@ -156,8 +155,8 @@ export class HandlerContext {
   }
 }
 
-function unknown(): Response {
-  return refusal(new RequestError(404, 'not_found', { message: 'There is no such conversation or run.' }))
+function notFoundResponse(): Response {
+  return refusalResponse(new RequestError(404, 'not_found', { message: 'There is no such conversation or run.' }))
 }
 
 /** The run that has a run as its child, or is it; null if it is not in the log. */
@@ -167,13 +166,13 @@ async function topRun(log: LogStore, run: RunSummary | null): Promise<RunSummary
   return top
 }
 
-function threadIdOf({ metadata }: RunSummary): string | null {
+function runThreadId({ metadata }: RunSummary): string | null {
   const threadId = metadata['conversation_id']
   return typeof threadId === 'string' ? threadId : null
 }
 
 /** The log of the sessions, or of the harness. Throws `invalid_options` for neither, and for both. */
-function logOf({ sessions, harness, log }: HandlerOptions): LogStore {
+function handlerLog({ sessions, harness, log }: HandlerOptions): LogStore {
   if (sessions !== undefined && harness === undefined && log === undefined) return sessions.log
   if (sessions === undefined && harness !== undefined && log !== undefined) return log
   throw new HarnessError(
@@ -183,7 +182,7 @@ function logOf({ sessions, harness, log }: HandlerOptions): LogStore {
 }
 
 /** The sessions of the options, or those of the harness, which are loaded with the first request. */
-async function sessionsOf({ sessions, harness, log, responses }: HandlerOptions): Promise<ServedSessions> {
+async function handlerSessions({ sessions, harness, log, responses }: HandlerOptions): Promise<ServedSessions> {
   if (sessions !== undefined) return sessions
   const { Sessions } = await import('#session/index.js')
   const models = Object.entries(responses?.models ?? {})

@@ -5,7 +5,7 @@ import { SessionError } from '#session/errors.js'
 import type { SessionErrorCode } from '#session/errors.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
 import { InputError } from '../input-error.js'
-import { sentenceOf } from '../sentences.js'
+import { errorSentence } from '../error-sentence.js'
 
 /** Answers a request: the form of every handler. */
 export type Handler = (request: Request) => Promise<Response>
@@ -36,7 +36,7 @@ export class RequestError extends Error {
 /** A handler whose refusals are answers. `form`: how they are written. */
 export function asHandler(
   answer: (request: Request, url: URL) => Promise<Response>,
-  form: (error: RequestError) => Response = refusal,
+  form: (error: RequestError) => Response = refusalResponse,
 ): Handler {
   return async (request) => {
     try {
@@ -48,7 +48,7 @@ export function asHandler(
 }
 
 /** The answer with a JSON body. */
-export function json(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Response {
+export function jsonResponse(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Response {
   return new Response(JSON.stringify(body), {
     status,
     headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...headers },
@@ -56,8 +56,8 @@ export function json(status: number, body: unknown, headers: Readonly<Record<str
 }
 
 /** A refused request. `message` is a sentence for people: clients show the body as it is. */
-export function refusal({ status, code, message, pending }: RequestError): Response {
-  return json(status, { code, message, ...(pending !== undefined && { pending }) })
+export function refusalResponse({ status, code, message, pending }: RequestError): Response {
+  return jsonResponse(status, { code, message, ...(pending !== undefined && { pending }) })
 }
 
 export function badRequest(message: string): RequestError {
@@ -108,14 +108,17 @@ export function asRequestError(error: unknown): RequestError | null {
     return new RequestError(SESSION_STATUS[error.code] ?? 400, error.code, { message: error.message })
   if (!(error instanceof HarnessError)) return null
   const status = HARNESS_STATUS[error.code]
-  const message = status === undefined || status === 503 ? sentenceOf(error) : error.message
+  const message = status === undefined || status === 503 ? errorSentence(error) : error.message
   return new RequestError(status ?? 500, error.code, { message })
 }
 
 const DIALECTS: readonly Dialect[] = [5, 6, 7]
 
 /** The version of the AI SDK on the page: `?dialect=`, else that of the options, else 7. */
-export function dialectOf({ searchParams }: URL, { dialect = 7 }: { readonly dialect?: Dialect | undefined }): Dialect {
+export function requestDialect(
+  { searchParams }: URL,
+  { dialect = 7 }: { readonly dialect?: Dialect | undefined },
+): Dialect {
   const text = searchParams.get('dialect')
   const version = text === null ? dialect : Number(text)
   const known = DIALECTS.find((each) => each === version)
@@ -128,15 +131,15 @@ export function pathAfter(url: URL, name: string): readonly string[] | null {
   const parts = url.pathname.split('/').filter((part) => part !== '')
   const index = parts.lastIndexOf(name)
   if (index === -1) return null
-  return parts.slice(index + 1).map(decoded)
+  return parts.slice(index + 1).map(decodePart)
 }
 
 /** The code of an error. */
-export function codeOf(error: unknown): unknown {
+export function errorCode(error: unknown): unknown {
   return typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
 }
 
-function decoded(part: string): string {
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {

@@ -1,18 +1,14 @@
 import type { LogStore } from '#core/log/log.js'
 import type { AgUiOptions } from '../ag-ui/options.js'
-import type { ModeHarness } from '#session/run-starter.js'
-import type { Dialect } from '../ai-sdk/chunk.js'
-import type { UiStreamOptions } from '../ai-sdk/options.js'
+import type { ModeHarness } from '#session/conversation/run-starter.js'
+import type { Dialect, UiStreamOptions } from '../ai-sdk/chunk.js'
 import type { Hub } from '../hub/hub.js'
 import type { ProjectionOptions } from '../projection.js'
 import type { Authorize } from './authorization.js'
 import type { ServedSessions } from './thread.js'
 
-/** The part of a harness that handlers call. */
-export type ServedHarness = ModeHarness
-
 /** How the handler of the AI SDK writes messages. */
-export interface AiSdkOptions extends Omit<UiStreamOptions, keyof ProjectionOptions | 'dialect' | 'threadId'> {
+export interface AiSdkHandlerOptions extends Omit<UiStreamOptions, keyof ProjectionOptions | 'dialect' | 'threadId'> {
   /**
    * The last steps of a run that a replay has, at most: before them stands `data-skipped` with the number of the steps that were
    * left out, and the address of the whole conversation.  Default: all.
@@ -26,14 +22,14 @@ export interface ResponsesHandlerOptions {
    * What `model` of a request can name: over a harness, other harnesses with the same log; over sessions, their modes. Other names
    * answer 404. Default: any name, served by the harness, or in the default mode.
    */
-  readonly models?: Readonly<Record<string, ServedHarness | string>> | undefined
+  readonly models?: Readonly<Record<string, ModeHarness | string>> | undefined
 }
 
 export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   /** The conversations. Or: `harness` and `log`. */
   readonly sessions?: ServedSessions | undefined
   /** The harness of the conversations, in place of sessions. */
-  readonly harness?: ServedHarness | undefined
+  readonly harness?: ModeHarness | undefined
   /** The log of the harness's conversations. */
   readonly log?: LogStore | undefined
   /** Reads the runs. Default: one of these handlers. */
@@ -48,7 +44,7 @@ export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   /** The version of the AI SDK on the pages, if a request does not say. Default 7. */
   readonly dialect?: Dialect | undefined
   /** Options of AI SDK UI streams alone. */
-  readonly aiSdk?: AiSdkOptions | undefined
+  readonly aiSdk?: AiSdkHandlerOptions | undefined
   /** Options of AG-UI streams alone. */
   readonly agUi?: Pick<AgUiOptions, 'activities' | 'toolSchemas'> | undefined
   /** Options of Open Responses alone. */

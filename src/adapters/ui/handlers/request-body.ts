@@ -8,11 +8,11 @@ import type { HandlerOptions } from './options.js'
 import type { NewMessage, ThreadChange } from './thread.js'
 
 /** The JSON object in the body of a request. Rejects one that is larger than `maxBodyBytes`, or no JSON object. */
-export async function bodyOf(
+export async function readBody(
   request: Request,
   { maxBodyBytes = 4_194_304 }: Pick<HandlerOptions, 'maxBodyBytes'>,
 ): Promise<JsonObject> {
-  const text = await textOf(request, maxBodyBytes)
+  const text = await readBodyText(request, maxBodyBytes)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -23,7 +23,7 @@ export async function bodyOf(
   return value as JsonObject
 }
 
-async function textOf(request: Request, maxBytes: number): Promise<string> {
+async function readBodyText(request: Request, maxBytes: number): Promise<string> {
   const decoder = new TextDecoder()
   let [text, size] = ['', 0]
   const reader = request.body?.getReader()
@@ -42,17 +42,17 @@ async function textOf(request: Request, maxBytes: number): Promise<string> {
 const WHEN_BUSY = ['queue', 'steer', 'decline', 'reject'] as const
 
 /** A message in the body of a request: `text`, or `content` as parts. */
-export function contentIn(
+export function readContent(
   { text, content }: JsonObject,
   options: Pick<HandlerOptions, 'allowUrl'>,
 ): readonly ContentPart[] {
   if (typeof text === 'string' && content === undefined) return [{ type: 'text', text }]
   if (typeof content === 'string') return [{ type: 'text', text: content }]
   if (!Array.isArray(content)) throw badRequest('Expected `text`, or `content` as a list of parts.')
-  return content.map((part: unknown, index) => partIn(part, `content[${index}]`, options))
+  return content.map((part: unknown, index) => readPart(part, `content[${index}]`, options))
 }
 
-function partIn(part: unknown, path: string, { allowUrl }: Pick<HandlerOptions, 'allowUrl'>): ContentPart {
+function readPart(part: unknown, path: string, { allowUrl }: Pick<HandlerOptions, 'allowUrl'>): ContentPart {
   const { type, text, data, mediaType, url, name } = isObject(part) ? part : {}
   if (type === 'text' && typeof text === 'string') return { type, text }
   if (type === 'image' && typeof url === 'string') {
@@ -76,7 +76,7 @@ function checkUrl(url: string, path: string, allowUrl: HandlerOptions['allowUrl'
 }
 
 /** The answers in the body of a request; the run checks them. */
-export function answersIn({ answers }: JsonObject): readonly Answer[] {
+export function readAnswers({ answers }: JsonObject): readonly Answer[] {
   if (!Array.isArray(answers) || answers.length === 0) throw badRequest('Expected `answers` to be a list of answers.')
   return answers.map((answer: unknown, index) => {
     if (isObject(answer) && typeof answer['callId'] === 'string') {
@@ -88,7 +88,7 @@ export function answersIn({ answers }: JsonObject): readonly Answer[] {
   })
 }
 
-export function whenBusyIn({ whenBusy }: JsonObject): NewMessage['whenBusy'] {
+export function readWhenBusy({ whenBusy }: JsonObject): NewMessage['whenBusy'] {
   if (whenBusy === undefined) return undefined
   const known = WHEN_BUSY.find((each) => each === whenBusy)
   if (known !== undefined) return known
@@ -96,7 +96,7 @@ export function whenBusyIn({ whenBusy }: JsonObject): NewMessage['whenBusy'] {
 }
 
 /** A change of a conversation in the body of a request. */
-export function changeIn({ title, mode, remove, release, ...rest }: JsonObject): ThreadChange {
+export function readChange({ title, mode, remove, release, ...rest }: JsonObject): ThreadChange {
   const [unknown] = Object.keys(rest)
   if (unknown !== undefined)
     throw badRequest(`Expected \`title\`, \`mode\`, \`remove\` or \`release\`, got \`${unknown}\`.`)
@@ -113,14 +113,14 @@ export function changeIn({ title, mode, remove, release, ...rest }: JsonObject):
   }
 }
 
-export function messageIdIn({ messageId }: JsonObject): string {
+export function readMessageId({ messageId }: JsonObject): string {
   if (messageId === undefined) return `msg_${globalThis.crypto.randomUUID().replaceAll('-', '')}`
   if (typeof messageId === 'string' && messageId !== '') return messageId
   throw badRequest('Expected `messageId` to be a string that is not empty.')
 }
 
 /** The metadata for the run of a message. Tools of a page count only if the handlers take them. */
-export function metadataIn({ metadata }: JsonObject, { clientTools }: HandlerOptions): object | undefined {
+export function clientToolMetadata({ metadata }: JsonObject, { clientTools }: HandlerOptions): object | undefined {
   if (!isObject(metadata)) return undefined
   const { [CLIENT_TOOLS]: tools, ...rest } = metadata
   return clientTools === true && tools !== undefined ? { ...rest, [CLIENT_TOOLS]: tools } : rest

@@ -2,12 +2,20 @@ import type { JsonObject } from '#util/json.js'
 import type { ThreadItem } from '#session/sessions.js'
 import type { Action } from './authorization.js'
 import type { HandlerContext } from './handler-context.js'
-import { asHandler, badRequest, json, pathAfter } from './http.js'
+import { asHandler, badRequest, jsonResponse, pathAfter } from './http.js'
 import type { Handler } from './http.js'
-import { messagesOf } from './messages.js'
+import { messagesResponse } from './messages-response.js'
 import type { HandlerOptions } from './options.js'
-import { answersIn, bodyOf, changeIn, contentIn, messageIdIn, metadataIn, whenBusyIn } from './request-body.js'
-import type { Delivery, Thread } from './thread.js'
+import {
+  readAnswers,
+  readBody,
+  readChange,
+  readContent,
+  readMessageId,
+  clientToolMetadata,
+  readWhenBusy,
+} from './request-body.js'
+import type { MessageDelivery, Thread } from './thread.js'
 
 interface RouteRequest {
   readonly options: HandlerOptions
@@ -30,7 +38,7 @@ const ANSWER: Route = {
   action: 'answer',
   async answer({ thread, runId, body }) {
     if (runId === '') throw badRequest('The conversation has no run.')
-    return delivered(await thread.answer(runId, answersIn(body)))
+    return deliveryResponse(await thread.answer(runId, readAnswers(body)))
   },
 }
 
@@ -38,7 +46,7 @@ const STOP: Route = {
   action: 'stop',
   async answer({ thread, runId }) {
     await thread.stop(runId)
-    return json(202, {})
+    return jsonResponse(202, {})
   },
 }
 
@@ -46,31 +54,31 @@ const ROUTES: Readonly<Record<string, Route>> = {
   'POST runs/input': {
     action: 'steer',
     async answer({ thread, runId, body, options }) {
-      await thread.steer(runId, { messageId: messageIdIn(body), content: contentIn(body, options) })
-      return json(202, { kept: false })
+      await thread.steer(runId, { messageId: readMessageId(body), content: readContent(body, options) })
+      return jsonResponse(202, { kept: false })
     },
   },
   'GET runs/input': {
     action: 'read',
-    answer: ({ thread }) => Promise.resolve(json(200, { messages: thread.queued })),
+    answer: ({ thread }) => Promise.resolve(jsonResponse(200, { messages: thread.queued })),
   },
   'POST runs/stop': STOP,
   'POST runs/recover': {
     action: 'start',
-    answer: async ({ thread, runId }) => delivered(await thread.recover(runId)),
+    answer: async ({ thread, runId }) => deliveryResponse(await thread.recover(runId)),
   },
   'POST runs/answers': ANSWER,
   'GET threads/messages': {
     action: 'read',
-    answer: ({ thread, url, options }) => messagesOf(thread, url, options),
+    answer: ({ thread, url, options }) => messagesResponse(thread, url, options),
   },
-  'POST threads/messages': { action: 'start', create: true, answer: sent },
+  'POST threads/messages': { action: 'start', create: true, answer: sendMessage },
   'POST threads/answers': ANSWER,
   'POST threads/change': {
     action: 'steer',
     async answer({ thread, body }) {
-      await thread.change(changeIn(body))
-      return json(202, {})
+      await thread.change(readChange(body))
+      return jsonResponse(202, {})
     },
   },
   'POST threads/stop': STOP,
@@ -90,7 +98,7 @@ export function requestsHandler(context: HandlerContext): Handler {
     const [id, name = ''] = isRun ? ofRun : (ofThread ?? [])
     if (id === undefined)
       return ofThread === null ? new Response(null, { status: 404 }) : threadList(context, request, url)
-    const route = routeOf(request.method, `${isRun ? 'runs' : 'threads'}/${name}`)
+    const route = findRoute(request.method, `${isRun ? 'runs' : 'threads'}/${name}`)
     if (route instanceof Response) return route
     const { action, create } = route
     const thread = isRun
@@ -102,24 +110,24 @@ export function requestsHandler(context: HandlerContext): Handler {
   })
 }
 
-async function sent({ thread, body, options }: RouteRequest): Promise<Response> {
-  const messageId = messageIdIn(body)
+async function sendMessage({ thread, body, options }: RouteRequest): Promise<Response> {
+  const messageId = readMessageId(body)
   const { mode } = body
   const { status, run } = await thread.send({
     messageId,
-    content: contentIn(body, options),
-    whenBusy: whenBusyIn(body),
+    content: readContent(body, options),
+    whenBusy: readWhenBusy(body),
     mode: typeof mode === 'string' ? mode : undefined,
-    metadata: metadataIn(body, options),
+    metadata: clientToolMetadata(body, options),
   })
   const isLater = status === 'queued' || status === 'posted'
   const { runId = null } = isLater ? {} : ((await run) ?? {})
-  return json(202, { messageId, status, runId })
+  return jsonResponse(202, { messageId, status, runId })
 }
 
-async function delivered({ status, run }: Delivery): Promise<Response> {
+async function deliveryResponse({ status, run }: MessageDelivery): Promise<Response> {
   const { runId = null } = (await run) ?? {}
-  return json(202, { status, runId })
+  return jsonResponse(202, { status, runId })
 }
 
 /** `GET …/threads?limit=50&before=<cursor>`: the conversations of the owner. */
@@ -132,10 +140,10 @@ async function threadList(context: HandlerContext, request: Request, { searchPar
   if (items instanceof Response) return items
   const threads: ThreadItem[] = []
   for await (const item of items) threads.push(item)
-  return json(200, { threads })
+  return jsonResponse(200, { threads })
 }
 
-function routeOf(method: string, place: string): Route | Response {
+function findRoute(method: string, place: string): Route | Response {
   const name = `${method} ${place}`
   const route = Object.hasOwn(ROUTES, name) ? ROUTES[name] : undefined
   if (route !== undefined) return route
@@ -146,5 +154,5 @@ function routeOf(method: string, place: string): Route | Response {
 
 async function optionalBody(request: Request, options: HandlerOptions): Promise<JsonObject> {
   if (request.method === 'GET' || request.headers.get('content-length') === '0' || request.body === null) return {}
-  return bodyOf(request, options)
+  return readBody(request, options)
 }

@@ -1,19 +1,19 @@
 import type { Answer } from '#core/state/answers.js'
 import { sha256 } from '#util/platform/sha256.js'
 import { encodeResponse, RESPONSES_END } from '../responses/event.js'
-import { responseAnswers, responsesInputIn } from '../responses/input.js'
+import { responseAnswers, readResponsesInput } from '../responses/input.js'
 import type { ResponsesInput } from '../responses/input.js'
 import { OPEN_RESPONSE, parseResponseId } from '../responses/response.js'
 import { responsesProjection } from '../responses/responses-projection.js'
 import type { ResponsesProjection } from '../responses/responses-projection.js'
 import type { AnyRunEvent } from '../projection.js'
 import type { HandlerContext } from './handler-context.js'
-import { asHandler, json, pathAfter, RequestError } from './http.js'
+import { asHandler, jsonResponse, pathAfter, RequestError } from './http.js'
 import type { Handler } from './http.js'
 import type { HandlerOptions } from './options.js'
-import { answersIn, bodyOf } from './request-body.js'
-import { abortOf, itemsOfRun, KEEP_ALIVE, streamResponse } from './run-stream.js'
-import type { Delivery, NewMessage, RunReader, Thread } from './thread.js'
+import { readAnswers, readBody } from './request-body.js'
+import { streamAbort, itemsOfRun, KEEP_ALIVE, streamResponse } from './run-stream.js'
+import type { MessageDelivery, NewMessage, RequestedRuns, Thread } from './thread.js'
 
 /**
  * Open Responses: `POST …/responses` begins a run, continues the conversation of `previous_response_id`, or answers what its run
@@ -25,23 +25,23 @@ export function responsesHandler(context: HandlerContext): Handler {
     const path = pathAfter(url, 'responses')
     const [id, name] = path ?? []
     const isCancel = name === 'cancel'
-    if (path === null || path.length > 2 || (name !== undefined && !isCancel)) throw unknown()
+    if (path === null || path.length > 2 || (name !== undefined && !isCancel)) throw unknownResponse()
     const method = id === undefined || isCancel ? 'POST' : 'GET'
     if (request.method !== method)
       throw new RequestError(405, 'method_not_allowed', { message: `Expected the method ${method}.` })
-    if (id === undefined) return create(context, request)
-    return isCancel ? cancel(context, request, id) : retrieve(context, request, { id, url })
-  }, errorOf)
+    if (id === undefined) return createResponse(context, request)
+    return isCancel ? cancelResponse(context, request, id) : retrieveResponse(context, request, { id, url })
+  }, responsesError)
 }
 
 /** A refused request in the form of the API. */
-function errorOf({ status, code, message, pending, param }: RequestError): Response {
+function responsesError({ status, code, message, pending, param }: RequestError): Response {
   const type = status >= 500 ? 'server_error' : 'invalid_request_error'
   const error = { message, type, param: param ?? null, code, ...(pending !== undefined && { pending }) }
-  return json(status, { error })
+  return jsonResponse(status, { error })
 }
 
-function unknown(id?: string): RequestError {
+function unknownResponse(id?: string): RequestError {
   const message = id === undefined ? 'There is no such address.' : `There is no response \`${id.slice(0, 200)}\`.`
   return new RequestError(404, 'not_found', { message })
 }
@@ -49,21 +49,21 @@ function unknown(id?: string): RequestError {
 /** A request that has begun a stretch, or attached to one. */
 interface Begun {
   readonly thread: Thread
-  readonly delivery: Delivery
+  readonly delivery: MessageDelivery
 }
 
-async function create(context: HandlerContext, request: Request): Promise<Response> {
+async function createResponse(context: HandlerContext, request: Request): Promise<Response> {
   const { options } = context
-  const body = await bodyOf(request, options)
-  const input = responsesInputIn(body, options.allowUrl)
-  const answers = body['answers'] === undefined ? [] : answersIn(body)
+  const body = await readBody(request, options)
+  const input = readResponsesInput(body, options.allowUrl)
+  const answers = body['answers'] === undefined ? [] : readAnswers(body)
   const isAnswer = answers.length + input.results.length + input.approvals.length > 0
   const isEmpty = input.content.length === 0
   if (isAnswer !== isEmpty)
     throw badParam('input', 'Expected `input` to end with a message, or with answers, and not with both.')
   if (input.tools.length > 0 && options.clientTools !== true)
     throw badParam('tools', 'The tools of this server are fixed: send no `tools`.')
-  const message = isAnswer ? null : await messageOf(context, request, input)
+  const message = isAnswer ? null : await newMessage(context, request, input)
   const begun =
     input.previous === null
       ? await beginConversation(context, request, message)
@@ -72,20 +72,20 @@ async function create(context: HandlerContext, request: Request): Promise<Respon
 }
 
 /** The message of a request. `model` is checked against the table of the host. */
-async function messageOf(context: HandlerContext, request: Request, input: ResponsesInput): Promise<NewMessage> {
+async function newMessage(context: HandlerContext, request: Request, input: ResponsesInput): Promise<NewMessage> {
   const { model, previous, metadata, background, content } = input
   const messageId = request.headers.get('idempotency-key') ?? input.messageId ?? globalThis.crypto.randomUUID()
   const said = { ...(model !== null && { model }), ...(previous !== null && { previous_response_id: previous }) }
   return {
     messageId,
     content,
-    mode: modeOf(context.options, model),
+    mode: responseMode(context.options, model),
     whenBusy: 'reject',
     metadata: { ...(await context.clientTools(input.tools)), [OPEN_RESPONSE]: { ...said, metadata, background } },
   }
 }
 
-function modeOf({ responses }: HandlerOptions, model: string | null): string | undefined {
+function responseMode({ responses }: HandlerOptions, model: string | null): string | undefined {
   const models = responses?.models
   if (models === undefined || model === null) return undefined
   if (!Object.hasOwn(models, model))
@@ -106,9 +106,9 @@ async function beginConversation(
   if (message === null)
     throw badParam('previous_response_id', 'Expected `previous_response_id` to name the response that is answered.')
   const key = request.headers.get('idempotency-key')
-  const threadId = key === null ? `thread_${globalThis.crypto.randomUUID().replaceAll('-', '')}` : threadIdOf(key)
+  const threadId = key === null ? `thread_${globalThis.crypto.randomUUID().replaceAll('-', '')}` : derivedThreadId(key)
   const thread = await context.thread(request, { threadId, action: 'start', create: true })
-  return thread instanceof Response ? refused(thread) : { thread, delivery: await thread.send(message) }
+  return thread instanceof Response ? checkFound(thread) : { thread, delivery: await thread.send(message) }
 }
 
 interface Continuation {
@@ -128,18 +128,18 @@ async function continueConversation(
   const { runId } = parseResponseId(previous)
   const action = message === null ? 'answer' : 'start'
   const thread = await context.threadOfRun(request, { runId, action })
-  if (thread instanceof Response) return refused(thread, previous)
+  if (thread instanceof Response) return checkFound(thread, previous)
   if (message === null)
     return { thread, delivery: await thread.answer(runId, await answersTo(thread, runId, input, answers)) }
   const { latest } = thread
   const isNewest = latest === null || latest.runId === runId
   if (isNewest || thread.messageIds(latest.runId).includes(message.messageId))
     return { thread, delivery: await thread.send(message) }
-  const fork = await context.fork(thread, { after: runId, forkId: threadIdOf(runId, message.messageId) })
+  const fork = await context.fork(thread, { after: runId, forkId: derivedThreadId(runId, message.messageId) })
   return { thread: fork, delivery: await fork.send(message) }
 }
 
-function threadIdOf(...parts: readonly string[]): string {
+function derivedThreadId(...parts: readonly string[]): string {
   return `thread_${sha256(JSON.stringify(parts)).slice(0, 32)}`
 }
 
@@ -169,19 +169,19 @@ async function answerWith(
     throw new RequestError(409, 'invalid_state', { message: 'The message was removed before its run began.' })
   const { runId, beyond = 0 } = run
   const projection = responsesProjection({ ...options, after: beyond })
-  const abort = input.background ? new AbortController() : abortOf(options, thread, delivery)
-  if (input.stream) return streamOf(options, request, { thread, runId, projection, abort })
+  const abort = input.background ? new AbortController() : streamAbort(options, thread, delivery)
+  if (input.stream) return responseStream(options, request, { thread, runId, projection, abort })
   request.signal.addEventListener('abort', () => abort.abort())
   for await (const batch of thread.follow(runId, { signal: abort.signal, deltas: false })) {
     for (const event of batch) projection.next(event)
     if (projection.isOver || (input.background && projection.response !== null)) break
   }
   if (!input.background) projection.end()
-  return json(200, projection.response)
+  return jsonResponse(200, projection.response)
 }
 
 /** `GET …/responses/{id}`. */
-async function retrieve(
+async function retrieveResponse(
   context: HandlerContext,
   request: Request,
   { id, url }: { readonly id: string; readonly url: URL },
@@ -191,26 +191,30 @@ async function retrieve(
     throw badParam('starting_after', 'Streams are sent from their beginning: send no `starting_after`.')
   const { runId, stretch } = parseResponseId(id)
   const thread = await context.run(request, { runId, action: 'read' })
-  if (thread instanceof Response) return refused(thread, id)
+  if (thread instanceof Response) return checkFound(thread, id)
   const { response } = await storedResponse(options, thread, id)
-  if (response === null) throw unknown(id)
-  if (url.searchParams.get('stream') !== 'true') return json(200, response)
+  if (response === null) throw unknownResponse(id)
+  if (url.searchParams.get('stream') !== 'true') return jsonResponse(200, response)
   const projection = responsesProjection({ ...options, stretch })
-  return streamOf(options, request, { thread, runId, projection, abort: new AbortController() })
+  return responseStream(options, request, { thread, runId, projection, abort: new AbortController() })
 }
 
-async function cancel(context: HandlerContext, request: Request, id: string): Promise<Response> {
+async function cancelResponse(context: HandlerContext, request: Request, id: string): Promise<Response> {
   const { runId } = parseResponseId(id)
   const thread = await context.threadOfRun(request, { runId, action: 'stop' })
-  if (thread instanceof Response) return refused(thread, id)
+  if (thread instanceof Response) return checkFound(thread, id)
   await thread.stop(runId)
   const { response } = await storedResponse(context.options, thread, id)
-  if (response === null) throw unknown(id)
-  return json(200, response)
+  if (response === null) throw unknownResponse(id)
+  return jsonResponse(200, response)
 }
 
 /** A response from the log alone. */
-async function storedResponse(options: HandlerOptions, thread: RunReader, id: string): Promise<ResponsesProjection> {
+async function storedResponse(
+  options: HandlerOptions,
+  thread: RequestedRuns,
+  id: string,
+): Promise<ResponsesProjection> {
   const { runId, stretch } = parseResponseId(id)
   const projection = responsesProjection({ ...options, stretch })
   for await (const event of thread.stored(runId)) projection.next(event)
@@ -219,19 +223,19 @@ async function storedResponse(options: HandlerOptions, thread: RunReader, id: st
 }
 
 /** What does not exist, and what is refused like it, has the form of the API; other answers of the host are sent as they are. */
-function refused(response: Response, id?: string): Response {
-  if (response.status === 404) throw unknown(id)
+function checkFound(response: Response, id?: string): Response {
+  if (response.status === 404) throw unknownResponse(id)
   return response
 }
 
 interface ResponseStream {
-  readonly thread: RunReader
+  readonly thread: RequestedRuns
   readonly runId: string
   readonly projection: ResponsesProjection
   readonly abort: AbortController
 }
 
-function streamOf(
+function responseStream(
   options: HandlerOptions,
   request: Request,
   { thread, runId, projection, abort }: ResponseStream,

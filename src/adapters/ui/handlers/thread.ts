@@ -1,24 +1,23 @@
-import type { Answer } from '#core/state/answers.js'
-import type { ContentPart } from '#contracts/entry.js'
-import type { HarnessDescription } from '#harness/describe.js'
-import type { InputMessage } from '#core/stream/input.js'
-import type { LogStore } from '#core/log/log.js'
-import type { PendingItem } from '#contracts/result.js'
-import type { RunStatus, RunSummary } from '#core/log/digest.js'
-import type { Chat } from '#session/chat.js'
-import type { ChatEvent } from '#session/thread/cursor.js'
-import type { ChatRun } from '#session/thread/reduce-chat.js'
-import type { CreateOptions, ListThreadsOptions, ThreadItem } from '#session/sessions.js'
-import type { EventsOptions } from '#session/feed.js'
 import { continuedRuns } from '../hub/continued-runs.js'
 import type { StoredRun } from '../hub/continued-runs.js'
-import type { FollowRunOptions } from '../hub/follow.js'
+import type { FollowRunOptions, LiveRun } from '../hub/follow-stretch.js'
 import type { Hub } from '../hub/hub.js'
-import { storedEvents } from '../hub/stored.js'
+import { storedEvents } from '../hub/child-runs.js'
 import type { AnyRunEvent } from '../projection.js'
 import type { Access } from './authorization.js'
 import { RequestError } from './http.js'
-import type { ThreadFeed } from './thread-feed.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { PendingItem } from '#contracts/result.js'
+import type { RunStatus, RunSummary } from '#core/log/digest.js'
+import type { LogStore } from '#core/log/log.js'
+import type { Answer } from '#core/state/answers.js'
+import type { InputMessage } from '#core/stream/input.js'
+import type { HarnessDescription } from '#harness/describe.js'
+import type { Chat } from '#session/conversation/chat.js'
+import type { EventsOptions } from '#session/conversation/feed.js'
+import type { CreateOptions, ListThreadsOptions, ThreadItem } from '#session/sessions.js'
+import type { ChatEvent } from '#session/thread/chat-cursor.js'
+import type { ChatRun } from '#session/thread/reduce-chat.js'
 
 /** A conversation of sessions, whatever their modes. */
 export type ServedChat = Pick<Chat, keyof Chat>
@@ -66,14 +65,14 @@ export interface ThreadChange {
 }
 
 /** What became of a message, or of answers. */
-export interface Delivery {
+export interface MessageDelivery {
   readonly status: 'started' | 'queued' | 'steered' | 'posted' | 'attached'
   /** The run that reads the message, and where its stream begins; null if none does. A queued message waits for it. */
   readonly run: Promise<{ readonly runId: string; readonly beyond?: number } | null>
 }
 
 /** Runs that a request may read. */
-export interface RunReader {
+export interface RequestedRuns {
   /** Oldest first. */
   readonly runs: readonly RunInfo[]
   /** The events of a run, up to its next pause or its end. */
@@ -83,7 +82,7 @@ export interface RunReader {
 }
 
 /** A run that no conversation has, such as one that the host has begun by itself: it can only be read. */
-export class LoneRun implements RunReader {
+export class LoneRun implements RequestedRuns {
   readonly runs: readonly RunInfo[]
   readonly #log: LogStore
   readonly #hub: Hub
@@ -115,7 +114,7 @@ export interface ThreadSetup {
 }
 
 /** One conversation, for the requests of one owner. */
-export class Thread implements RunReader {
+export class Thread implements RequestedRuns {
   readonly #chat: ServedChat
   readonly #setup: ThreadSetup
 
@@ -172,7 +171,7 @@ export class Thread implements RunReader {
   }
 
   /** Gives a message to the thread. A message that it has is not delivered again. */
-  async send({ messageId, content, metadata, whenBusy, mode }: NewMessage): Promise<Delivery> {
+  async send({ messageId, content, metadata, whenBusy, mode }: NewMessage): Promise<MessageDelivery> {
     const { access, declines } = this.#setup
     const known = this.#runWith(messageId)
     this.#provideDeps()
@@ -191,14 +190,14 @@ export class Thread implements RunReader {
   }
 
   /** Answers a message again, by a new run: the run of that message, or of that id, and all later ones leave the conversation. */
-  async regenerate(id: string): Promise<Delivery> {
+  async regenerate(id: string): Promise<MessageDelivery> {
     this.#provideDeps()
     const { messageId, status, done } = await this.#chat.regenerate(id)
     return { status, run: this.#readerOf(messageId, done) }
   }
 
   /** Answers items of a waiting run; an answer that was given before is not given again. */
-  async answer(runId: string, answers: readonly Answer[]): Promise<Delivery> {
+  async answer(runId: string, answers: readonly Answer[]): Promise<MessageDelivery> {
     const run = this.runs.find((each) => each.runId === runId)
     if (run === undefined) throw new RequestError(404, 'not_found', { message: 'There is no such run.' })
     this.#provideDeps()
@@ -222,7 +221,7 @@ export class Thread implements RunReader {
   }
 
   /** Continues an interrupted run; so does the next message. */
-  async recover(runId: string): Promise<Delivery> {
+  async recover(runId: string): Promise<MessageDelivery> {
     this.#provideDeps()
     const isRecovered = this.latest?.runId === runId && (await this.#chat.recover())
     return { status: isRecovered ? 'started' : 'attached', run: Promise.resolve({ runId }) }
@@ -321,4 +320,73 @@ function textOfAnswer({ by: _by, ...answer }: Answer): string {
       .filter(([, value]) => value !== undefined)
       .sort(),
   )
+}
+
+/** How often it is checked that the owner of a thread exists, in ms. */
+const CHECK_MS = 1_000
+
+type Fed = Pick<Chat, 'snapshot' | 'phase' | 'events'>
+
+/** Passes the events of a thread's runs on to the hub, while anybody reads them: the thread is read once for all readers. */
+export class ThreadFeed {
+  readonly #chat: Fed
+  readonly #hub: Hub
+  #uses = 0
+  #abort: AbortController | null = null
+  #live: LiveRun | null = null
+
+  constructor(chat: Fed, hub: Hub) {
+    this.#chat = chat
+    this.#hub = hub
+  }
+
+  /** Reads the thread, whose latest run is `runId`, until the returned function is called. */
+  use(runId: string): () => void {
+    this.#uses += 1
+    if (this.#abort === null) this.#start()
+    if (this.#live?.runId !== runId) this.#next(runId)
+    let isReleased = false
+    return () => {
+      if (isReleased) return
+      isReleased = true
+      this.#uses -= 1
+      if (this.#uses === 0) this.#stop()
+    }
+  }
+
+  #start(): void {
+    const abort = new AbortController()
+    this.#abort = abort
+    const { thread, runs } = this.#chat.snapshot
+    const last = runs.at(-1)
+    const after = last === undefined ? String(thread.seq) : `${thread.seq}.${last.runId}.${last.seq}`
+    const check = setInterval(() => {
+      // Its owner has died: its readers get what is stored, and that it was interrupted.
+      if (this.#chat.phase === 'interrupted') this.#next(null)
+    }, CHECK_MS)
+    abort.signal.addEventListener('abort', () => clearInterval(check))
+    const endFeed = (): void => {
+      if (this.#abort === abort) this.#stop()
+    }
+    void this.#read(after, abort.signal).then(endFeed, endFeed)
+  }
+
+  async #read(after: string, signal: AbortSignal): Promise<void> {
+    for await (const event of this.#chat.events({ after, signal, children: true })) {
+      if ('threadId' in event) {
+        if (event.kind === 'run_begun' && event.runId !== this.#live?.runId) this.#next(event.runId)
+      } else if (event.parentRunId !== null || event.runId === this.#live?.runId) this.#live?.push(event)
+    }
+  }
+
+  #next(runId: string | null): void {
+    if (this.#live !== null) this.#hub.close(this.#live)
+    this.#live = runId === null ? null : this.#hub.open(runId)
+  }
+
+  #stop(): void {
+    this.#abort?.abort()
+    this.#abort = null
+    this.#next(null)
+  }
 }

@@ -31,18 +31,18 @@ export function sseBody(
   const encoder = new TextEncoder()
   const pulse = new Pulse()
   let isClosed = false
-  const stop = (): void => {
+  const stopPulse = (): void => {
     pulse.stop()
     // Node aborts the signal of a request only for as long as something refers to the request: this function does.
-    request?.signal.removeEventListener('abort', stop)
+    request?.signal.removeEventListener('abort', stopPulse)
     onCancel?.()
     frames.return?.().catch(() => undefined)
   }
-  const end = (): void => {
+  const endStream = (): void => {
     isClosed = true
-    stop()
+    stopPulse()
   }
-  request?.signal.addEventListener('abort', stop)
+  request?.signal.addEventListener('abort', stopPulse)
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
@@ -52,7 +52,7 @@ export function sseBody(
         })
         if (maxStreamMs !== undefined)
           pulse.after(maxStreamMs, () => {
-            end()
+            endStream()
             controller.close()
           })
         if (preamble !== '') controller.enqueue(encoder.encode(preamble))
@@ -71,7 +71,7 @@ export function sseBody(
         pulse.stop()
         controller.close()
       },
-      cancel: end,
+      cancel: endStream,
     },
     { highWaterMark: 1 },
   )
@@ -85,12 +85,12 @@ class Pulse {
 
   /** Calls `beat` after so long without a `reset`, again and again. */
   every(ms: number, beat: () => void): void {
-    const check = (): void => {
+    const checkIdle = (): void => {
       const idle = performance.now() - this.#lastAt
       if (idle >= ms) beat()
-      this.#beating = setTimeout(check, idle >= ms ? ms : ms - idle)
+      this.#beating = setTimeout(checkIdle, idle >= ms ? ms : ms - idle)
     }
-    this.#beating = setTimeout(check, ms)
+    this.#beating = setTimeout(checkIdle, ms)
   }
 
   after(ms: number, end: () => void): void {

@@ -1,7 +1,7 @@
-import type { LogStore, RunLog } from '#core/log/log.js'
-import type { RunSummary } from '#core/log/digest.js'
 import { isStretchEnd } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
+import type { RunSummary } from '#core/log/digest.js'
+import type { LogStore, RunLog } from '#core/log/log.js'
 
 /**
  * The events of child runs for one reader, each once. Those that were stored before the reader came are read from their own
@@ -93,4 +93,19 @@ function startsRuns(event: AnyRunEvent): string | null {
   if (event.kind === 'background_reported') return event.callId
   if (event.kind !== 'approval_requested' || event.children === undefined) return null
   return event.callId ?? event.background?.split('/')[0] ?? null
+}
+
+/** The stored events of a run with those of its child runs, in the order in which a reader who follows the run gets them. */
+export async function* storedEvents(
+  log: RunLog | LogStore,
+  runId: string,
+): AsyncGenerator<AnyRunEvent, void, undefined> {
+  const children = new ChildRuns(log)
+  const open = new OpenCalls()
+  for await (const event of log.read({ kind: 'run', id: runId })) {
+    yield* children.before(event)
+    open.push(event)
+    yield event
+  }
+  yield* children.ofCalls(runId, open)
 }

@@ -1,7 +1,7 @@
 import { entryId } from '#contracts/entry.js'
 import type { LogStore } from '#core/log/log.js'
 import type { ThreadEvent, ThreadEventOf } from '#session/thread/thread-events.js'
-import { storedEvents } from './stored.js'
+import { storedEvents } from './child-runs.js'
 import type { AnyRunEvent } from '../projection.js'
 
 /** A run of a conversation, as messages are made of it. */
@@ -17,9 +17,9 @@ type Place = NonNullable<NonNullable<ThreadEventOf<'thread_opened'>['fork']>['hi
 
 /** The runs that a fork continues, oldest first: the last of them up to the place where it was left. None for any other thread. */
 export async function continuedRuns(log: LogStore, threadId: string): Promise<readonly StoredRun[]> {
-  const fork = await forkOf(log, threadId)
+  const fork = await threadFork(log, threadId)
   if (fork === undefined) return []
-  const ids = await messageIdsIn(log, fork.threadId)
+  const ids = await messageIdsOfRuns(log, fork.threadId)
   const runs: StoredRun[] = []
   for (let place = fork.history; place !== null;) {
     const { runId } = place
@@ -30,14 +30,14 @@ export async function continuedRuns(log: LogStore, threadId: string): Promise<re
   return runs
 }
 
-async function forkOf(log: LogStore, threadId: string): Promise<ThreadEventOf<'thread_opened'>['fork']> {
+async function threadFork(log: LogStore, threadId: string): Promise<ThreadEventOf<'thread_opened'>['fork']> {
   for await (const event of log.read<ThreadEvent>({ kind: 'thread', id: threadId }))
     return event.kind === 'thread_opened' ? event.fork : undefined
   return undefined
 }
 
 /** The ids of the messages with which the runs of a thread began, and those of the threads that it continues. */
-async function messageIdsIn(log: LogStore, threadId: string): Promise<ReadonlyMap<string, readonly string[]>> {
+async function messageIdsOfRuns(log: LogStore, threadId: string): Promise<ReadonlyMap<string, readonly string[]>> {
   const ids = new Map<string, readonly string[]>()
   for (let next: string | undefined = threadId; next !== undefined;) {
     const id: string = next
@@ -64,7 +64,7 @@ async function runUpTo(
       if (isReached && (event.kind === 'model_request_started' || event.kind === 'run_failed')) break
       if (event.kind === 'run_started' && event.begun !== 'resumed' && 'runId' in event.history)
         before = { runId: event.history.runId, after: event.history.entryId }
-      isReached ||= after !== undefined && entryIdsOf(event).includes(after)
+      isReached ||= after !== undefined && eventEntryIds(event).includes(after)
     }
     events.push(event)
   }
@@ -72,7 +72,7 @@ async function runUpTo(
 }
 
 /** The ids of the entries that an event brings, except those of its results. */
-function entryIdsOf(event: AnyRunEvent): readonly string[] {
+function eventEntryIds(event: AnyRunEvent): readonly string[] {
   if (event.kind === 'model_message') return [event.entry.id]
   if (event.kind === 'model_request_started') return event.entries.map(({ id }) => id)
   if (event.kind !== 'run_started' || event.prompt === null) return []

@@ -1,8 +1,8 @@
 import type { HarnessStream } from '#core/stream/stream.js'
 import type { LogStore, RunLog } from '#core/log/log.js'
 import type { AnyRunEvent } from '../projection.js'
-import { followStretch, LiveRun } from './follow.js'
-import type { FollowRunOptions } from './follow.js'
+import { followStretch, LiveRun } from './follow-stretch.js'
+import type { FollowRunOptions } from './follow-stretch.js'
 
 export interface HubOptions {
   /** The log of the runs. */

@@ -103,11 +103,11 @@ class NativeProjection implements Projection<NativeItem> {
   /** Of the run alone its number; with child runs, `<run id>:<number>` of each. */
   #cursor(): string {
     if (this.#options.children !== true) return String(this.#seq)
-    const places = (): string => [...this.#seen].map(([runId, seq]) => `${runId}:${seq}`).join(',')
-    const all = places()
+    const seenPlaces = (): string => [...this.#seen].map(([runId, seq]) => `${runId}:${seq}`).join(',')
+    const all = seenPlaces()
     if (all.length <= LONGEST_CURSOR) return all
     for (const runId of this.#ended) this.#seen.delete(runId)
-    return places()
+    return seenPlaces()
   }
 }
 
@@ -135,10 +135,10 @@ const texts = new WeakMap<object, string>()
 /** An item as server-sent event. */
 export function encodeNative({ id, event, data }: NativeItem): string {
   const idLine = id === undefined ? '' : `id: ${id}\n`
-  return `${idLine}event: ${event}\ndata: ${textOf(data)}\n\n`
+  return `${idLine}event: ${event}\ndata: ${eventJson(data)}\n\n`
 }
 
-function textOf(data: unknown): string {
+function eventJson(data: unknown): string {
   if (typeof data !== 'object' || data === null) return JSON.stringify(data)
   let text = texts.get(data)
   if (text === undefined) texts.set(data, (text = JSON.stringify(data)))
@@ -156,10 +156,10 @@ export function toSse(
   events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
   options: NativeOptions = {},
 ): ReadableStream<Uint8Array> {
-  return sseBody(frames(events, options))
+  return sseBody(nativeFrames(events, options))
 }
 
-async function* frames(
+async function* nativeFrames(
   events: AsyncIterable<AnyRunEvent> | Iterable<AnyRunEvent>,
   options: NativeOptions,
 ): AsyncGenerator<string, void, undefined> {

@@ -1,8 +1,8 @@
 import type { AssistantPart, ContentPart } from '#contracts/entry.js'
-import { shownContent } from '../content.js'
+import { shownContent } from '../shown-content.js'
 import { DIAGNOSTICS } from '../projection.js'
 import type { AnyRunEvent, ProjectionOptions } from '../projection.js'
-import { sentenceOf } from '../sentences.js'
+import { errorSentence } from '../error-sentence.js'
 
 /** An event as readers outside the server get it: plain JSON. */
 export type ShownEvent = Readonly<Record<string, unknown>> & {
@@ -47,21 +47,21 @@ export function shownEvent(event: AnyRunEvent, options: Options): ShownEvent | n
     shown['entry'] = { ...entry, parts: event.entry.parts.flatMap((part) => shownPart(part, options)) }
   }
   if (event.kind === 'view_changed') shown['changes'] = event.changes.map(({ native: _native, ...change }) => change)
-  const errorText = options.errorText ?? sentenceOf
+  const errorText = options.errorText ?? errorSentence
   if (event.kind === 'run_failed') shown['message'] = errorText(event)
   // Its content has the message of the error.
   if (event.kind === 'background_reported' && !event.ok)
     shown['content'] = errorText({ code: event.errorType ?? 'error', message: event.content })
   if (event.kind === 'run_started' && typeof event.prompt === 'object' && event.prompt !== null)
-    shown['prompt'] = event.prompt.map((part, index) => content(part, { event, index }, options))
+    shown['prompt'] = event.prompt.map((part, index) => sendableContent(part, { event, index }, options))
   if (event.kind === 'model_request_started')
     shown['entries'] = event.entries.map((entry) =>
       typeof entry.content === 'string'
         ? entry
-        : { ...entry, content: entry.content.map((part, index) => content(part, { event, index }, options)) },
+        : { ...entry, content: entry.content.map((part, index) => sendableContent(part, { event, index }, options)) },
     )
   if (event.kind === 'tool_call_completed' && event.parts !== undefined)
-    shown['parts'] = event.parts.map((part, index) => content(part, { event, index }, options))
+    shown['parts'] = event.parts.map((part, index) => sendableContent(part, { event, index }, options))
   return { ...shown, kind, runId, seq }
 }
 
@@ -72,7 +72,7 @@ function shownPart(part: AssistantPart, { reasoning }: Options): readonly unknow
 }
 
 /** Small content as it is; large content as its type, size and link. */
-function content(
+function sendableContent(
   part: ContentPart,
   { event: { runId, seq }, index }: { readonly event: AnyRunEvent; readonly index: number },
   options: Options,

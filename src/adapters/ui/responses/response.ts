@@ -16,7 +16,7 @@ export interface RequestedResponse {
 }
 
 /** The id of a response: that of its run, with the number of the stretch if it is not the first. */
-export function responseIdOf(runId: string, stretch: number): string {
+export function responseId(runId: string, stretch: number): string {
   return stretch <= 1 ? runId : `${runId}:${stretch}`
 }
 
@@ -26,7 +26,7 @@ export function parseResponseId(id: string): { readonly runId: string; readonly 
 }
 
 /** What a run says of its request. */
-export function requestedIn(metadata: JsonObject): RequestedResponse {
+export function requestedResponse(metadata: JsonObject): RequestedResponse {
   const said = metadata[OPEN_RESPONSE]
   const { model, previous_response_id: previous, metadata: given, background } = isObject(said) ? said : {}
   return {
@@ -37,7 +37,7 @@ export function requestedIn(metadata: JsonObject): RequestedResponse {
   }
 }
 
-export function toolsIn(metadata: JsonObject): readonly ResponseTool[] {
+export function responseTools(metadata: JsonObject): readonly ResponseTool[] {
   const tools = metadata[CLIENT_TOOLS]
   if (!Array.isArray(tools)) return []
   return tools.filter(isObject).map(({ name, description, parameters }): ResponseTool => {
@@ -48,14 +48,14 @@ export function toolsIn(metadata: JsonObject): readonly ResponseTool[] {
 
 /** The tokens of a stretch: those of the run without those before it. */
 export function usageBetween(before: RunUsage | null, after: RunUsage): ResponseUsage {
-  const count = (name: 'inputTokens' | 'outputTokens' | 'cacheReadTokens' | 'reasoningTokens'): number =>
+  const countTokens = (name: 'inputTokens' | 'outputTokens' | 'cacheReadTokens' | 'reasoningTokens'): number =>
     after[name] - (before?.[name] ?? 0)
-  const [input, output] = [count('inputTokens'), count('outputTokens')]
+  const [input, output] = [countTokens('inputTokens'), countTokens('outputTokens')]
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: count('cacheReadTokens') },
+    input_tokens_details: { cached_tokens: countTokens('cacheReadTokens') },
     output_tokens: output,
-    output_tokens_details: { reasoning_tokens: count('reasoningTokens') },
+    output_tokens_details: { reasoning_tokens: countTokens('reasoningTokens') },
     total_tokens: input + output,
   }
 }

@@ -2,7 +2,16 @@ import { HarnessError } from '#contracts/errors.js'
 import type { PostgresPlace, PostgresPool, OwnPool } from '#store/postgres-pool.js'
 import { openPool } from '#store/postgres-pool.js'
 import { isObject } from '#util/json.js'
-import type { FoundRow, Generation, LogState, LogUpdate, MemoryIndex, Row, RowVector, Scope } from '../index-port.js'
+import type {
+  FoundRow,
+  Generation,
+  LogState,
+  LogUpdate,
+  MemoryIndex,
+  MemoryRow,
+  RowVector,
+  Scope,
+} from '../memory-index.js'
 import { indexedWords } from '../words.js'
 
 const SCHEMA = 'thinharness_memory'
@@ -51,7 +60,7 @@ export class PostgresIndex implements MemoryIndex {
       const [condition, values] =
         scope === 'all'
           ? ['', []]
-          : [`where owner = (select number from ${this.#table('owners')} where resource = $1)`, [ownerOf(scope)]]
+          : [`where owner = (select number from ${this.#table('owners')} where resource = $1)`, [scopeOwner(scope)]]
       const { rows } = await pool.query(`select log, seq, began from ${this.#table('logs')} ${condition}`, values)
       return new Map(
         (rows as { log: string; seq: number; began: string }[]).map(({ log, seq, began }) => [log, { seq, began }]),
@@ -63,7 +72,15 @@ export class PostgresIndex implements MemoryIndex {
     return this.#use(async ({ pool }) => {
       const sql = `select ${this.#table('put')}($1, $2, $3, $4, $5, $6, $7) as stored`
       const given = rows.map((row) => ({ ...row, words: indexedWords(row.text) }))
-      const values = [log, resourceId ?? NO_OWNER, after, String(generation), json(state), json(given), forgotten]
+      const values = [
+        log,
+        resourceId ?? NO_OWNER,
+        after,
+        String(generation),
+        storableJson(state),
+        storableJson(given),
+        forgotten,
+      ]
       return ((await pool.query(sql, values)).rows as { stored: boolean }[])[0]?.stored === true
     })
   }
@@ -76,16 +93,16 @@ export class PostgresIndex implements MemoryIndex {
   search(words: readonly string[], scope: Scope, limit: number): Promise<readonly FoundRow[]> {
     if (words.length === 0) return Promise.resolve([])
     const place = new Values()
-    const rows = conditions(scope, place)
+    const rows = scopeConditions(scope, place)
     const sql = `
       with searched as materialized (
         select plainto_tsquery('"${this.#schema}".stems', word) as query from unnest(${place.of(words.map(indexedWords))}::text[]) as word
       ), total as materialized (
-        select coalesce(sum(o.rows), 0) as rows from ${this.#table('owners')} o where ${conditions(scope, place, 'owner only')}
+        select coalesce(sum(o.rows), 0) as rows from ${this.#table('owners')} o where ${scopeConditions(scope, place, 'owner only')}
       ), counted as materialized (
         select query, (
           select count(*) from ${this.#table('entries')} e join ${this.#table('owners')} o on o.number = e.owner
-          where e.words @@ query and ${conditions(scope, place, 'owner only')}
+          where e.words @@ query and ${scopeConditions(scope, place, 'owner only')}
         ) as count from searched
       ), weighted as materialized (
         select query, ln(1 + (greatest(total.rows, count) - count + 0.5) / (count + 0.5)) as weight
@@ -102,13 +119,13 @@ export class PostgresIndex implements MemoryIndex {
     if (words.length === 0) return Promise.resolve([])
     const place = new Values()
     const query = `plainto_tsquery('"${this.#schema}".stems', ${place.of(words.map(indexedWords).join(' '))})`
-    const rest = `where e.words @@ ${query} and ${conditions(scope, place)} order by e.id desc limit ${place.of(limit)}`
+    const rest = `where e.words @@ ${query} and ${scopeConditions(scope, place)} order by e.id desc limit ${place.of(limit)}`
     return this.#find(rest, place)
   }
 
   withoutVector(scope: Scope, limit: number): Promise<readonly Pick<FoundRow, 'id' | 'text'>[]> {
     const place = new Values()
-    const rest = `where e.vector is null and ${conditions(scope, place)} order by e.owner, e.id limit ${place.of(limit)}`
+    const rest = `where e.vector is null and ${scopeConditions(scope, place)} order by e.owner, e.id limit ${place.of(limit)}`
     return this.#find(rest, place)
   }
 
@@ -137,13 +154,16 @@ export class PostgresIndex implements MemoryIndex {
     if (length !== vector.length) return []
     const place = new Values()
     const distance = `e.vector operator("${extension}".<=>) ${place.of(vectorText(vector))}::text::"${extension}".vector`
-    const rest = `where e.vector is not null and ${conditions(scope, place)} order by ${distance} limit ${place.of(limit)}`
+    const rest = `where e.vector is not null and ${scopeConditions(scope, place)} order by ${distance} limit ${place.of(limit)}`
     return this.#find(rest, place)
   }
 
   text(handle: string, scope: Scope): Promise<readonly FoundRow[]> {
     const place = new Values()
-    return this.#find(`where e.handle = ${place.of(handle)} and ${conditions(scope, place)} order by e.part`, place)
+    return this.#find(
+      `where e.handle = ${place.of(handle)} and ${scopeConditions(scope, place)} order by e.part`,
+      place,
+    )
   }
 
   async clear(): Promise<void> {
@@ -203,7 +223,7 @@ export class PostgresIndex implements MemoryIndex {
     try {
       return await work(await opening)
     } catch (thrown) {
-      const isGone = GONE.has(codeOf(thrown))
+      const isGone = GONE.has(postgresErrorCode(thrown))
       // A server that could not be reached is tried again at the next use.
       if (this.#opening === opening && (isGone || !(await hasOpened(opening)))) await this.close()
       if (isGone && attempts > 1) return this.#use(work, attempts - 1)
@@ -228,7 +248,7 @@ export class PostgresIndex implements MemoryIndex {
   }
 }
 
-interface StoredRow extends Omit<Row, 'threadId'> {
+interface StoredRow extends Omit<MemoryRow, 'threadId'> {
   readonly id: string
   readonly thread: string
   readonly resource: string
@@ -244,9 +264,9 @@ class Values {
 }
 
 /** The rows `e` of an owner `o` and a thread. */
-function conditions(scope: Scope, place: Values, which: 'all' | 'owner only' = 'all'): string {
+function scopeConditions(scope: Scope, place: Values, which: 'all' | 'owner only' = 'all'): string {
   if (scope === 'all') return 'true'
-  const ofOwner = `o.resource = ${place.of(ownerOf(scope))}`
+  const ofOwner = `o.resource = ${place.of(scopeOwner(scope))}`
   return scope.threadId === null || which === 'owner only'
     ? ofOwner
     : `${ofOwner} and e.thread = ${place.of(scope.threadId)}`
@@ -256,16 +276,16 @@ function vectorText(vector: Float32Array): string {
   return `[${vector.join(',')}]`
 }
 
-function ownerOf({ resourceId }: Exclude<Scope, 'all'>): string {
+function scopeOwner({ resourceId }: Exclude<Scope, 'all'>): string {
   return resourceId ?? NO_OWNER
 }
 
 /** PostgreSQL stores no character 0. */
-function json(value: unknown): string {
+function storableJson(value: unknown): string {
   return JSON.stringify(value).replaceAll('\\u0000', '')
 }
 
-function codeOf(thrown: unknown): string {
+function postgresErrorCode(thrown: unknown): string {
   return isObject(thrown) && typeof thrown['code'] === 'string' ? thrown['code'] : ''
 }
 
@@ -288,7 +308,7 @@ interface Existing {
 
 /** Creates the tables and functions of an index, if they are not there, by one process at a time. */
 async function createIndex(pool: PostgresPool, schema: string): Promise<void> {
-  const { mark, tables } = await existing(pool, schema)
+  const { mark, tables } = await existingTables(pool, schema)
   if (mark === MARK) return
   if (tables > 0 && !ANY_VERSION.test(mark ?? '')) {
     const message = `Expected \`index.schema\` of \`createMemory\` to be a schema of its own, which need not exist: \`${schema}\` has tables of another program.`
@@ -301,13 +321,13 @@ async function createIndex(pool: PostgresPool, schema: string): Promise<void> {
       if obj_description(to_regclass('"${schema}".meta'), 'pg_class') is distinct from '${MARK}' then
         drop schema if exists "${schema}" cascade;
         create schema "${schema}";
-        ${tablesIn(schema)}
-        ${functionsIn(schema)}
+        ${createTablesSql(schema)}
+        ${createFunctionsSql(schema)}
       end if;
     end $do$;`)
 }
 
-async function existing(pool: PostgresPool, schema: string): Promise<Existing> {
+async function existingTables(pool: PostgresPool, schema: string): Promise<Existing> {
   const sql = `
     select obj_description(to_regclass($1), 'pg_class') as mark,
       (select count(*)::integer from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $2) as tables`
@@ -320,7 +340,7 @@ async function existing(pool: PostgresPool, schema: string): Promise<Existing> {
  * `missing_dependency`.
  */
 async function addVectors(pool: PostgresPool, schema: string): Promise<string> {
-  const extension = (await extensionIn(pool)) ?? (await createExtension(pool))
+  const extension = (await vectorExtension(pool)) ?? (await createExtension(pool))
   await pool.query(`
     select pg_advisory_xact_lock(hashtext('thinharness memory'), hashtext('${schema}'));
     alter table "${schema}".entries add column if not exists vector "${extension}".vector;
@@ -328,7 +348,7 @@ async function addVectors(pool: PostgresPool, schema: string): Promise<string> {
   return extension
 }
 
-async function extensionIn(pool: PostgresPool): Promise<string | null> {
+async function vectorExtension(pool: PostgresPool): Promise<string | null> {
   const sql = `
     select n.nspname as name from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'`
   const [extension] = (await pool.query(sql)).rows as { name: string }[]
@@ -343,11 +363,11 @@ async function createExtension(pool: PostgresPool): Promise<string> {
       'A memory with vectors in PostgreSQL needs the extension `vector` (pgvector) in the database: install it, and run `create extension vector`.'
     throw new HarnessError('missing_dependency', message, { cause })
   }
-  return (await extensionIn(pool)) ?? 'public'
+  return (await vectorExtension(pool)) ?? 'public'
 }
 
 /** The configuration `stems` reduces English words to their stems, and has no stop words: `forget` needs every word. */
-function tablesIn(schema: string): string {
+function createTablesSql(schema: string): string {
   return `
     create text search dictionary "${schema}".stem (template = pg_catalog.snowball, language = english);
     create text search configuration "${schema}".stems (copy = pg_catalog.simple);
@@ -397,7 +417,7 @@ function tablesIn(schema: string): string {
 }
 
 /** Changes of several tables are functions: a pool promises no two statements on one connection. */
-function functionsIn(schema: string): string {
+function createFunctionsSql(schema: string): string {
   return `
     create function "${schema}".put(
       given_log text, resource_id text, after_seq integer, given_generation text, state jsonb, given_rows jsonb, forgotten_handles text[]

@@ -3,12 +3,21 @@ import { dirname } from 'node:path'
 import { HarnessError } from '#contracts/errors.js'
 import { openSqlite, rewriteFiles, SQLITE_NEEDED, transaction } from '#util/platform/sqlite.js'
 import type { Database, Value } from '#util/platform/sqlite.js'
-import type { FoundRow, Generation, LogState, LogUpdate, MemoryIndex, RowVector, Scope, Row } from '../index-port.js'
+import type {
+  FoundRow,
+  Generation,
+  LogState,
+  LogUpdate,
+  MemoryIndex,
+  RowVector,
+  Scope,
+  MemoryRow,
+} from '../memory-index.js'
 import { checkIsIndex, createTables, prepareTables, ROWS_PER_OWNER } from './sqlite-schema.js'
 import { loadSqliteVec, MOST_COMPARED_HERE, nearestBySqliteVec, nearestHere, storeVectors } from './sqlite-vectors.js'
 import type { ContentSource } from '#contracts/entry.js'
 import { parseJson } from '#util/json.js'
-import { isSource } from '../rows.js'
+import { isSource } from '../run-reader.js'
 import type { IdRange } from './sqlite-schema.js'
 import { indexedWords } from '../words.js'
 
@@ -28,23 +37,23 @@ export class SqliteIndex implements MemoryIndex {
   async prepare(): Promise<Generation> {
     // Somebody has removed or replaced the file.
     if (this.#database !== null && this.#inode !== this.#inodeNow()) await this.close()
-    return this.#use(generationIn)
+    return this.#use(readGeneration)
   }
 
   state(log: string): Promise<LogState | null> {
-    return this.#use((database) => stateIn(database, log))
+    return this.#use((database) => readState(database, log))
   }
 
   states(scope: Scope): Promise<ReadonlyMap<string, Pick<LogState, 'seq' | 'began'>>> {
-    return this.#use((database) => statesIn(database, scope))
+    return this.#use((database) => readStates(database, scope))
   }
 
   put(update: LogUpdate, generation: Generation): Promise<boolean> {
     return this.#use((database) =>
       transaction(database, () => {
-        if (generationIn(database) !== generation) return false
-        if ((stateIn(database, update.log)?.seq ?? 0) !== update.after) return false
-        store(database, update)
+        if (readGeneration(database) !== generation) return false
+        if ((readState(database, update.log)?.seq ?? 0) !== update.after) return false
+        storeUpdate(database, update)
         return true
       }),
     )
@@ -60,16 +69,16 @@ export class SqliteIndex implements MemoryIndex {
   }
 
   search(words: readonly string[], scope: Scope, limit: number): Promise<readonly FoundRow[]> {
-    return this.#use((database) => found(database, { words, joined: ' OR ', scope, limit }))
+    return this.#use((database) => findRows(database, { words, joined: ' OR ', scope, limit }))
   }
 
   having(words: readonly string[], scope: Scope, limit: number): Promise<readonly FoundRow[]> {
-    return this.#use((database) => found(database, { words, joined: ' AND ', scope, limit }))
+    return this.#use((database) => findRows(database, { words, joined: ' AND ', scope, limit }))
   }
 
   withoutVector(scope: Scope, limit: number): Promise<readonly Pick<FoundRow, 'id' | 'text'>[]> {
     return this.#use((database) => {
-      const range = rangeOf(database, scope)
+      const range = scopeRange(database, scope)
       if (range === null) return []
       const sql = `${SELECT} where e.has_vector = 0 and e.id between ? and ? order by e.id limit ?`
       return database.prepare(sql).all(range.from, range.to, limit).map(foundRow)
@@ -82,9 +91,9 @@ export class SqliteIndex implements MemoryIndex {
 
   near(vector: Float32Array, scope: Scope, limit: number): Promise<readonly FoundRow[]> {
     return this.#use(async (database) => {
-      const range = rangeOf(database, scope)
+      const range = scopeRange(database, scope)
       if (range === null) return []
-      const [condition, values] = threadIn(scope)
+      const [condition, values] = threadCondition(scope)
       const among = { range, condition, values, limit }
       const isFew = countRows(database, range) <= MOST_COMPARED_HERE
       if (!isFew && this.#extended !== database) {
@@ -99,9 +108,9 @@ export class SqliteIndex implements MemoryIndex {
 
   text(handle: string, scope: Scope): Promise<readonly FoundRow[]> {
     return this.#use((database) => {
-      const range = rangeOf(database, scope)
+      const range = scopeRange(database, scope)
       if (range === null) return []
-      const [condition, values] = threadIn(scope)
+      const [condition, values] = threadCondition(scope)
       const sql = `${SELECT} where e.handle = ? and e.id between ? and ? ${condition} order by e.part`
       return database
         .prepare(sql)
@@ -117,16 +126,16 @@ export class SqliteIndex implements MemoryIndex {
   async erase(resourceId: string): Promise<void> {
     await this.#use((database) => {
       transaction(database, () => {
-        const generation = String(generationIn(database) + 1)
+        const generation = String(readGeneration(database) + 1)
         database.prepare("update meta set value = ? where key = 'generation'").run(generation)
-        const range = rangeOf(database, { resourceId, threadId: null })
+        const range = scopeRange(database, { resourceId, threadId: null })
         if (range === null) return
         removeRows(database, 'id between ? and ?', range.from, range.to)
         for (const table of ['forgotten', 'logs'])
           database.prepare(`delete from ${table} where owner = ?`).run(range.owner)
         database.prepare('delete from owners where number = ?').run(range.owner)
       })
-      scrub(database)
+      scrubWords(database)
     })
   }
 
@@ -156,8 +165,12 @@ export class SqliteIndex implements MemoryIndex {
 
   async #open(): Promise<Database> {
     if (this.#path !== ':memory:') mkdirSync(dirname(this.#path), { recursive: true })
-    const check = (database: Database): void => checkIsIndex(database, this.#path)
-    const database = await openSqlite(this.#path, { missing, check, allowExtension: true })
+    const checkDatabase = (database: Database): void => checkIsIndex(database, this.#path)
+    const database = await openSqlite(this.#path, {
+      missing: missingSqlite,
+      check: checkDatabase,
+      allowExtension: true,
+    })
     try {
       database.exec('pragma synchronous = normal; pragma secure_delete = on')
       prepareTables(database)
@@ -175,11 +188,11 @@ export class SqliteIndex implements MemoryIndex {
   }
 }
 
-function missing(cause: unknown): HarnessError {
+function missingSqlite(cause: unknown): HarnessError {
   return new HarnessError('missing_dependency', `\`createMemory\` needs ${SQLITE_NEEDED}`, { cause })
 }
 
-function generationIn(database: Database): Generation {
+function readGeneration(database: Database): Generation {
   const row = database.prepare("select value from meta where key = 'generation'").get() as { readonly value: string }
   return Number(row.value)
 }
@@ -191,11 +204,11 @@ interface Query {
   readonly limit: number
 }
 
-function found(database: Database, { words, joined, scope, limit }: Query): readonly FoundRow[] {
-  const range = rangeOf(database, scope)
+function findRows(database: Database, { words, joined, scope, limit }: Query): readonly FoundRow[] {
+  const range = scopeRange(database, scope)
   if (range === null || words.length === 0) return []
   const match = words.map((word) => `"${word}"`).join(joined)
-  const [condition, values]: readonly [string, readonly Value[]] = threadIn(scope)
+  const [condition, values]: readonly [string, readonly Value[]] = threadCondition(scope)
   // FTS5 uses a range of ids only if they are integers.
   const sql = `${SELECT} join (
       select words.rowid as id, bm25(words) as rank from words ${condition === '' ? '' : 'join entries e on e.id = words.rowid'}
@@ -209,7 +222,7 @@ function found(database: Database, { words, joined, scope, limit }: Query): read
 }
 
 /** Nothing of a removed row stays in the files. */
-function scrub(database: Database): void {
+function scrubWords(database: Database): void {
   database.exec("insert into words (words) values ('optimize')")
   if (rewriteFiles(database)) return
   const message =
@@ -220,9 +233,9 @@ function scrub(database: Database): void {
 const NO_OWNER = ''
 
 /** Null: there are no rows. */
-function rangeOf(database: Database, scope: Scope): IdRange | null {
+function scopeRange(database: Database, scope: Scope): IdRange | null {
   if (scope === 'all') return { owner: 0, from: 0, to: Number.MAX_SAFE_INTEGER }
-  const owner = ownerIn(database, scope.resourceId)
+  const owner = readOwner(database, scope.resourceId)
   if (owner === null) return null
   const { next } = database.prepare('select next from owners where number = ?').get(owner) as { next: number }
   return { owner, from: owner * ROWS_PER_OWNER, to: owner * ROWS_PER_OWNER + next }
@@ -236,31 +249,31 @@ function countRows(database: Database, { owner, from, to }: IdRange): number {
 }
 
 /** The condition for the rows `e` of one conversation. */
-function threadIn(scope: Scope): readonly [string, readonly Value[]] {
+function threadCondition(scope: Scope): readonly [string, readonly Value[]] {
   return scope === 'all' || scope.threadId === null ? ['', []] : ['and e.thread = ?', [scope.threadId]]
 }
 
-function stateIn(database: Database, log: string): LogState | null {
+function readState(database: Database, log: string): LogState | null {
   const row = database.prepare('select thread, began, seq, sources from logs where log = ?').get(log)
   if (row === undefined) return null
   const { seq } = row as { readonly seq: number }
-  return { seq, began: textOf(row, 'began'), threadId: textOf(row, 'thread'), sources: sourcesIn(row) }
+  return { seq, began: columnText(row, 'began'), threadId: columnText(row, 'thread'), sources: columnSources(row) }
 }
 
-function statesIn(database: Database, scope: Scope): ReadonlyMap<string, Pick<LogState, 'seq' | 'began'>> {
-  const owner = scope === 'all' ? null : (ownerIn(database, scope.resourceId) ?? -1)
+function readStates(database: Database, scope: Scope): ReadonlyMap<string, Pick<LogState, 'seq' | 'began'>> {
+  const owner = scope === 'all' ? null : (readOwner(database, scope.resourceId) ?? -1)
   const sql = `select log, began, seq from logs ${owner === null ? '' : 'where owner = ?'}`
   const rows = database.prepare(sql).all(...(owner === null ? [] : [owner]))
   return new Map(
     rows.map((row) => {
       const { seq } = row as { readonly seq: number }
-      return [textOf(row, 'log'), { seq, began: textOf(row, 'began') }]
+      return [columnText(row, 'log'), { seq, began: columnText(row, 'began') }]
     }),
   )
 }
 
 /** Stores the rows of a log and its state. To be called in a transaction. */
-function store(database: Database, { log, resourceId, state, rows, forgotten }: LogUpdate): void {
+function storeUpdate(database: Database, { log, resourceId, state, rows, forgotten }: LogUpdate): void {
   const owner = ownerFor(database, resourceId)
   const first = owner * ROWS_PER_OWNER
   let { next } = database.prepare('select next from owners where number = ?').get(owner) as { next: number }
@@ -291,20 +304,20 @@ function store(database: Database, { log, resourceId, state, rows, forgotten }: 
 function removeRows(database: Database, condition: string, ...values: readonly Value[]): void {
   const rows = database.prepare(`select id, text from entries where ${condition}`).all(...values)
   const removeWords = database.prepare("insert into words (words, rowid, text) values ('delete', ?, ?)")
-  for (const row of rows) removeWords.run((row as { id: number }).id, indexedWords(textOf(row, 'text')))
+  for (const row of rows) removeWords.run((row as { id: number }).id, indexedWords(columnText(row, 'text')))
   const withVector = `select id from entries where has_vector = 1 and ${condition}`
   database.prepare(`delete from embeddings where id in (${withVector})`).run(...values)
   database.prepare(`delete from entries where ${condition}`).run(...values)
 }
 
 function ownerFor(database: Database, resourceId: string | null): number {
-  const known = ownerIn(database, resourceId)
+  const known = readOwner(database, resourceId)
   if (known !== null) return known
   database.prepare('insert into owners (resource) values (?)').run(resourceId ?? NO_OWNER)
   return ownerFor(database, resourceId)
 }
 
-function ownerIn(database: Database, resourceId: string | null): number | null {
+function readOwner(database: Database, resourceId: string | null): number | null {
   const row = database.prepare('select number from owners where resource = ?').get(resourceId ?? NO_OWNER)
   return row === undefined ? null : (row as { readonly number: number }).number
 }
@@ -317,26 +330,26 @@ const SELECT = `
 
 function foundRow(row: unknown): FoundRow {
   const { id, part } = row as { readonly id: number; readonly part: number }
-  const resource = textOf(row, 'resource')
+  const resource = columnText(row, 'resource')
   return {
     id,
     part,
-    kind: textOf(row, 'kind') as Row['kind'],
-    at: textOf(row, 'at'),
-    threadId: textOf(row, 'thread'),
-    handle: textOf(row, 'handle'),
-    text: textOf(row, 'text'),
-    sources: sourcesIn(row),
+    kind: columnText(row, 'kind') as MemoryRow['kind'],
+    at: columnText(row, 'at'),
+    threadId: columnText(row, 'thread'),
+    handle: columnText(row, 'handle'),
+    text: columnText(row, 'text'),
+    sources: columnSources(row),
     resourceId: resource === NO_OWNER ? null : resource,
   }
 }
 
-function textOf(row: unknown, column: string): string {
+function columnText(row: unknown, column: string): string {
   const value = (row as Readonly<Record<string, Value>>)[column]
   return value === null || value === undefined ? '' : String(value)
 }
 
-function sourcesIn(row: unknown): readonly ContentSource[] {
-  const parsed = parseJson(textOf(row, 'sources'))
+function columnSources(row: unknown): readonly ContentSource[] {
+  const parsed = parseJson(columnText(row, 'sources'))
   return parsed.ok && Array.isArray(parsed.value) ? (parsed.value as readonly unknown[]).filter(isSource) : []
 }

@@ -68,10 +68,10 @@ const TABLES = ['embeddings', 'words', 'forgotten', 'entries', 'logs', 'owners',
 export function checkIsIndex(database: Database, path: string): void {
   const expected = `Expected \`index\` of \`createMemory\` to be a file of its own, which need not exist: \`${path}\` `
   try {
-    if (numberIn(database, 'pragma application_id') === APPLICATION_ID) return
+    if (readNumber(database, 'pragma application_id') === APPLICATION_ID) return
     if (
-      numberIn(database, 'select count(*) from sqlite_schema') === 0 &&
-      numberIn(database, 'pragma user_version') === 0
+      readNumber(database, 'select count(*) from sqlite_schema') === 0 &&
+      readNumber(database, 'pragma user_version') === 0
     )
       return
   } catch (cause) {
@@ -84,8 +84,8 @@ export function checkIsIndex(database: Database, path: string): void {
 /** Creates the tables of a new file, or of one that another version of the package wrote. */
 export function prepareTables(database: Database): void {
   transaction(database, () => {
-    const isOwn = numberIn(database, 'pragma application_id') === APPLICATION_ID
-    if (!isOwn || numberIn(database, 'pragma user_version') !== VERSION) createTables(database)
+    const isOwn = readNumber(database, 'pragma application_id') === APPLICATION_ID
+    if (!isOwn || readNumber(database, 'pragma user_version') !== VERSION) createTables(database)
   })
 }
 
@@ -99,6 +99,6 @@ export function createTables(database: Database): void {
   database.exec(`pragma application_id = ${APPLICATION_ID}; pragma user_version = ${VERSION}`)
 }
 
-function numberIn(database: Database, sql: string): number {
+function readNumber(database: Database, sql: string): number {
   return Number(Object.values(database.prepare(sql).get() as object)[0])
 }

@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import { importInstalled } from '#util/platform/node.js'
 import type { Database, Value } from '#util/platform/sqlite.js'
-import type { RowVector } from '../index-port.js'
+import type { RowVector } from '../memory-index.js'
 import type { IdRange } from './sqlite-schema.js'
 
 /** Up to so many vectors are compared here; more by the extension `sqlite-vec`. */
@@ -80,7 +80,7 @@ export function nearestHere(
   let from = range.from - 1
   for (;;) {
     const rows = page.all(from, range.to, ...values) as { readonly id: number; readonly bytes: Uint8Array }[]
-    for (const { id, bytes } of rows) scores.push({ id, score: cosine(vector, vectorIn(bytes)) })
+    for (const { id, bytes } of rows) scores.push({ id, score: cosineSimilarity(vector, readVector(bytes)) })
     const last = rows.at(-1)
     if (last === undefined) break
     from = last.id
@@ -91,11 +91,11 @@ export function nearestHere(
     .map(({ id }) => id)
 }
 
-function vectorIn(bytes: Uint8Array): Float32Array {
+function readVector(bytes: Uint8Array): Float32Array {
   return new Float32Array(bytes.slice().buffer)
 }
 
-function cosine(left: Float32Array, right: Float32Array): number {
+function cosineSimilarity(left: Float32Array, right: Float32Array): number {
   let [dot, ofLeft, ofRight] = [0, 0, 0]
   for (let place = 0; place < left.length; place++) {
     const [a = 0, b = 0] = [left[place], right[place]]

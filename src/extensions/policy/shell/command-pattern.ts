@@ -1,4 +1,4 @@
-import { between } from '../wildcard.js'
+import { matchesBetween } from '../wildcard.js'
 import type { ShellPart } from './command-line.js'
 import { canBe } from './word.js'
 import type { ShellWord } from './word.js'
@@ -40,7 +40,7 @@ function patternWord(text: string): PatternWord {
   }
   return {
     ...{ isLiteral: pieces.length === 1, prefix: pieces[0] ?? '', suffix: pieces.at(-1) ?? '' },
-    fits: between(pieces),
+    fits: matchesBetween(pieces),
   }
 }
 

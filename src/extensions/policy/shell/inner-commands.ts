@@ -1,7 +1,5 @@
 import { UNKNOWN_WORDS } from './word.js'
 import type { ShellWord } from './word.js'
-import { LAUNCHERS, SHELLS } from './launchers.js'
-import type { Launcher } from './launchers.js'
 
 /** A command that another one starts: a list of words, or text for a shell. */
 export interface InnerCommand {
@@ -27,11 +25,11 @@ export function innerCommands(words: readonly ShellWord[]): InnerCommands {
   const doubt = builtinDoubt(name, words.slice(1))
   if (doubt !== null) return { commands: [], unclear: doubt }
   if (name === 'eval') return joinedFrom(words, 1)
-  if (name === 'trap') return trapped(words)
-  if (name === 'find') return found(words)
+  if (name === 'trap') return trapCommands(words)
+  if (name === 'find') return findCommands(words)
   if (SHELLS.has(name)) return ofShell(words)
   const launcher = LAUNCHERS.get(name)
-  return launcher === undefined ? NONE : launched(words, launcher)
+  return launcher === undefined ? NONE : launchedCommands(words, launcher)
 }
 
 /** Name of a program without its folder; null if it is not fixed. */
@@ -41,13 +39,13 @@ export function programName(word: ShellWord | undefined): string | null {
 }
 
 /** A program that runs the command after its own options. */
-function launched(words: readonly ShellWord[], launcher: Launcher): InnerCommands {
+function launchedCommands(words: readonly ShellWord[], launcher: Launcher): InnerCommands {
   let at = launcher.isUnknown === true ? null : afterOptions(words, 1, launcher)
-  if (at === null) return anywhere(words)
+  if (at === null) return commandsAnywhere(words)
   if (at === 'none') return NONE
   if (launcher.assignments === true) while (words[at]?.text.match(/^\w+\+?=/)) at++
   for (let left = launcher.operands ?? 0; left > 0; left--) {
-    if (words[at]?.isFixed === false) return anywhere(words)
+    if (words[at]?.isFixed === false) return commandsAnywhere(words)
     at++
   }
   if (at >= words.length) return launcher.startsShell === true ? { commands: [], unclear: HIDDEN } : NONE
@@ -134,7 +132,7 @@ function ofShell(words: readonly ShellWord[]): InnerCommands {
 }
 
 /** `trap 'text' EXIT`. */
-function trapped(words: readonly ShellWord[]): InnerCommands {
+function trapCommands(words: readonly ShellWord[]): InnerCommands {
   const at = words[1]?.text === '--' ? 2 : 1
   const action = words[at]
   if (action === undefined || words.length === at + 1 || /^(?:-.*|\d*)$/.test(action.text)) return NONE
@@ -145,7 +143,7 @@ function trapped(words: readonly ShellWord[]): InnerCommands {
 const EXECUTING = new Set(['-exec', '-execdir', '-ok', '-okdir'])
 
 /** `find … -exec command {} ;`. */
-function found(words: readonly ShellWord[]): InnerCommands {
+function findCommands(words: readonly ShellWord[]): InnerCommands {
   const commands: InnerCommand[] = []
   let unclear: string | null = null
   for (let at = 1; at < words.length; at++) {
@@ -165,7 +163,7 @@ function found(words: readonly ShellWord[]): InnerCommands {
 }
 
 /** Options that are not known: any of the words may be the program. */
-function anywhere(words: readonly ShellWord[]): InnerCommands {
+function commandsAnywhere(words: readonly ShellWord[]): InnerCommands {
   const commands = words.slice(1).map((_, index) => ({ words: words.slice(index + 1), script: null, at: [index + 1] }))
   return { commands: commands.slice(0, 20), unclear: HIDDEN }
 }
@@ -211,3 +209,94 @@ function isPlainName(builtin: string, { isFixed, text, prefix }: ShellWord): boo
 function isPlain({ isFixed, text }: ShellWord): boolean {
   return isFixed && !/^-[vR]/.test(text)
 }
+
+/** How a program that runs another one reads its own words. */
+export interface Launcher {
+  /** Letters of options without a value. */
+  readonly flags?: string
+  /** Letters of options with a value. */
+  readonly values?: string
+  /** Letters of options with which nothing is started. */
+  readonly stops?: string
+  /** Long options; one with a value ends in `=`. */
+  readonly long?: readonly string[]
+  /** `-10` is an option. */
+  readonly numeric?: boolean
+  /** Number of words between the options and the command. */
+  readonly operands?: number
+  /** `NAME=value` may stand before the command. */
+  readonly assignments?: boolean
+  /** More words are added to the command. */
+  readonly appends?: boolean
+  /** Without a command, it starts a shell. */
+  readonly startsShell?: boolean
+  /** Its options are not read here: any word may be the program, so that a person is asked. */
+  readonly isUnknown?: boolean
+}
+
+const OTHERS =
+  'builtin busybox bwrap caffeinate capsh catchsegv cgexec chroot chronic chrt daemonize dbus-run-session doas entr expect ' +
+  'fakeroot firejail flock gdb ionice ltrace nocache nsenter numactl parallel perf pkexec prlimit proot rlwrap runuser script ' +
+  'setarch setpriv setsid ssh-agent start-stop-daemon strace su systemd-run taskset toybox ts unbuffer unshare valgrind watch ' +
+  'xvfb-run'
+
+/** Programs and builtins that run the command in their arguments. The options of the usual ones are known. */
+export const LAUNCHERS: ReadonlyMap<string, Launcher> = new Map<string, Launcher>([
+  ...OTHERS.split(' ').map((name): [string, Launcher] => [name, { isUnknown: true }]),
+  [
+    'sudo',
+    {
+      flags: 'AbBEHikKnPSs',
+      values: 'CDghpRrtTuU',
+      stops: 'eKlVv',
+      long: longOptions(
+        'askpass background preserve-env set-home login non-interactive preserve-groups stdin shell close-from= chdir= ' +
+          'group= host= prompt= chroot= role= type= user=',
+      ),
+      assignments: true,
+      startsShell: true,
+    },
+  ],
+  [
+    'env',
+    {
+      flags: 'i0v',
+      values: 'uC',
+      long: longOptions('ignore-environment null unset= chdir= debug'),
+      assignments: true,
+    },
+  ],
+  ['nohup', {}],
+  ['nice', { values: 'n', long: ['adjustment='], numeric: true }],
+  [
+    'timeout',
+    {
+      flags: 'fpv',
+      values: 'ks',
+      long: longOptions('foreground preserve-status verbose kill-after= signal='),
+      operands: 1,
+    },
+  ],
+  ['time', { flags: 'apvq', values: 'fo', long: longOptions('append format= output= portability quiet verbose') }],
+  ['stdbuf', { values: 'ioe', long: longOptions('input= output= error=') }],
+  [
+    'xargs',
+    {
+      flags: '0oprtx',
+      values: 'adEILnPs',
+      long: longOptions(
+        'null open-tty interactive no-run-if-empty verbose exit arg-file= delimiter= show-limits max-lines max-args= ' +
+          'max-procs= max-chars= process-slot-var= replace eof',
+      ),
+      appends: true,
+    },
+  ],
+  ['command', { flags: 'p', stops: 'vV' }],
+  ['exec', { flags: 'cl', values: 'a' }],
+])
+
+function longOptions(names: string): readonly string[] {
+  return names.split(' ')
+}
+
+const SHELLS: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'ash', 'zsh', 'ksh', 'mksh', 'fish', 'rbash'])

@@ -26,7 +26,7 @@ export const UNKNOWN_WORDS: ShellWord = { text: '', isFixed: false, hasVariable:
 export function shellWord(word: Word): ShellWord {
   const { parts, value, text } = word
   if (/^~(?!\/|$)/.test(text)) return { ...UNKNOWN_WORDS, text: value }
-  const read = parts === undefined ? fixedWord(value) : joined(parts, value)
+  const read = parts === undefined ? fixedWord(value) : joinParts(parts, value)
   return text.startsWith('~') ? { ...read, isInHome: true } : read
 }
 
@@ -53,7 +53,7 @@ function fixedText(part: WordPart): string | undefined {
   return texts.every((text) => text !== undefined) ? texts.join('') : undefined
 }
 
-function joined(parts: readonly WordPart[], value: string): ShellWord {
+function joinParts(parts: readonly WordPart[], value: string): ShellWord {
   const texts = parts.map(fixedText)
   const first = texts.indexOf(undefined)
   if (first === -1) return fixedWord(texts.join(''))
@@ -68,13 +68,13 @@ function joined(parts: readonly WordPart[], value: string): ShellWord {
 
 /** Whether a word that is not fixed can be a text that begins and ends like this. */
 export function canBe(word: ShellWord, { prefix, suffix }: Pick<ShellWord, 'prefix' | 'suffix'>): boolean {
-  return agree(word.prefix, prefix) && agree(reversed(word.suffix), reversed(suffix))
+  return prefixesAgree(word.prefix, prefix) && prefixesAgree(reverseText(word.suffix), reverseText(suffix))
 }
 
-function agree(left: string, right: string): boolean {
+function prefixesAgree(left: string, right: string): boolean {
   return left.startsWith(right) || right.startsWith(left)
 }
 
-function reversed(text: string): string {
+function reverseText(text: string): string {
   return Array.from(text).reverse().join('')
 }

@@ -1,10 +1,13 @@
-import { messageOf } from '#contracts/errors.js'
-import { HarnessError } from '#contracts/errors.js'
 import { expectSame } from '../../expect.js'
-import { firstOf } from '../chance.js'
-import type { Delivery } from '../stage.js'
-import { turnIn } from '../talk.js'
-import type { LawText, Outcome, Talk } from '../talk.js'
+import { cutToShare } from '../generate.js'
+import type { Chance } from '../generate.js'
+import { resultContents, toolMessages } from '../read-back.js'
+import type { StagedDelivery } from '../stage.js'
+import { expectTurn } from '../talk.js'
+import type { LawText, TurnOutcome, Talk } from '../talk.js'
+import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
+import { messageOf, HarnessError } from '#contracts/errors.js'
+import type { TranscriptRepair } from '#contracts/mend.js'
 
 export const failureLaws = {
   cut_stream: {
@@ -13,10 +16,10 @@ export const failureLaws = {
       const talk = given.talk().say()
       const reply = talk.generator.reply()
       for (const streamed of [true, false]) {
-        const whole = turnIn(await talk.askAgain({ reply }, { streamed }), given.stage)
+        const whole = expectTurn(await talk.askAgain({ reply }, { streamed }), given.stage)
         for (let count = 0; count < 4; count++) {
           const share = given.chance.next()
-          const outcome = await talk.askAgain({ reply, cut: firstOf(share) }, { streamed })
+          const outcome = await talk.askAgain({ reply, cut: cutToShare(share) }, { streamed })
           const what = `a ${streamed ? 'stream' : 'reply'} that ended after ${Math.round(share * 100)} %`
           if (outcome.kind === 'failure') checkFailure(outcome, what)
           else expectSame(what, outcome.turn.entry.parts, whole.entry.parts)
@@ -44,7 +47,7 @@ export const failureLaws = {
       const talk = given.talk().say()
       const reply = talk.generator.reply()
       const share = given.chance.next() / 2
-      const moments: readonly Delivery[] = ['no_answer', { reply, cut: firstOf(share), then: 'stall' }]
+      const moments: readonly StagedDelivery[] = ['no_answer', { reply, cut: cutToShare(share), then: 'stall' }]
       for (const delivery of moments) {
         for (const streamed of [true, false]) await checkAbort(talk, delivery, streamed)
       }
@@ -69,7 +72,7 @@ const STATUSES = [
 ] as const
 
 /** A failure of the library, or a reported retry. */
-function checkFailure({ error, retry }: Outcome & { kind: 'failure' }, what: string): void {
+function checkFailure({ error, retry }: TurnOutcome & { kind: 'failure' }, what: string): void {
   if (retry !== null || (error instanceof HarnessError && error.code === 'provider_error')) return
   throw new Error(`Expected a \`provider_error\` for ${what}, got: ${messageOf(error)}`, { cause: error })
 }
@@ -80,7 +83,7 @@ interface WantedRefusal {
   readonly isPassing: boolean
 }
 
-function checkRefusal(outcome: Outcome, { status, words, isPassing }: WantedRefusal): void {
+function checkRefusal(outcome: TurnOutcome, { status, words, isPassing }: WantedRefusal): void {
   const what = `an answer of status ${status}`
   if (outcome.kind === 'turn') throw new Error(`Expected a \`provider_error\` for ${what}, got a turn.`)
   checkFailure(outcome, what)
@@ -94,7 +97,7 @@ function checkRefusal(outcome: Outcome, { status, words, isPassing }: WantedRefu
   if (status === 429 && (waitMs ?? 0) < 7000) throw new Error(`\`retry-after: 7\` is not heeded: ${waitMs ?? 0} ms.`)
 }
 
-async function checkAbort(talk: Talk, delivery: Delivery, streamed: boolean): Promise<void> {
+async function checkAbort(talk: Talk, delivery: StagedDelivery, streamed: boolean): Promise<void> {
   const abort = new AbortController()
   const reason = new Error('The law had enough.')
   const heard = talk.stage.heard.length
@@ -113,8 +116,95 @@ async function checkAbortedBefore(talk: Talk): Promise<void> {
   expectSame('the requests sent for a turn that was aborted before', talk.stage.heard.length - heard, 0)
 }
 
-function checkReason(outcome: Outcome, reason: Error): void {
+function checkReason(outcome: TurnOutcome, reason: Error): void {
   if (outcome.kind === 'failure' && outcome.error === reason) return
   const came = outcome.kind === 'turn' ? 'a turn' : messageOf(outcome.error)
   throw new Error(`Expected an aborted turn to reject with the reason of its signal, got: ${came}`)
+}
+
+export const mendedLaws = {
+  mended_history: {
+    says: 'A broken history is mended in the request, and reported: each call gets one result, its own if it has one.',
+    holds: async (given) => {
+      const talk = given.talk().say()
+      talk.add(replyWithCalls(talk))
+      talk.say()
+      talk.add(replyWithCalls(talk))
+      talk.say()
+      const broken = breakHistory(talk.transcript, given.chance)
+      talk.transcript.splice(0, Infinity, ...broken.entries)
+      const outcome = await talk.ask({ reply: talk.generator.reply({ calls: 0 }) })
+      expectTurn(outcome, given.stage)
+      if (broken.problem !== null && !outcome.repairs.some(({ problem }) => problem === broken.problem)) {
+        throw new Error(`A history with \`${broken.problem}\` was mended without a word (\`onRepair\`).`)
+      }
+      checkAnswers(talk, broken.entries)
+    },
+  },
+} as const satisfies Readonly<Record<string, LawText>>
+
+/** Two calls at least, as another provider makes them. */
+function replyWithCalls({ generator }: Talk): TranscriptEntry & { role: 'assistant' } {
+  const calls = generator.chance.several(2, 4, () => ({
+    type: 'tool_call' as const,
+    callId: generator.callId(),
+    name: generator.toolName(),
+    arguments: generator.args(),
+  }))
+  return { ...generator.foreignReply(), parts: calls }
+}
+
+interface Broken {
+  readonly entries: readonly TranscriptEntry[]
+  /** Null: only the order is wrong, and nothing is reported. */
+  readonly problem: TranscriptRepair['problem'] | null
+}
+
+function breakHistory(entries: readonly TranscriptEntry[], chance: Chance): Broken {
+  const results = entries.filter((entry) => entry.role === 'tool')
+  const [first, ...others] = results
+  if (first === undefined) throw new RangeError('A history of calls has results.')
+  const victim = chance.pick([first, ...others])
+  const at = entries.indexOf(victim)
+  switch (chance.int(1, 5)) {
+    case 1:
+      return { entries: entries.toSpliced(at, 1), problem: 'missing_result' }
+    case 2:
+      return { entries: entries.toSpliced(at, 0, { ...victim, id: 'again' }), problem: 'duplicate_result' }
+    case 3:
+      return {
+        entries: entries.toSpliced(at, 0, { ...victim, id: 'stray', callId: 'nobody' }),
+        problem: 'orphan_result',
+      }
+    case 4:
+      return { entries: withIdTwice(entries, first.callId, results), problem: 'duplicate_call_id' }
+    default:
+      return { entries: entries.toSpliced(at, 1).toSpliced(entries.length - 1, 0, victim), problem: null }
+  }
+}
+
+/** The last call, and its result, under the id of the first. */
+function withIdTwice(
+  entries: readonly TranscriptEntry[],
+  callId: string,
+  results: readonly ToolEntry[],
+): readonly TranscriptEntry[] {
+  const renamed = results.at(-1)?.callId
+  return entries.map((entry) => {
+    if (entry.role === 'tool') return entry.callId === renamed ? { ...entry, callId } : entry
+    if (entry.role === 'user') return entry
+    const parts = entry.parts.map((part) =>
+      part.type === 'tool_call' && part.callId === renamed ? { ...part, callId } : part,
+    )
+    return { ...entry, parts }
+  })
+}
+
+/** Every call has one result, and the content of every result is kept. */
+function checkAnswers({ request }: Talk, entries: readonly TranscriptEntry[]): void {
+  const results = entries.filter((entry) => entry.role === 'tool')
+  const contents = new Set(resultContents(results, request))
+  const kept = toolMessages(request).filter(({ content }) => contents.has(content)).length
+  const wanted = results.filter(({ id }) => id !== 'again' && id !== 'stray').length
+  expectSame('the results whose content was kept', kept, wanted)
 }

@@ -1,11 +1,11 @@
 import { textOf, toolCallsOf } from '#contracts/entry.js'
 import type { ModelDelta, ModelTurn } from '#core/model-session.js'
-import { parsedOf } from '../../conversation.js'
+import { parsedJson } from '../../script-request.js'
 import { expectSame } from '../../expect.js'
-import { atRandom, byteByByte } from '../chance.js'
+import { atRandom, byteByByte } from '../generate.js'
 import type { GivenReply } from '../generate.js'
-import { contentsOf, resultsIn, textsIn } from '../read-back.js'
-import { turnIn } from '../talk.js'
+import { resultContents, toolMessages, stringsWithin } from '../read-back.js'
+import { expectTurn } from '../talk.js'
 import type { LawText } from '../talk.js'
 
 export const replyLaws = {
@@ -14,13 +14,13 @@ export const replyLaws = {
     holds: async (given) => {
       const talk = given.talk().say()
       const reply = talk.generator.reply()
-      const whole = plain(turnIn(await talk.askAgain({ reply: reply }, { streamed: false }), given.stage))
-      const streamed = plain(turnIn(await talk.askAgain({ reply: reply }, { streamed: true }), given.stage))
+      const whole = withoutRaw(expectTurn(await talk.askAgain({ reply: reply }, { streamed: false }), given.stage))
+      const streamed = withoutRaw(expectTurn(await talk.askAgain({ reply: reply }, { streamed: true }), given.stage))
       expectSame('the streamed turn', streamed, whole)
-      expectSame('the text', textOf(whole.entry.parts), partsOf(reply, 'text').join(''))
+      expectSame('the text', textOf(whole.entry.parts), replyTexts(reply, 'text').join(''))
       const calls = reply.parts.filter((part) => part.type === 'call')
       const made = toolCallsOf(whole.entry.parts)
-      expectSame('the tools called', namesOf(made), namesOf(calls))
+      expectSame('the tools called', callNames(made), callNames(calls))
       for (const [index, call] of calls.entries()) {
         const wanted: unknown = JSON.parse(call.arguments)
         expectSame(`the arguments of call ${index + 1}`, JSON.parse(made[index]?.arguments ?? 'null'), wanted)
@@ -34,11 +34,11 @@ export const replyLaws = {
       const reply = talk.generator.reply()
       for (const streamed of [true, false]) {
         const once = await talk.askAgain({ reply: reply }, { streamed })
-        const turn = plain(turnIn(once, given.stage))
+        const turn = withoutRaw(expectTurn(once, given.stage))
         for (const cut of [byteByByte, atRandom(given.chance, 7), atRandom(given.chance, 200)]) {
           const other = await talk.askAgain({ reply: reply, cut }, { streamed })
-          expectSame('the turn of an answer in pieces', plain(turnIn(other, given.stage)), turn)
-          expectSame('its deltas', joined(other.deltas), joined(once.deltas))
+          expectSame('the turn of an answer in pieces', withoutRaw(expectTurn(other, given.stage)), turn)
+          expectSame('its deltas', joinDeltas(other.deltas), joinDeltas(once.deltas))
         }
       }
     },
@@ -52,9 +52,9 @@ export const replyLaws = {
         { reply: talk.generator.reply(), cut: atRandom(given.chance, 50) },
         { streamed: true },
       )
-      const { parts } = turnIn(outcome, given.stage).entry
+      const { parts } = expectTurn(outcome, given.stage).entry
       const calls = toolCallsOf(parts)
-      const sent = joined(outcome.deltas)
+      const sent = joinDeltas(outcome.deltas)
       expectSame('the text of the deltas', sent['text_delta'] ?? '', textOf(parts))
       const thoughts = parts.map((part) => (part.type === 'reasoning' ? part.text : ''))
       expectSame('the reasoning of the deltas', sent['reasoning_delta'] ?? '', thoughts.join(''))
@@ -88,8 +88,12 @@ export const replyLaws = {
       expectSame('the calls after an unknown piece', toolCallsOf(turn.entry.parts).length, 1)
       await talk.turn()
       if (talk.request.read.isContinuation === true) return
-      const wanted = orderOf(given.stage.api.whole({ ...reply, model: 'm', body: {} }), [before, mark, after])
-      expectSame('the order in which the reply is sent back', orderOf(talk.request.body, [before, mark, after]), wanted)
+      const wanted = textOrder(given.stage.api.whole({ ...reply, model: 'm', body: {} }), [before, mark, after])
+      expectSame(
+        'the order in which the reply is sent back',
+        textOrder(talk.request.body, [before, mark, after]),
+        wanted,
+      )
     },
     share: 0.5,
   },
@@ -109,17 +113,17 @@ export const replyLaws = {
         const reply = generator.replyOf(ids.map((id) => generator.call(id)))
         const turn = await talk.hear(reply, { streamed: given.chance.happens(0.5) })
         const wanted = reply.parts.filter((part) => part.type === 'call')
-        expectSame('the calls', namesOf(toolCallsOf(turn.entry.parts)), namesOf(wanted))
+        expectSame('the calls', callNames(toolCallsOf(turn.entry.parts)), callNames(wanted))
       }
       const all = talk.transcript.flatMap((entry) => (entry.role === 'tool' ? [entry.callId] : []))
       if (all.includes('')) throw new Error('A call has an empty id.')
       expectSame('the ids of all calls, without repetitions', [...new Set(all)], all)
       await talk.turn()
-      const contents = contentsOf(
+      const contents = resultContents(
         talk.transcript.filter((entry) => entry.role === 'tool'),
         talk.request,
       )
-      const results = resultsIn(talk.request).map(({ content }) => content)
+      const results = toolMessages(talk.request).map(({ content }) => content)
       expectSame('the results', results, contents)
     },
   },
@@ -129,13 +133,16 @@ export const replyLaws = {
       const talk = given.talk().say()
       const reply = talk.generator.reply()
       for (const streamed of [true, false]) {
-        const { usage } = turnIn(await talk.askAgain({ reply: reply }, { streamed }), given.stage).entry
+        const { usage } = expectTurn(await talk.askAgain({ reply: reply }, { streamed }), given.stage).entry
         expectSame('the input tokens', usage.inputTokens, reply.usage?.inputTokens)
         expectSame('the output tokens', usage.outputTokens, reply.usage?.outputTokens)
         for (const field of ['cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const) {
           if (usage[field] !== null) expectSame(`\`${field}\``, usage[field], reply.usage?.[field])
         }
-        const unpriced = turnIn(await talk.askAgain({ reply: { ...reply, usage: null } }, { streamed }), given.stage)
+        const unpriced = expectTurn(
+          await talk.askAgain({ reply: { ...reply, usage: null } }, { streamed }),
+          given.stage,
+        )
         const known = Object.values(unpriced.entry.usage).filter((tokens) => tokens !== null)
         expectSame('the usage of a reply that reports none', known, [])
       }
@@ -162,12 +169,12 @@ export const replyLaws = {
           if (isClean) throw new Error(`A reply that ended by \`${finishReason}\` is reported as a clean answer.`)
         }
       }
-      const calls = turnIn(
+      const calls = expectTurn(
         await talk.askAgain({ reply: generator.reply({ calls: 1 }) }, { streamed: true }),
         given.stage,
       )
       expectSame('the finish reason of a reply with calls', calls.entry.finishReason, 'tool_calls')
-      const text = turnIn(
+      const text = expectTurn(
         await talk.askAgain({ reply: generator.reply({ calls: 0 }) }, { streamed: true }),
         given.stage,
       )
@@ -178,16 +185,16 @@ export const replyLaws = {
 } as const satisfies Readonly<Record<string, LawText>>
 
 /** A turn without its raw reply. Arguments are compared by value: not every API keeps their spelling. */
-function plain({ raw, ...turn }: ModelTurn): Omit<ModelTurn, 'raw'> {
+function withoutRaw({ raw, ...turn }: ModelTurn): Omit<ModelTurn, 'raw'> {
   const parts = turn.entry.parts.map((part) => (part.type === 'tool_call' ? withPlainArguments(part) : part))
   return { ...turn, entry: { ...turn.entry, parts } }
 }
 
 function withPlainArguments<T extends { readonly arguments: string }>(call: T): T {
-  return { ...call, arguments: JSON.stringify(parsedOf(call.arguments)) }
+  return { ...call, arguments: JSON.stringify(parsedJson(call.arguments)) }
 }
 
-function joined(deltas: readonly ModelDelta[]): Readonly<Record<string, string | undefined>> {
+function joinDeltas(deltas: readonly ModelDelta[]): Readonly<Record<string, string | undefined>> {
   const texts: Record<string, string> = {}
   for (const { kind, callId, text } of deltas) {
     const key = callId === undefined ? kind : `${kind} ${callId}`
@@ -196,17 +203,17 @@ function joined(deltas: readonly ModelDelta[]): Readonly<Record<string, string |
   return Object.fromEntries(Object.entries(texts).sort(([left], [right]) => (left < right ? -1 : 1)))
 }
 
-function partsOf({ parts }: GivenReply, type: 'text' | 'reasoning'): string[] {
+function replyTexts({ parts }: GivenReply, type: 'text' | 'reasoning'): string[] {
   return parts.flatMap((part) => (part.type === type ? [part.text] : []))
 }
 
-function namesOf(calls: readonly { readonly name: string }[]): string[] {
+function callNames(calls: readonly { readonly name: string }[]): string[] {
   return calls.map(({ name }) => name)
 }
 
 /** Texts in the order in which they are in a body; missing ones are left out. */
-function orderOf(body: unknown, texts: readonly string[]): string[] {
-  const all = textsIn(body).join('\n')
+function textOrder(body: unknown, texts: readonly string[]): string[] {
+  const all = stringsWithin(body).join('\n')
   const found = texts.filter((text) => all.includes(text))
   return found.sort((left, right) => all.indexOf(left) - all.indexOf(right))
 }

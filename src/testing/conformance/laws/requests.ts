@@ -4,8 +4,8 @@ import { toolCallsOf } from '#contracts/entry.js'
 import { deepFreeze } from '#util/freeze.js'
 import { expectSame } from '../../expect.js'
 import { withoutMarks } from '../../wire/checks.js'
-import { checkSaid, textsIn } from '../read-back.js'
-import { talkAWhile, turnIn } from '../talk.js'
+import { checkSaid, stringsWithin } from '../read-back.js'
+import { talkAWhile, expectTurn } from '../talk.js'
 import type { Case, LawText, Talk } from '../talk.js'
 
 export const requestLaws = {
@@ -31,7 +31,7 @@ export const requestLaws = {
       const talk = given.talk()
       const first = given.stage.heard.length
       await talkAWhile(talk, { foreign: 0.3, streamed: given.chance.happens(0.5) })
-      const bodies = given.stage.heard.slice(first).map(({ body }) => unmarked(body))
+      const bodies = given.stage.heard.slice(first).map(({ body }) => unmarkedBody(body))
       for (const [index, body] of bodies.slice(1).entries()) checkBeginning(bodies[index] ?? body, body)
     },
   },
@@ -44,9 +44,9 @@ export const requestLaws = {
       talk.say()
       const reply = talk.generator.reply({ calls: 0 })
       await talk.turn(reply, { streamed })
-      const grown = unmarked(talk.request.body)
-      turnIn(await talk.askAgain({ reply }, { streamed }), given.stage)
-      expectSame('the request of a fresh session', unmarked(talk.request.body), grown)
+      const grown = unmarkedBody(talk.request.body)
+      expectTurn(await talk.askAgain({ reply }, { streamed }), given.stage)
+      expectSame('the request of a fresh session', unmarkedBody(talk.request.body), grown)
     },
   },
   sessions: {
@@ -81,7 +81,7 @@ async function checkLast(talk: Talk): Promise<void> {
 }
 
 /** Without the cache marks, which may move. */
-function unmarked(body: unknown): Readonly<Record<string, unknown>> {
+function unmarkedBody(body: unknown): Readonly<Record<string, unknown>> {
   return JSON.parse(withoutMarks(body)) as Readonly<Record<string, unknown>>
 }
 
@@ -145,7 +145,7 @@ async function checkMedium(talk: Talk, part: Medium, wanted: WantedMedium): Prom
     checkCarried(talk, part, wanted)
     return
   }
-  if (stage.refusal !== null) turnIn(outcome, stage)
+  if (stage.refusal !== null) expectTurn(outcome, stage)
   expectSame('the requests sent for refused input', stage.heard.length - sent, 0)
   const message = messageOf(outcome.error)
   if (message.includes(part.type) || message.includes(part.mediaType)) return
@@ -153,7 +153,7 @@ async function checkMedium(talk: Talk, part: Medium, wanted: WantedMedium): Prom
 }
 
 function checkCarried({ request }: Talk, part: Medium, { mark, maySay }: WantedMedium): void {
-  const texts = textsIn(request.body)
+  const texts = stringsWithin(request.body)
   const plain = Buffer.from(part.data, 'base64').toString()
   if (texts.some((text) => text.includes(mark) || text.includes(plain))) return
   if (maySay && texts.some((text) => text.includes(part.mediaType) || text.includes(`\`${part.type}\``))) return

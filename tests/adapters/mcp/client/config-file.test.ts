@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import { loadMcpServers } from '#adapters/mcp/index.js'
-import { interpolate } from '#adapters/mcp/client/config-file.js'
+import { interpolateVariables } from '#adapters/mcp/client/config-file.js'
 import { textOf, toolsOf, contextOf } from '../support.js'
 import { temporaryFolder } from '../../../support/folder.js'
 
@@ -113,5 +113,5 @@ test.each([
   ['${EMPTY}', ''],
   ['$A $${A}', '$A $a'],
 ])('%s stands for %s', (text, expected) => {
-  expect(interpolate({ list: [text] }, { A: 'a', EMPTY: '' })).toEqual({ list: [expected] })
+  expect(interpolateVariables({ list: [text] }, { A: 'a', EMPTY: '' })).toEqual({ list: [expected] })
 })

@@ -6,15 +6,15 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { scriptedProvider } from 'thinharness/testing'
 import { answer } from '../../../../examples/mcp/script.js'
-import { childEnvironment } from '#adapters/mcp/client/child-process.js'
-import { loadSdk } from '#adapters/mcp/sdk/sdk.js'
+import { childEnvironment } from '#adapters/mcp/client/servers.js'
+import { loadSdk } from '#adapters/mcp/sdk/load-sdk.js'
 import type { McpServer } from '#adapters/mcp/index.js'
 import { serverSettings } from '#adapters/mcp/client/server-options.js'
-import { serverAt } from '#adapters/mcp/client/server.js'
+import { serverAt } from '#adapters/mcp/client/mcp-server.js'
 import { call, contextOf, textOf, toolNamed, toolsOf } from '../support.js'
 
 /** The example's server: a harness with the tool `stock`, served by a process of its own. */
-const PROGRAM = fileURLToPath(new URL('../../../.build/examples/mcp/server.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../../../.build/examples/mcp/server.js', import.meta.url))
 
 function served(model: string, load = loadSdk): McpServer {
   const { execPath: command } = process

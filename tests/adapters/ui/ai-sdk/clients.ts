@@ -3,8 +3,7 @@ import { readUIMessageStream as read6, uiMessageChunkSchema as schema6, validate
 import { readUIMessageStream as read7, uiMessageChunkSchema as schema7, validateUIMessages as validate7 } from 'ai7'
 import type { UIMessage } from 'ai7'
 import { uiMessageProjection } from '#adapters/ui/ai-sdk/ui-projection.js'
-import type { UiStreamOptions } from '#adapters/ui/ai-sdk/options.js'
-import type { Dialect, UiChunk } from '#adapters/ui/ai-sdk/chunk.js'
+import type { UiStreamOptions, Dialect, UiChunk } from '#adapters/ui/ai-sdk/chunk.js'
 import type { AnyRunEvent } from 'thinharness/ui'
 
 export const DIALECTS: readonly Dialect[] = [5, 6, 7]

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { ToldStream } from '#adapters/ui/client/told-stream.js'
-import type { StreamChunk } from '#adapters/ui/client/told-stream.js'
+import { ToldStream } from '#adapters/ui/client/run-transport.js'
+import type { StreamChunk } from '#adapters/ui/client/run-transport.js'
 import { messageAfter } from './clients.js'
 import type { JsonObject } from 'thinharness'
 import type { Dialect, UiChunk } from 'thinharness/ui'

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { ScriptedModel } from 'thinharness/testing'
 import type { HandlerOptions } from 'thinharness/ui'
-import { framesOf } from '#adapters/ui/client/frames.js'
+import { readFrames } from '#adapters/ui/client/frames.js'
 import { served } from '../support/served.js'
 import { URL_OF } from './client.js'
 
@@ -126,7 +126,7 @@ async function post(
 async function eventsOf(response: Response): Promise<readonly z.infer<typeof EVENT>[]> {
   const events: z.infer<typeof EVENT>[] = []
   if (response.body === null) throw new Error('There is no body.')
-  for await (const { data, event: name } of framesOf(response.body)) {
+  for await (const { data, event: name } of readFrames(response.body)) {
     if (data === '[DONE]') continue
     const parsed = EVENT.parse(JSON.parse(data))
     expect(parsed.type).toBe(name)

@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { afterAll } from 'vitest'
-import { framesOf } from '#adapters/ui/client/frames.js'
+import { readFrames } from '#adapters/ui/client/frames.js'
 
 const IS_LONG = process.env['RUNS'] !== undefined
 
@@ -32,7 +32,7 @@ export async function distinctCuts(
     const frames: string[] = []
     const response = new Response(body.slice(0, cut))
     if (response.body === null) continue
-    for await (const { data } of framesOf(response.body)) frames.push(data)
+    for await (const { data } of readFrames(response.body)) frames.push(data)
     found.set(frames.length, { cut, frames })
   }
   return [...found.values()]

@@ -1,0 +1,143 @@
+import { isObject } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
+
+/** A live connection to a server. Requests reject with the SDK's own errors. */
+export interface McpConnection {
+  /** The negotiated revision, such as `2025-11-25`. */
+  readonly protocolVersion: string
+  readonly offers: { readonly tools: boolean; readonly resources: boolean; readonly prompts: boolean }
+  /** The server's instructions for a model; may be empty. */
+  readonly instructions: string
+  /** The definitions of all pages, without those that the revision forbids to use. */
+  listTools(options: McpRequestOptions): Promise<readonly JsonObject[]>
+  /** Sends one request; the result is as received. */
+  request(method: string, params: JsonObject, options: McpRequestOptions): Promise<unknown>
+  /** Calls the tool of a definition that the server has listed. */
+  callTool(definition: JsonObject, args: JsonObject, options: McpRequestOptions): Promise<unknown>
+  /** Ends the connection, and the server's process if we started it. Never rejects. */
+  close(): Promise<void>
+}
+
+export interface McpRequestOptions {
+  readonly signal?: AbortSignal
+  /** Longest wait for a sign of life, in ms: progress restarts it. */
+  readonly timeoutMs: number
+  readonly onProgress?: (progress: McpProgress) => void
+}
+
+export interface McpProgress {
+  readonly progress: number
+  readonly total?: number | undefined
+  readonly message?: string | undefined
+}
+
+/** A process, as it is started. */
+export interface ProcessCommand {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string | null
+}
+
+/** Gives the command that starts a process in a sandbox, and `close` for when the process has ended. */
+export type Confine = (
+  process: ProcessCommand,
+) => Promise<{ readonly command: ProcessCommand; readonly close: () => Promise<void> }>
+
+/** How a server is reached. */
+export type McpEndpoint =
+  | {
+      readonly kind: 'stdio'
+      readonly command: string
+      readonly args: readonly string[]
+      /** The whole environment of the process. */
+      readonly env: Readonly<Record<string, string>>
+      readonly cwd: string | null
+      /** Puts the process into a sandbox; null if it runs without one. */
+      readonly confine: Confine | null
+    }
+  | {
+      readonly kind: 'http' | 'sse'
+      readonly url: URL
+      readonly fetch: typeof fetch
+      readonly auth: McpAuthProvider | null
+    }
+
+/**
+ * An `OAuthClientProvider` of the SDK that is installed, such as `ClientCredentialsProvider` or one of your own: keeps
+ * tokens, and sends a person to the page where access is granted.
+ */
+export interface McpAuthProvider {
+  readonly redirectUrl: unknown
+  readonly clientMetadata: object
+  clientInformation(): unknown
+  tokens(): unknown
+}
+
+/** How a connection is opened, and its listeners. */
+export interface ConnectionSetup {
+  readonly endpoint: McpEndpoint
+  /** Longest time to a usable connection, in ms. */
+  readonly connectMs: number
+  /** Requests that the server may send; null ones are not offered. */
+  readonly asks: {
+    readonly elicit: ((params: JsonObject, signal: AbortSignal) => Promise<JsonObject>) | null
+    readonly sample: ((params: JsonObject, signal: AbortSignal) => Promise<SamplingResult>) | null
+    readonly roots: (() => RootsResult) | null
+  }
+  readonly onToolsChanged: () => void
+  readonly onClosed: () => void
+  /** Output of a process to standard error. */
+  readonly onStderr: (text: string) => void
+  /** Input that is not a message, and other problems outside of requests. */
+  readonly onProblem: (problem: string) => void
+}
+
+/** The answer to `sampling/createMessage`. */
+export type SamplingResult = {
+  role: 'assistant'
+  content: { type: 'text'; text: string }
+  model: string
+  stopReason: 'endTurn' | 'maxTokens'
+}
+
+/** The answer to `roots/list`. */
+export type RootsResult = {
+  roots: { uri: string; name: string }[]
+}
+
+/** The MCP client library. */
+export interface McpSdk {
+  open(setup: ConnectionSetup): Promise<McpConnection>
+  /** Trades the authorization code of a callback address for tokens, which go to the provider. */
+  finishAuth(endpoint: McpEndpoint & { readonly kind: 'http' | 'sse' }, callback: URLSearchParams): Promise<void>
+}
+
+/** Largest message of a server, in bytes: a larger one ends the connection. */
+export const LARGEST_MESSAGE = 10 * 1024 * 1024
+
+/** A longer list is rejected: its server would never end it. */
+const MOST_PAGES = 500
+const MOST_ITEMS = 10_000
+
+/** The items of a list request, of all its pages; `member` is the list in the result. */
+export async function allPages(
+  { request }: Pick<McpConnection, 'request'>,
+  { method, member }: { readonly method: string; readonly member: string },
+  options: McpRequestOptions,
+): Promise<JsonObject[]> {
+  const items: JsonObject[] = []
+  let cursor: string | undefined
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const result = await request(method, cursor === undefined ? {} : { cursor }, options)
+    if (!isObject(result) || !Array.isArray(result[member])) {
+      throw new Error(`The answer to \`${method}\` has no list \`${member}\`.`)
+    }
+    for (const item of result[member]) if (isObject(item)) items.push(item as JsonObject)
+    const { nextCursor } = result
+    if (typeof nextCursor !== 'string') return items
+    if (nextCursor === cursor || items.length > MOST_ITEMS) break
+    cursor = nextCursor
+  }
+  throw new Error(`The list of \`${method}\` does not end.`)
+}

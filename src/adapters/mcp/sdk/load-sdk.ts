@@ -1,0 +1,242 @@
+import type * as http from '@modelcontextprotocol/client'
+import { LARGEST_MESSAGE, allPages } from './connection.js'
+import type { ConnectionSetup, McpConnection, McpEndpoint, McpSdk, McpRequestOptions } from './connection.js'
+import type {
+  Client,
+  ElicitResult,
+  OAuthClientProvider,
+  Transport,
+  RequestOptions as SdkRequestOptions,
+} from '@modelcontextprotocol/client'
+import type { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { HarnessError } from '#contracts/errors.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
+import { isMissing, ownVersion } from '#util/platform/own-package.js'
+
+type Sdk = typeof http
+type HttpTransport = Transport & { finishAuth(callback: URLSearchParams): Promise<void> }
+
+/** The negotiated revisions: all of them, or only those up to 2025-11-25. */
+export type Revisions = 'auto' | 'legacy'
+
+/**
+ * `@modelcontextprotocol/client`, which supports every revision of the protocol and negotiates it when connecting.
+ * @throws HarnessError `missing_dependency` if the package is not installed.
+ */
+export async function loadSdk(revisions: Revisions = 'auto', importSdk?: () => Promise<Sdk>): Promise<McpSdk> {
+  // Bundlers follow an `await import`; within `try` they accept that the package is not installed.
+  try {
+    return mcpSdk(importSdk === undefined ? await import('@modelcontextprotocol/client') : await importSdk(), revisions)
+  } catch (error) {
+    throw isMissing(error) ? missingSdk(error) : error
+  }
+}
+
+/** Loaded for servers that are processes only: a worker has none. */
+async function importStdio(): Promise<new (...args: ConstructorParameters<typeof StdioClientTransport>) => Transport> {
+  try {
+    return (await import('@modelcontextprotocol/client/stdio')).StdioClientTransport
+  } catch (error) {
+    throw isMissing(error) ? missingSdk(error) : error
+  }
+}
+
+function missingSdk(cause: unknown): HarnessError {
+  return new HarnessError(
+    'missing_dependency',
+    'MCP servers need `@modelcontextprotocol/client`, which is not installed. Run `npm install @modelcontextprotocol/client`.',
+    { cause },
+  )
+}
+
+function mcpSdk(sdk: Sdk, revisions: Revisions): McpSdk {
+  const opened = new WeakMap<McpEndpoint, HttpTransport>()
+  return {
+    async open(setup) {
+      const transport = await transportTo(setup.endpoint, sdk)
+      if (acceptsAuth(transport)) opened.set(setup.endpoint, transport)
+      const client = new sdk.Client(CLIENT_INFO, {
+        capabilities: clientCapabilities(setup.asks),
+        versionNegotiation: { mode: revisions, probe: { timeoutMs: probeMs(setup) } },
+        listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: setup.onToolsChanged } },
+      })
+      answerServer(client, setup.asks)
+      await connectClient(client, transport, setup)
+      return clientConnection(client)
+    },
+    async finishAuth(endpoint, callback) {
+      // The transport that the server refused knows how the server wants to be authorized.
+      const transport = opened.get(endpoint) ?? (await transportTo(endpoint, sdk))
+      if (acceptsAuth(transport)) await transport.finishAuth(callback)
+    },
+  }
+}
+
+async function transportTo(endpoint: McpEndpoint, sdk: Sdk): Promise<Transport> {
+  if (endpoint.kind === 'stdio') {
+    const StdioTransport = await importStdio()
+    const confined = await endpoint.confine?.(endpoint)
+    const { command, args, env, cwd } = confined?.command ?? endpoint
+    const transport = new StdioTransport({
+      command,
+      args: [...args],
+      env: { ...env },
+      ...(cwd !== null && { cwd }),
+      stderr: 'pipe',
+      maxBufferSize: LARGEST_MESSAGE,
+    })
+    // The client calls it, and then its own.
+    transport.onclose = () => void confined?.close()
+    return transport
+  }
+  const { url, fetch, auth } = endpoint
+  // Our type of a provider names only the members that we check; the SDK reads the rest.
+  const options = { fetch, ...(auth !== null && { authProvider: auth as OAuthClientProvider }) }
+  if (endpoint.kind === 'http') return new sdk.StreamableHTTPClientTransport(url, options)
+  // The SDK calls SSE deprecated; servers still use it.
+  const { SSEClientTransport: SseTransport }: { SSEClientTransport: new (...args: SseArguments) => Transport } = sdk
+  return new SseTransport(url, options)
+}
+
+type SseArguments = ConstructorParameters<Sdk['StreamableHTTPClientTransport']>
+
+function acceptsAuth(transport: Transport): transport is HttpTransport {
+  return 'finishAuth' in transport
+}
+
+/** An older server need not answer the probe for its revision: over stdio the probe gets a third of the time, at most 3 s. */
+function probeMs({ endpoint, connectMs }: ConnectionSetup): number {
+  return endpoint.kind === 'stdio' ? Math.min(3_000, Math.ceil(connectMs / 3)) : connectMs
+}
+
+function answerServer(client: Client, { elicit, sample, roots }: ConnectionSetup['asks']): void {
+  if (elicit !== null) {
+    client.setRequestHandler(
+      'elicitation/create',
+      async ({ params }, { mcpReq }) => (await elicit(asJsonObject(params), mcpReq.signal)) as ElicitResult,
+    )
+  }
+  if (sample !== null) {
+    client.setRequestHandler('sampling/createMessage', async ({ params }, { mcpReq }) =>
+      sample(asJsonObject(params), mcpReq.signal),
+    )
+  }
+  if (roots !== null) client.setRequestHandler('roots/list', () => roots())
+}
+
+/** Parameters that the SDK has parsed are JSON; its types do not say so. */
+function asJsonObject(params: unknown): JsonObject {
+  return params as JsonObject
+}
+
+/** Accepts any result: results are read by our own code, which reports their problems. */
+const ANYTHING = {
+  '~standard': { version: 1, vendor: 'thinharness', validate: (value: unknown) => ({ value }) },
+} as const
+
+function clientConnection(client: Client): McpConnection {
+  const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
+  const request: McpConnection['request'] = (method, params, options) =>
+    client.request({ method, params: { ...params } }, ANYTHING, requestOptions(options))
+  return {
+    protocolVersion: client.getNegotiatedProtocolVersion() ?? '',
+    offers: { tools: tools !== undefined, resources: resources !== undefined, prompts: prompts !== undefined },
+    instructions: client.getInstructions() ?? '',
+    request,
+    listTools: (options) => listTools(client, request, options),
+    callTool: (definition, args, options) => callTool(client, definition, { args, options }),
+    close: () => client.close().catch(() => undefined),
+  }
+}
+
+/** The SDK's own list, which omits tools that must not be called. A list that the SDK cannot read is read by our own code. */
+async function listTools(
+  client: Client,
+  request: McpConnection['request'],
+  options: McpRequestOptions,
+): Promise<readonly JsonObject[]> {
+  const listRawTools = (): Promise<readonly JsonObject[]> =>
+    allPages({ request }, { method: 'tools/list', member: 'tools' }, options)
+  if (client.getProtocolEra() !== 'modern') return listRawTools()
+  try {
+    const { tools } = await client.listTools(undefined, { ...requestOptions(options), cacheMode: 'refresh' })
+    return tools as unknown as readonly JsonObject[]
+  } catch (error) {
+    if (isObject(error) && error['code'] === 'INVALID_RESULT') return listRawTools()
+    throw error
+  }
+}
+
+async function callTool(
+  client: Client,
+  definition: JsonObject,
+  { args, options }: { readonly args: JsonObject; readonly options: McpRequestOptions },
+): Promise<unknown> {
+  type ToolDefinition = NonNullable<NonNullable<Parameters<Client['callTool']>[1]>['toolDefinition']>
+  const { name } = definition
+  const toolDefinition = definition as unknown as ToolDefinition
+  return client.callTool(
+    { name: typeof name === 'string' ? name : '', arguments: { ...args } },
+    { ...requestOptions(options), toolDefinition },
+  )
+}
+
+/** Name and version that servers and clients are given. */
+export const CLIENT_INFO = { name: 'thinharness', version: ownVersion() }
+
+/** The requests that a server may send to us. */
+function clientCapabilities({ elicit, sample, roots }: ConnectionSetup['asks']): {
+  elicitation?: { form: { applyDefaults: true }; url: Empty }
+  sampling?: Empty
+  roots?: Empty
+} {
+  return {
+    ...(elicit !== null && { elicitation: { form: { applyDefaults: true as const }, url: {} } }),
+    ...(sample !== null && { sampling: {} }),
+    ...(roots !== null && { roots: {} }),
+  }
+}
+
+type Empty = Record<string, never>
+
+/** Options of a request, in the SDK's form. */
+function requestOptions({ signal, timeoutMs, onProgress }: McpRequestOptions): SdkRequestOptions {
+  return {
+    timeout: timeoutMs,
+    resetTimeoutOnProgress: true,
+    ...(signal !== undefined && { signal }),
+    ...(onProgress !== undefined && { onprogress: onProgress }),
+  }
+}
+
+/**
+ * Connects a client in at most `connectMs`, whatever the SDK waits for. A failure while connecting is thrown, and nothing
+ * stays open; a later one is reported to `onProblem`.
+ */
+async function connectClient(
+  client: Client,
+  transport: Transport,
+  { connectMs, onClosed, onStderr, onProblem }: ConnectionSetup,
+): Promise<void> {
+  transportStderr(transport)?.on('data', (piece: Buffer) => onStderr(piece.toString()))
+  client.onerror = (error) => onProblem(error.message)
+  const limit = new AbortController()
+  const late = new Promise<never>((_, reject) => {
+    limit.signal.addEventListener('abort', () => reject(new Error(`It was not ready after ${connectMs} ms.`)))
+  })
+  const timer = setTimeout(() => limit.abort(), connectMs)
+  try {
+    await Promise.race([client.connect(transport, { timeout: connectMs, signal: limit.signal }), late])
+    client.onclose = onClosed
+  } catch (error) {
+    await Promise.allSettled([client.close(), transport.close()])
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function transportStderr(transport: Transport): NodeJS.ReadableStream | null {
+  return 'stderr' in transport ? (transport.stderr as NodeJS.ReadableStream | null) : null
+}

@@ -1,0 +1,225 @@
+import type { AssistantEntry } from '#contracts/entry.js'
+import { FINAL_RESULT } from '#core/state/output-format.js'
+import type { AnyRunEvent } from './projection.js'
+
+/** A change of what a reader has of a reply. Ids of parts are `<seq of the request>.t<n>` for text and `.r<n>` for reasoning. */
+export type ReplyChange =
+  | { readonly kind: 'text' | 'reasoning'; readonly part: string; readonly text: string; readonly isFirst: boolean }
+  | { readonly kind: 'ended'; readonly of: 'text' | 'reasoning'; readonly part: string }
+  /** A piece of the arguments of a call. */
+  | {
+      readonly kind: 'input'
+      readonly callId: string
+      readonly toolName: string
+      readonly text: string
+      readonly isFirst: boolean
+    }
+  /** A call of the complete reply, with its whole arguments. */
+  | { readonly kind: 'call'; readonly callId: string; readonly toolName: string; readonly arguments: string }
+  /** What was sent of the reply so far does not count. */
+  | { readonly kind: 'withdrawn'; readonly parts: readonly string[]; readonly callIds: readonly string[] }
+
+export interface TurnReaderOptions {
+  /** Send text and reasoning as they arrive. */
+  readonly live: boolean
+  /** Send the arguments of calls as they arrive. */
+  readonly inputs: boolean
+  readonly reasoning: boolean
+  /** Send text that is a structured answer. */
+  readonly outputText: boolean
+}
+
+type Piece = TextPiece | CallPiece
+
+interface TextPiece {
+  readonly kind: 'text' | 'reasoning'
+  readonly part: string
+  text: string
+}
+
+interface CallPiece {
+  readonly kind: 'call'
+  readonly callId: string
+  readonly toolName: string
+  text: string
+}
+
+/**
+ * The replies of one run for readers: each character once, whether it arrives in deltas, with the complete reply, or both. The
+ * complete reply counts: deltas that are its beginning are completed, others are withdrawn.
+ */
+export class TurnReader {
+  readonly #options: TurnReaderOptions
+  /** Number of the event of the request; 0 before the first. */
+  #turn = 0
+  #isOpen = false
+  #pieces: Piece[] = []
+  /** The run has a structured answer: `final_result` is not a call, or the text of an answer is not text. */
+  #answers: 'tool' | 'json' | null = null
+  /** Names of calls whose first deltas have none. */
+  readonly #unnamed = new Map<string, string>()
+
+  constructor(options: TurnReaderOptions) {
+    this.#options = options
+  }
+
+  /** Number of the event of the latest request; 0 before the first. */
+  get turn(): number {
+    return this.#turn
+  }
+
+  /** True between a request and its reply. */
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  /** What an event of the run itself changes. */
+  next(event: AnyRunEvent): readonly ReplyChange[] {
+    const { kind } = event
+    if (kind === 'text_delta') return this.#delta('text', event.text)
+    if (kind === 'reasoning_delta') return this.#delta('reasoning', event.text)
+    if (kind === 'tool_input_delta') return this.#input(event)
+    if (kind === 'deltas_withdrawn') return this.#withdraw()
+    if (kind === 'model_message') {
+      this.#isOpen = false
+      return this.#complete(event.entry, event.resolution.kind)
+    }
+    if (kind === 'run_started') {
+      const { answersByTool, answersByJson } = event.rules
+      this.#answers = answersByTool ? 'tool' : answersByJson === true && !this.#options.outputText ? 'json' : null
+    }
+    if (kind !== 'run_started' && kind !== 'model_request_started') return []
+    const lost = this.close()
+    this.#turn = event.seq
+    this.#isOpen = kind === 'model_request_started'
+    return lost
+  }
+
+  /** The reply that is arriving will not be completed: what was sent of it does not count. */
+  close(): readonly ReplyChange[] {
+    this.#isOpen = false
+    return this.#withdraw()
+  }
+
+  #delta(kind: 'text' | 'reasoning', text: string): readonly ReplyChange[] {
+    const { live, reasoning } = this.#options
+    if (!live || text === '' || (kind === 'reasoning' ? !reasoning : this.#answers === 'json')) return []
+    const last = this.#pieces.at(-1)
+    if (last?.kind === kind) {
+      last.text += text
+      return [{ kind, part: last.part, text, isFirst: false }]
+    }
+    const ended = this.#end()
+    const part = this.#begin(kind, text)
+    return [...ended, { kind, part, text, isFirst: true }]
+  }
+
+  #input({ callId, toolName, text }: Extract<AnyRunEvent, { kind: 'tool_input_delta' }>): readonly ReplyChange[] {
+    if (!this.#options.live) return []
+    const known = this.#pieces.find((piece) => piece.kind === 'call' && piece.callId === callId)
+    if (known?.kind === 'call') {
+      if (!this.#options.inputs || text === '') return []
+      known.text += text
+      return [{ kind: 'input', callId, toolName: known.toolName, text, isFirst: false }]
+    }
+    const held = (this.#unnamed.get(callId) ?? '') + text
+    if (toolName === undefined) {
+      this.#unnamed.set(callId, held)
+      return []
+    }
+    this.#unnamed.delete(callId)
+    if (this.#isAnswer(toolName)) return []
+    const ended = this.#end()
+    // Arguments that are not sent cannot differ from those of the reply.
+    this.#pieces.push({ kind: 'call', callId, toolName, text: this.#options.inputs ? held : '' })
+    return this.#options.inputs ? [...ended, { kind: 'input', callId, toolName, text: held, isFirst: true }] : ended
+  }
+
+  #withdraw(): readonly ReplyChange[] {
+    const ended = this.#end()
+    const pieces = this.#pieces
+    this.#pieces = []
+    this.#unnamed.clear()
+    const parts = pieces.flatMap((piece) => (piece.kind === 'call' ? [] : [piece.part]))
+    const callIds = this.#options.inputs ? pieces.flatMap((piece) => (piece.kind === 'call' ? [piece.callId] : [])) : []
+    return parts.length + callIds.length === 0 ? ended : [...ended, { kind: 'withdrawn', parts, callIds }]
+  }
+
+  #complete(entry: AssistantEntry, resolution: string): readonly ReplyChange[] {
+    const pieces = this.#piecesOf(entry, resolution)
+    const withdrawn = isBeginning(this.#pieces, pieces) ? [] : this.#withdraw()
+    const changes: ReplyChange[] = [...withdrawn]
+    pieces.forEach((piece, index) => {
+      const before = this.#pieces[index]
+      if (piece.kind === 'call') {
+        const { callId, toolName, text } = piece
+        changes.push({ kind: 'call', callId, toolName, arguments: text })
+        return
+      }
+      const { kind, part, text } = piece
+      // Parts before the last that was sent have ended.
+      if (before !== undefined && index < this.#pieces.length - 1) return
+      const rest = text.slice(before?.text.length ?? 0)
+      if (rest !== '') changes.push({ kind, part, text: rest, isFirst: before === undefined })
+      changes.push({ kind: 'ended', of: kind, part })
+    })
+    this.#pieces = []
+    this.#unnamed.clear()
+    if (resolution !== 'retry_user_message' && resolution !== 'retry_tool_output') return changes
+    // The answer did not fit: what was sent of it does not count.
+    const parts = pieces.flatMap((piece) => (piece.kind === 'call' ? [] : [piece.part]))
+    return parts.length === 0 ? changes : [...changes, { kind: 'withdrawn', parts, callIds: [] }]
+  }
+
+  /** The visible pieces of a reply: neighbouring parts of one kind are one, opaque ones are not seen. */
+  #piecesOf({ parts }: AssistantEntry, resolution: string): readonly Piece[] {
+    const isAnswer = this.#answers === 'json' && (resolution === 'final' || resolution.startsWith('retry_'))
+    const pieces: Piece[] = []
+    for (const part of parts) {
+      if (part.type === 'opaque') continue
+      if (part.type === 'tool_call') {
+        if (!this.#isAnswer(part.name))
+          pieces.push({ kind: 'call', callId: part.callId, toolName: part.name, text: part.arguments })
+        continue
+      }
+      const { type: kind, text } = part
+      if (text === '' || (kind === 'reasoning' ? !this.#options.reasoning : isAnswer)) continue
+      const last = pieces.at(-1)
+      if (last?.kind === kind) last.text += text
+      else pieces.push({ kind, part: this.#partId(kind, pieces), text })
+    }
+    return pieces
+  }
+
+  #begin(kind: 'text' | 'reasoning', text: string): string {
+    const part = this.#partId(kind, this.#pieces)
+    this.#pieces.push({ kind, part, text })
+    return part
+  }
+
+  #partId(kind: 'text' | 'reasoning', pieces: readonly Piece[]): string {
+    const before = pieces.filter((piece) => piece.kind === kind).length
+    return `${this.#turn}.${kind === 'text' ? 't' : 'r'}${before}`
+  }
+
+  /** Ends the part that is open, if one is. */
+  #end(): readonly ReplyChange[] {
+    const last = this.#pieces.at(-1)
+    return last === undefined || last.kind === 'call' ? [] : [{ kind: 'ended', of: last.kind, part: last.part }]
+  }
+
+  #isAnswer(toolName: string): boolean {
+    return this.#answers === 'tool' && toolName === FINAL_RESULT
+  }
+}
+
+/** True if `sent` is a beginning of the reply: its last piece may be incomplete, the others are whole. */
+function isBeginning(sent: readonly Piece[], reply: readonly Piece[]): boolean {
+  return sent.every((piece, index) => {
+    const whole = reply[index]
+    if (whole === undefined || whole.kind !== piece.kind) return false
+    if (piece.kind === 'call')
+      return whole.kind === 'call' && whole.callId === piece.callId && whole.text.startsWith(piece.text)
+    return index === sent.length - 1 ? whole.text.startsWith(piece.text) : whole.text === piece.text
+  })
+}

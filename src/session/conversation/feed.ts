@@ -1,0 +1,212 @@
+import type { LogStore } from '#core/log/log.js'
+import type { RunEvent } from '#core/state/events.js'
+import { isAborted } from '#util/abort.js'
+import { isDelta } from '#util/queue/deltas.js'
+import { LiveEvents, tail } from '#util/queue/tail.js'
+import type { TailReader } from '#util/queue/tail.js'
+import { BEGINNING, chatCursor, placeAfter, storedEvents } from '../thread/chat-cursor.js'
+import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
+import { reduceChat } from '../thread/reduce-chat.js'
+import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
+import type { RunPlace, ThreadEvent } from '../thread/thread-events.js'
+
+type AnyEvent = ThreadEvent | RunEvent
+
+export interface EventsOptions {
+  /** The cursor of the last event that the reader has. Default: all events. */
+  readonly after?: string | undefined
+  /** Ends the iteration, without an error. */
+  readonly signal?: AbortSignal | undefined
+  /**
+   * Also the events of child runs that this process executes, as they come. They are stored in the logs of their own runs, and not
+   * read from there. Default false.
+   */
+  readonly children?: boolean | undefined
+  /** False: ends after the stored events. Default true. */
+  readonly live?: boolean | undefined
+}
+
+/** The events of one conversation in this process: one order for all readers, and the snapshot that they add up to. */
+export class Feed {
+  readonly live = new LiveEvents<ChatEvent>()
+  readonly #onGap: () => void
+  #place: ChatPlace = BEGINNING
+  /** Of the latest run alone, and without the deltas of the reply that is arriving: they are folded when somebody looks. */
+  #folded: ChatSnapshot | undefined
+  /** The runs before the latest. A list of all runs would be copied at each event. */
+  #earlier: ChatRun[] = []
+  /** As last shown; undefined after another event. */
+  #latest: ChatSnapshot | undefined
+  #snapshot: ChatSnapshot | undefined
+  /** All runs as last shown. */
+  #all: { readonly latest: readonly ChatRun[]; readonly runs: readonly ChatRun[] } = { latest: [], runs: [] }
+  /** Events of the run that arrived while an event of the thread was being stored; null: none is. */
+  #held: RunEvent[] | null = null
+
+  /** `onGap` is called for an event that cannot be passed on, because one before it has not been: the log has both. */
+  constructor(onGap: () => void) {
+    this.#onGap = onGap
+  }
+
+  get snapshot(): ChatSnapshot | undefined {
+    const { latest } = this
+    if (latest === undefined) return undefined
+    if (this.#all.latest !== latest.runs) this.#all = { latest: latest.runs, runs: [...this.#earlier, ...latest.runs] }
+    return (this.#snapshot ??= { ...latest, runs: this.#all.runs })
+  }
+
+  /** The snapshot with the latest run alone. */
+  get latest(): ChatSnapshot | undefined {
+    return (this.#latest ??= this.live.openReply.reduce(reduceChat, this.#folded))
+  }
+
+  get place(): ChatPlace {
+    return this.#place
+  }
+
+  /** The last event of the latest run. */
+  get runPlace(): RunPlace | null {
+    const { runId, run } = this.#place
+    return runId === null ? null : { runId, seq: run }
+  }
+
+  /** Holds the live events of the run until `work` has stored an event of the thread: `after` of that event stays true. */
+  async whileHeld<T>(work: () => Promise<T>): Promise<T> {
+    this.#held = []
+    try {
+      return await work()
+    } finally {
+      const held = this.#held
+      this.#held = null
+      for (const event of held) this.push(event)
+    }
+  }
+
+  /** Passes an event of this process on; one that was passed on before is dropped. */
+  readonly push = (event: AnyEvent): void => {
+    if (this.#held !== null && !('threadId' in event)) this.#held.push(event)
+    else this.pushStored(event)
+  }
+
+  /** Passes an event on that was read from the log, in its order: another process may have gone on to the next run. */
+  readonly pushStored = (event: AnyEvent): void => {
+    if (isOfChild(event)) {
+      this.live.push({ ...event, cursor: chatCursor(this.#place) }, false)
+      return
+    }
+    const place = placeAfter(this.#place, event)
+    if (place === null) return
+    if (
+      place.thread > this.#place.thread + 1 ||
+      (place.runId === this.#place.runId && place.run > this.#place.run + 1)
+    ) {
+      this.#onGap()
+      return
+    }
+    this.#place = place
+    this.#latest = undefined
+    this.#snapshot = undefined
+    if (!isDelta(event)) this.#fold(event)
+    this.live.push({ ...event, cursor: chatCursor(place) }, !('threadId' in event))
+  }
+
+  #fold(event: AnyEvent): void {
+    const folded = reduceChat(this.#folded, event)
+    if (event.kind === 'run_begun') {
+      const { replaces } = event
+      if (replaces !== undefined) this.#earlier = this.#earlier.filter(({ runId }) => !replaces.runIds.includes(runId))
+      this.#earlier.push(...folded.runs.slice(0, -1))
+    }
+    if (folded.runs.length > 1) this.#folded = { ...folded, runs: folded.runs.slice(-1) }
+    // The run before one that was taken back is the latest again.
+    else if (folded.runs.length === 0 && this.#earlier.length > 0)
+      this.#folded = { ...folded, runs: this.#earlier.splice(-1) }
+    else this.#folded = folded
+  }
+
+  get hasReaders(): boolean {
+    return this.live.hasReaders
+  }
+
+  /** Calls `listener` with each event of the thread and its runs, without child runs; returns how to stop. */
+  listen(listener: (event: ChatEvent) => void): () => void {
+    const addEvent = (event: ChatEvent): void => {
+      if (!isOfChild(event)) listener(event)
+    }
+    return this.live.listen({ add: addEvent, close: () => undefined })
+  }
+
+  /** Resolves when the answers of all these calls are stored, which leave `ids` one by one. */
+  answersOf(ids: Set<string>): { readonly stored: Promise<undefined>; readonly stop: () => void } {
+    let stopReading = (): void => undefined
+    const stored = new Promise<undefined>((resolve) => {
+      stopReading = this.listen((event) => {
+        if (event.kind === 'answer_received') ids.delete(event.callId)
+        if (ids.size === 0) resolve(undefined)
+      })
+    })
+    return { stored, stop: stopReading }
+  }
+
+  /** Stored events from `from` on, then live ones, until the signal; without `live`, the stored ones alone. */
+  async *read(from: ChatPlace, reading: FeedReading): AsyncGenerator<ChatEvent, void, undefined> {
+    const { signal, live = true } = reading
+    const reader = new FeedReader(this.live, from, reading)
+    for await (const batch of live ? tail<ChatEvent>(reader, signal) : reader.stored())
+      for (const event of batch) {
+        if (isAborted(signal)) return
+        yield event
+      }
+  }
+
+  /** No further events come: ends the reading of all readers. */
+  end(): void {
+    this.live.close()
+  }
+}
+
+function isOfChild(event: AnyEvent): boolean {
+  return !('threadId' in event) && event.parentRunId !== null
+}
+
+interface FeedReading extends EventsOptions {
+  readonly log: LogStore
+  readonly threadId: string
+}
+
+/** One reader of a conversation, and the reader's place in it. */
+class FeedReader implements TailReader<ChatEvent> {
+  readonly live: LiveEvents<ChatEvent>
+  readonly #reading: FeedReading
+  #place: ChatPlace
+
+  constructor(live: LiveEvents<ChatEvent>, from: ChatPlace, reading: FeedReading) {
+    this.live = live
+    this.#place = from
+    this.#reading = reading
+  }
+
+  async *stored(): AsyncGenerator<readonly ChatEvent[]> {
+    const { log, threadId, signal } = this.#reading
+    for await (const event of storedEvents(log, threadId, this.#place)) {
+      if (isAborted(signal)) return
+      yield this.take([event])
+    }
+  }
+
+  take(events: readonly (AnyEvent | ChatEvent)[]): readonly ChatEvent[] {
+    return events.flatMap((event) => this.#next(event) ?? [])
+  }
+
+  /** The event as all readers get it; null for one that the reader has, or cannot use. */
+  #next(event: AnyEvent | ChatEvent): ChatEvent | null {
+    if (!isOfChild(event)) {
+      const after = placeAfter(this.#place, event)
+      if (after === null) return null
+      this.#place = after
+    } else if (this.#reading.children !== true) return null
+    const cursor = chatCursor(this.#place)
+    // All readers share the object, and with it what is made of it.
+    return 'cursor' in event && event.cursor === cursor ? event : { ...event, cursor }
+  }
+}

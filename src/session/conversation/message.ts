@@ -1,0 +1,198 @@
+import { HarnessError } from '#contracts/errors.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { HarnessResult } from '#contracts/result.js'
+import type { JsonObject } from '#util/json.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { Prompt } from '#harness/options.js'
+import { SessionError } from '../errors.js'
+import { readBy, textOfRun } from '../thread/reduce-chat.js'
+import type { ChatSnapshot } from '../thread/reduce-chat.js'
+import type { ThreadMessage } from '../thread/thread-events.js'
+
+export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
+
+export type SentStatus = 'started' | 'queued' | 'steered'
+
+export interface SendOptions<Mode extends string = string> {
+  /** The mode of this message alone. Default: the thread's. */
+  readonly mode?: Mode | undefined
+  /** The model of this message alone. Default: the thread's choice for the mode, else that of the mode's harness. */
+  readonly model?: ModelRef | undefined
+  /** If a run is in progress or waits. Default `queue`. */
+  readonly whenBusy?: WhenBusy | undefined
+  /** A message with an id that the thread has is not delivered again. Default: a new id. */
+  readonly messageId?: string | undefined
+  /** Becomes the metadata of its run. */
+  readonly metadata?: object | undefined
+  /** The author. */
+  readonly by?: string | undefined
+  /** Removes the message from the queue, or cancels its run. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A message that is stored. */
+export interface Sent<Output = unknown> {
+  readonly messageId: string
+  /** `posted`: the thread's owner, another process, has not taken it yet. */
+  readonly status: SentStatus | 'posted'
+  /** Resolves when the run that reads the message pauses or ends. Never rejects. */
+  readonly done: Promise<MessageEnd<Output>>
+}
+
+/** Bounds of one message. */
+export interface ContentLimits {
+  /** Bytes of one file. */
+  readonly fileBytes: number
+  /** Files and images of one message. */
+  readonly files: number
+}
+
+/** How the run of a message ended. Never a rejection. */
+export interface MessageEnd<Output = unknown> {
+  readonly messageId: string
+  /** `left`: the session was closed during the run, which can be recovered. */
+  readonly status: 'completed' | 'paused' | 'failed' | 'cancelled' | 'removed' | 'left'
+  /** The run that read the message; null if none did. */
+  readonly runId: string | null
+  /** The text of the last reply. */
+  readonly text: string
+  /** Of a run that completed or paused in this process. */
+  readonly result?: HarnessResult<Output>
+  /** Of a run that failed. */
+  readonly error?: Error
+}
+
+export type MessageOutcome = Omit<MessageEnd, 'messageId'>
+
+/** May give a promise of whether the run continues: until then, the senders of its messages wait. Must not reject. */
+export type StopListener = (end: MessageOutcome) => Promise<boolean> | null
+
+export function newId(prefix: string): string {
+  return `${prefix}_${globalThis.crypto.randomUUID().replaceAll('-', '')}`
+}
+
+/** A copy as a JSON object of plain data. */
+export function toJson(value: object): JsonObject {
+  return JSON.parse(JSON.stringify(value)) as JsonObject
+}
+
+/** A message as it is stored. Throws a `SessionError` for one that is refused. */
+export function threadMessage(
+  prompt: Prompt,
+  { mode, model, messageId, metadata, by }: SendOptions,
+  limits: ContentLimits,
+): ThreadMessage {
+  return {
+    messageId: messageId ?? newId('msg'),
+    content: messageContent(prompt, limits),
+    by: by ?? null,
+    mode: mode ?? null,
+    model: model ?? null,
+    metadata: metadata === undefined ? {} : toJson(metadata),
+  }
+}
+
+/** Text files become labelled blocks of text, other files and images stay as they are. */
+function messageContent(prompt: Prompt, limits: ContentLimits): readonly ContentPart[] {
+  const parts: readonly ContentPart[] = typeof prompt === 'string' ? [{ type: 'text', text: prompt }] : prompt
+  if (!isList(parts)) throw new SessionError('invalid_options', 'Expected a message to be a string or content parts.')
+  if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
+    throw new SessionError('empty_message', 'The message is empty: it has no text and no file.')
+  const files = parts.filter((part) => part.type !== 'text')
+  if (files.length > limits.files)
+    throw new SessionError('too_many_files', `A message can have at most ${limits.files} files, got ${files.length}.`)
+  for (const file of files) checkSize(file, limits.fileBytes)
+  return parts.map((part) => (part.type === 'file' && isTextType(part.mediaType) ? inlineText(part) : part))
+}
+
+function checkSize(part: ContentPart, most: number): void {
+  if (!('data' in part)) return
+  const bytes = Math.floor((part.data.length * 3) / 4)
+  if (bytes <= most) return
+  const name = part.type === 'file' && part.name !== undefined ? `\`${part.name}\`` : `The ${part.type}`
+  throw new SessionError('file_too_large', `${name} has ${bytes} bytes: at most ${most} are allowed.`)
+}
+
+function isList(value: unknown): boolean {
+  return Array.isArray(value)
+}
+
+function isTextType(mediaType: string): boolean {
+  return /^(?:text\/|application\/json\b)/i.test(mediaType)
+}
+
+/** A fence is longer than any run of backticks in the text. */
+function inlineText({ data, mediaType, name }: Extract<ContentPart, { readonly type: 'file' }>): ContentPart {
+  const text = Buffer.from(data, 'base64').toString()
+  const longest = Math.max(0, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length))
+  const fence = '`'.repeat(Math.max(3, longest + 1))
+  const label = name === undefined ? `A file (${mediaType})` : `The file \`${name}\` (${mediaType})`
+  return { type: 'text', text: `${label}:\n${fence}\n${text}${text.endsWith('\n') ? '' : '\n'}${fence}` }
+}
+
+interface Waiting {
+  readonly promise: Promise<MessageEnd>
+  readonly resolve: (end: MessageEnd) => void
+  /** Senders of the message. */
+  senders: number
+}
+
+/** The ends of messages that their senders wait for. */
+export class MessageEnds {
+  readonly #waiting = new Map<string, Waiting>()
+
+  get areAwaited(): boolean {
+    return this.#waiting.size > 0
+  }
+
+  /** Resolves when the message is settled. */
+  of(messageId: string): Promise<MessageEnd> {
+    const known = this.#waiting.get(messageId)
+    if (known !== undefined) {
+      known.senders += 1
+      return known.promise
+    }
+    let resolveNothing: Waiting['resolve'] = () => undefined
+    const promise = new Promise<MessageEnd>((settle) => (resolveNothing = settle))
+    this.#waiting.set(messageId, { promise, resolve: resolveNothing, senders: 1 })
+    return promise
+  }
+
+  settle(messageId: string, outcome: MessageOutcome): void {
+    this.#waiting.get(messageId)?.resolve({ messageId, ...outcome })
+    this.#waiting.delete(messageId)
+  }
+
+  /** Settles the messages that the stored events have settled. `isKnown`: the thread has the message. */
+  settleStored(snapshot: ChatSnapshot, isKnown: (messageId: string) => boolean): void {
+    for (const messageId of [...this.#waiting.keys()]) {
+      const end = isKnown(messageId) ? messageOutcome(snapshot, messageId) : null
+      if (end !== null) this.settle(messageId, end)
+    }
+  }
+
+  /** A sender waits no more: its message was refused. */
+  forget(messageId: string): void {
+    const waiting = this.#waiting.get(messageId)
+    if (waiting === undefined) return
+    waiting.senders -= 1
+    if (waiting.senders === 0) this.#waiting.delete(messageId)
+  }
+
+  settleRest(outcome: MessageOutcome): void {
+    for (const messageId of [...this.#waiting.keys()]) this.settle(messageId, outcome)
+  }
+}
+
+/** The end of a message that the thread has, according to its events; null if it has none yet. */
+function messageOutcome({ runs, queue, thread }: ChatSnapshot, messageId: string): MessageOutcome | null {
+  const run = runs.findLast((each) => each.messageIds.includes(messageId) || readBy(each).has(messageId))
+  if (run === undefined) {
+    const waits = [...queue, ...thread.steering].some((item) => item.messageId === messageId)
+    return waits ? null : { status: 'removed', runId: null, text: '' }
+  }
+  const { status, runId, error } = run
+  if (status === 'begun' || status === 'running') return null
+  const failure = error === null ? {} : { error: new HarnessError(error.code, error.message) }
+  return { status, runId, text: textOfRun(run), ...failure }
+}

@@ -1,0 +1,287 @@
+import { createHash } from 'node:crypto'
+import { HarnessError } from '#contracts/errors.js'
+import type { Answer } from '#core/state/answers.js'
+import type { ContentPart } from '#contracts/entry.js'
+import type { Extension } from '#core/extension/extension.js'
+import type { HarnessDescription } from '#harness/describe.js'
+import type { HarnessStream } from '#core/stream/stream.js'
+import type { IdentifiedMessage, InputMessage, InputPort } from '#core/stream/input.js'
+import type { LogStore } from '#core/log/log.js'
+import type { Model, ModelCapabilities } from '#core/model-session.js'
+import type { ModelRef } from '#contracts/model-reference.js'
+import type { Prompt, ResumeOptions, RunOptions } from '#harness/options.js'
+import { SessionError } from '../errors.js'
+import type { Grants } from '../thread/grants.js'
+import type { MessageOutcome } from './message.js'
+import { findCall } from '../thread/reduce-chat.js'
+import type { ChatRun } from '../thread/reduce-chat.js'
+import type { QueueItem, ReplacedRuns } from '../thread/thread-events.js'
+import type { ThreadRun, ThreadState } from '../thread/thread-state.js'
+import { readClientTools } from '../tools/client-tools.js'
+import { planOutcome, SUBMIT_PLAN } from '../tools/ask-people.js'
+import type { PlanOutcome } from '../tools/ask-people.js'
+
+/** The part of a harness that a session calls. Its `deps` come from its own factory. */
+export interface ModeHarness<Output = unknown> {
+  stream(prompt: Prompt, options?: Omit<RunOptions, 'deps'>): HarnessStream<Output>
+  streamResume(runId: string, answers: readonly Answer[], options?: Omit<ResumeOptions, 'deps'>): HarnessStream<Output>
+  streamRecover(runId: string, options?: Omit<ResumeOptions, 'deps'>): HarnessStream<Output>
+  cancel(runId: string, options?: Pick<RunOptions, 'log'>): Promise<boolean>
+  describe(): Promise<HarnessDescription>
+  /** The capabilities of its model, or of another one. Absent: unknown. */
+  readonly capabilities?: ((model?: ModelRef | Model) => Promise<ModelCapabilities>) | undefined
+}
+
+/** What the runs of one conversation have in this process alone: it is not stored. */
+export interface ChatResources extends Pick<RunOptions, 'root' | 'mcpServers'> {
+  /** Extensions, after those of the sessions. Default: none. */
+  readonly use?: readonly Extension<never>[] | undefined
+  /**
+   * Dependencies, in place of those of the harness: for requests that bring them. They do not hold the conversation in memory. Default:
+   * those of the harness.
+   */
+  readonly deps?: unknown
+}
+
+/** Harnesses by the name of their mode. */
+export type Modes = Readonly<Record<string, ModeHarness>>
+
+/** The output of a mode's harness. */
+export type OutputOf<Mode> = Mode extends { stream(prompt: Prompt): HarnessStream<infer Output> } ? Output : never
+
+export interface RunStarterDeps {
+  readonly log: LogStore
+  readonly modes: Modes
+  readonly defaultMode: string
+  readonly use: readonly Extension<never>[]
+  readonly resolveModel: ((reference: ModelRef) => Model | Promise<Model>) | null
+  /** Is called when the thread has got resources of its own, which are not stored. */
+  readonly onProvided: () => void
+}
+
+/** How a run begins or continues. */
+export type RunStart = 'begin' | 'recover' | { readonly answers: readonly Answer[] }
+
+/** How a stretch of a run ended. */
+export interface RunOutcome {
+  readonly end: MessageOutcome
+  readonly error?: Error | undefined
+}
+
+const doNothing = (): void => undefined
+
+/** A run in progress in this process. */
+export class ActiveRun {
+  readonly run: ThreadRun
+  readonly port = new SteeringPort()
+  readonly abort = new AbortController()
+  /** Resolves when its first event is stored, or it has ended. */
+  readonly started: Promise<void>
+  /** Resolves when it has paused or ended, with the error of one that failed. */
+  readonly ended: Promise<Error | undefined>
+  /** Resolves when the thread has dealt with its end; never rejects. */
+  readonly over: Promise<void>
+  /** The queue continues although the run was cancelled. */
+  continues = false
+  /** The answer to a plan stopped it. */
+  plan: PlanOutcome | null = null
+  markStarted: () => void = doNothing
+  markEnded: (error: Error | undefined) => void = doNothing
+  markOver: () => void = doNothing
+
+  constructor(run: ThreadRun) {
+    this.run = run
+    this.started = new Promise((resolve) => (this.markStarted = resolve))
+    this.ended = new Promise((resolve) => (this.markEnded = resolve))
+    this.over = new Promise((resolve) => (this.markOver = resolve))
+  }
+}
+
+/** Options that every stretch of a run has. */
+type StretchOptions = Omit<ResumeOptions, 'deps'> & { readonly deps?: unknown }
+
+/** Gives the runs of a thread their harness, model and extensions. */
+export class RunStarter {
+  readonly #deps: RunStarterDeps
+  readonly #grants: Grants
+  #resources: ChatResources = {}
+
+  constructor(deps: RunStarterDeps, grants: Grants) {
+    this.#deps = deps
+    this.#grants = grants
+  }
+
+  /** For the runs that begin or continue from now on. */
+  provide(resources: ChatResources): void {
+    this.#resources = resources
+    if (Object.keys(resources).some((name) => name !== 'deps')) this.#deps.onProvided()
+  }
+
+  /** The tools of a run; none if there is no run. */
+  async toolsOf(run: ThreadRun | null): Promise<HarnessDescription['tools']> {
+    return run === null ? [] : (await this.harnessOf(run).describe()).tools
+  }
+
+  /** The harness of a mode; that of the default mode if there is no such mode any more. */
+  harnessOf({ mode }: Pick<ThreadRun, 'mode'>): ModeHarness {
+    const { modes, defaultMode } = this.#deps
+    const harness = modes[mode] ?? modes[defaultMode]
+    if (harness === undefined) throw new SessionError('unknown_mode', `There is no mode \`${mode}\`.`)
+    return harness
+  }
+
+  /** Throws a `SessionError` for a part of a kind that the model is known not to take. One that is unknown takes everything. */
+  async checkKinds(content: readonly ContentPart[], run: Pick<ThreadRun, 'mode' | 'model'>): Promise<void> {
+    const media = content.filter((part) => part.type !== 'text')
+    if (media.length === 0) return
+    // A model that cannot be used is a problem of the run.
+    const inputs = await this.#inputsOf(run).catch(() => undefined)
+    const refused = media.find(({ type }) => inputs?.includes(type) === false)
+    if (refused === undefined) return
+    const name = run.model === null ? `The model of mode \`${run.mode}\`` : `Model \`${run.model}\``
+    const kinds = inputs?.join(', ') || 'text alone'
+    throw new SessionError(
+      'unsupported_media',
+      `${name} does not take the kind \`${refused.type}\`: it takes ${kinds}.`,
+    )
+  }
+
+  async #inputsOf({ mode, model }: Pick<ThreadRun, 'mode' | 'model'>): Promise<ModelCapabilities['inputs']> {
+    const resolved = await resolvedModel(this.#deps, model)
+    return (await this.harnessOf({ mode }).capabilities?.(resolved ?? undefined))?.inputs
+  }
+
+  /** Options of a run that is about to begin or continue. `shown`: the run so far. */
+  async optionsOf(open: ActiveRun, shown: ChatRun | undefined): Promise<StretchOptions> {
+    const { log, use } = this.#deps
+    const { root, mcpServers, deps, use: extensions = [] } = this.#resources
+    const model = await resolvedModel(this.#deps, open.run.model)
+    const grants = await this.#grants.extensions()
+    const planning = hasPlan(shown) ? [this.#planning(open, shown)] : []
+    return {
+      log,
+      input: open.port,
+      signal: open.abort.signal,
+      model: model ?? undefined,
+      root,
+      mcpServers,
+      deps,
+      tools: readClientTools(open.run.items[0]?.metadata),
+      use: [...use, ...extensions, ...grants, ...planning],
+    }
+  }
+
+  /** Stops the run before the request that follows the answer to a plan, when everything before it is stored. */
+  #planning(open: ActiveRun, shown: ChatRun | undefined): Extension {
+    const { modes } = this.#deps
+    const { run } = open
+    let outcome = shownOutcome(shown)
+    return {
+      name: 'session',
+      hooks: [
+        {
+          event: 'after_tool_call',
+          tools: [SUBMIT_PLAN],
+          handler({ runId, originalOutput }) {
+            if (runId === run.runId) outcome = planOutcome(originalOutput)
+            return undefined
+          },
+        },
+      ],
+      notices() {
+        if (outcome === null || outcome.mode === run.mode) return []
+        // The plan of a mode that does not exist is carried out in this one.
+        if (outcome.mode !== null && !Object.hasOwn(modes, outcome.mode)) return []
+        open.plan = outcome
+        open.abort.abort(new HarnessError('interrupted', 'The plan was answered.'))
+        return []
+      },
+    }
+  }
+}
+
+/** The model for a reference; the reference itself if harnesses resolve it, and null for none. */
+export async function resolvedModel(
+  { resolveModel }: Pick<RunStarterDeps, 'resolveModel'>,
+  reference: ModelRef | null,
+): Promise<ModelRef | Model | null> {
+  return reference === null || resolveModel === null ? reference : resolveModel(reference)
+}
+
+/** Options of a run that begins. */
+export function firstOptions(
+  { runId, items: [item] }: ThreadRun,
+  { history, resourceId, threadId }: ThreadState,
+): Pick<RunOptions, 'runId' | 'history' | 'metadata'> {
+  const metadata = { ...item?.metadata, conversation_id: threadId, ...(resourceId !== null && { resourceId }) }
+  return { runId, history, metadata }
+}
+
+/** The outcome of a plan whose answer was the last that the run stored: after a crash. */
+function shownOutcome(run: ChatRun | undefined): PlanOutcome | null {
+  const last = run?.entries.at(-1)
+  const part = last?.role === 'assistant' ? last.parts.find(({ type }) => type === 'tool_call') : undefined
+  const call = part?.type === 'tool_call' ? findCall(run, part.callId) : undefined
+  return call?.toolName === SUBMIT_PLAN && call.output !== undefined ? planOutcome(call.output) : null
+}
+
+function hasPlan(run: ChatRun | undefined): boolean {
+  return run?.calls.some(({ toolName }) => toolName === SUBMIT_PLAN) === true
+}
+
+/** The messages for a run in progress. Their entries carry the ids of the messages. */
+class SteeringPort implements InputPort {
+  #waiting: QueueItem[] = []
+  readonly #listeners = new Set<() => void>()
+
+  push(item: QueueItem): void {
+    this.#waiting.push(item)
+    for (const listener of this.#listeners) listener()
+  }
+
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  take(): readonly IdentifiedMessage[] {
+    const taken = this.#waiting
+    this.#waiting = []
+    return taken.map(({ messageId, content }) => ({ messageId, content }))
+  }
+
+  onSend(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  send(): never {
+    throw new TypeError('A message to a run of a thread goes through `chat.steer`.')
+  }
+
+  close(): readonly InputMessage[] {
+    return []
+  }
+}
+
+/** The outcome of a run that rejected; `text`: that of its last reply. */
+export function outcomeOfError(thrown: unknown, { runId }: ThreadRun, text: string): RunOutcome {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+  const code = thrown instanceof HarnessError ? thrown.code : null
+  const status = code === 'interrupted' ? 'left' : code === 'cancelled' ? 'cancelled' : 'failed'
+  return { end: { status, text, runId, error }, error }
+}
+
+/** Another process has claimed the run. */
+export function isElsewhere(error: unknown): boolean {
+  return error instanceof HarnessError && (error.code === 'run_owned' || error.code === 'run_exists')
+}
+
+/** The id of the run that a message begins: the same whenever it is begun again, unless that run has left the conversation. */
+export function threadRunId({ threadId, replaced }: ThreadState, messageId: string, leaving?: ReplacedRuns): string {
+  const hashedId = (...parts: readonly string[]): string =>
+    `run_${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)}`
+  let runId = hashedId(threadId, messageId)
+  while (replaced.includes(runId) || leaving?.runIds.includes(runId) === true)
+    runId = hashedId(threadId, messageId, runId)
+  return runId
+}

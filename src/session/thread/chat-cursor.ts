@@ -1,0 +1,100 @@
+import { HarnessError } from '#contracts/errors.js'
+import type { LogStore } from '#core/log/log.js'
+import type { RunEvent } from '#core/state/events.js'
+import { SessionError } from '../errors.js'
+import type { ThreadEvent } from './thread-events.js'
+
+/** An event of a conversation: of its thread, or of one of its runs. `cursor` is the reader's place after it. */
+export type ChatEvent = (ThreadEvent | RunEvent) & { readonly cursor: string }
+
+/** A place in the merged events of a thread and its runs. */
+export interface ChatPlace {
+  /** Number of the last event of the thread. */
+  readonly thread: number
+  /** The latest run, and the number of its last event. */
+  readonly runId: string | null
+  readonly run: number
+}
+
+export const BEGINNING: ChatPlace = { thread: 0, runId: null, run: 0 }
+
+/** `<thread seq>.<run id>.<seq>`; without a run, the number alone. */
+export function chatCursor({ thread, runId, run }: ChatPlace): string {
+  return runId === null ? String(thread) : `${thread}.${runId}.${run}`
+}
+
+/** Throws a `SessionError` for a string that is not a cursor. */
+export function parseCursor(cursor: string): ChatPlace {
+  const [, thread, runId, run] = /^(\d{1,15})(?:\.(.+)\.(\d{1,15}))?$/.exec(cursor) ?? []
+  if (thread === undefined)
+    throw new SessionError(
+      'invalid_options',
+      `Expected \`after\` to be the cursor of an event, got "${cursor.slice(0, 80)}".`,
+    )
+  return { thread: Number(thread), runId: runId ?? null, run: Number(run ?? 0) }
+}
+
+/** The place after `event`; null if a reader at `place` has passed it. */
+export function placeAfter(place: ChatPlace, event: ThreadEvent | RunEvent): ChatPlace | null {
+  if ('threadId' in event) {
+    if (event.seq <= place.thread) return null
+    if (event.kind === 'run_begun') return { thread: event.seq, runId: event.runId, run: 0 }
+    return { thread: event.seq, runId: place.runId, run: place.run }
+  }
+  if (event.runId !== place.runId) return null
+  if (!event.durable) return event.seq < place.run ? null : place
+  return event.seq <= place.run ? null : { thread: place.thread, runId: place.runId, run: event.seq }
+}
+
+/** The stored events after a place, in the order in which every reader gets them. */
+export async function* storedEvents(
+  log: LogStore,
+  threadId: string,
+  from: ChatPlace,
+): AsyncGenerator<ThreadEvent | RunEvent, void, undefined> {
+  let { thread, runId, run } = from
+  const eventsUpTo = async function* (limit: number): AsyncGenerator<RunEvent> {
+    if (runId === null || run >= limit) return
+    const id = runId
+    for await (const event of log.read({ kind: 'run', id }, { after: run })) {
+      if (event.seq > limit) return
+      run = event.seq
+      yield event
+    }
+  }
+  const eventsOfThread = async function* (event: ThreadEvent): AsyncGenerator<ThreadEvent | RunEvent> {
+    if (event.after !== null && event.after.runId === runId) yield* eventsUpTo(event.after.seq)
+    yield event
+    thread = event.seq
+    if (event.kind === 'run_begun') [runId, run] = [event.runId, 0]
+  }
+  const ref = { kind: 'thread', id: threadId } as const
+  for await (const event of log.read<ThreadEvent>(ref, { after: thread })) yield* eventsOfThread(event)
+  for (;;) {
+    // A run may have begun again in the meantime: its events come after those of the thread that were stored before them.
+    const tail = runId === null ? [] : await runTail(log, runId, run)
+    const more = tail.length === 0 ? [] : await collectAll(log.read<ThreadEvent>(ref, { after: thread }))
+    if (more.length === 0) {
+      yield* tail
+      return
+    }
+    for (const event of more) yield* eventsOfThread(event)
+  }
+}
+
+/** The events of a run after one. None for a run that was begun, and whose process ended while it stored the first of them. */
+async function runTail(log: LogStore, runId: string, after: number): Promise<readonly RunEvent[]> {
+  try {
+    return await collectAll(log.read({ kind: 'run', id: runId }, { after }))
+  } catch (error) {
+    // Beginning the run again rejects if its log is damaged in another way.
+    if (after === 0 && error instanceof HarnessError && error.code === 'invalid_log') return []
+    throw error
+  }
+}
+
+async function collectAll<Event>(events: AsyncIterable<Event>): Promise<readonly Event[]> {
+  const list: Event[] = []
+  for await (const event of events) list.push(event)
+  return list
+}
