@@ -100,7 +100,7 @@ export function describeHarness(
     warnings: missing === null ? warnings : [...warnings, missing],
   }
   // For people; not compared or stored.
-  Object.defineProperty(described, 'toString', { value: () => textOf(described), enumerable: false })
+  Object.defineProperty(described, 'toString', { value: () => descriptionText(described), enumerable: false })
   return described
 }
 
@@ -127,7 +127,7 @@ function toolDescription(
   return { name, description, from, server, approval, approvalCanBeLifted, annotations, reach, sandbox, timeoutMs }
 }
 
-function textOf(described: Omit<HarnessDescription, 'toString'>): string {
+function descriptionText(described: Omit<HarnessDescription, 'toString'>): string {
   const { model, root, tools, servers, agents, hooks, sandbox, budgets, warnings } = described
   return [
     `model     ${model ?? 'none'}`,

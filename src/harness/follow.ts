@@ -47,7 +47,7 @@ export class LiveRuns implements RunListeners {
 }
 
 /** A run to be followed. */
-export interface FollowedRun {
+export interface RunToFollow {
   readonly runId: string
   readonly log: RunLog
   /** The run is in progress in this process. */
@@ -65,21 +65,21 @@ const LONGEST_WAIT_MS = 1000
  * A run of this process also gives its ephemeral events. Claims nothing. Rejects with `run_not_found` for an unknown run.
  */
 export async function* followRun(
-  run: FollowedRun,
+  run: RunToFollow,
   { after = 0, signal }: FollowOptions,
 ): AsyncGenerator<RunEvent, void, undefined> {
   for await (const batch of tail(new RunReader(run, after, signal), signal)) yield* batch
 }
 
 class RunReader implements TailReader<RunEvent> {
-  readonly #run: FollowedRun
+  readonly #run: RunToFollow
   readonly #signal: AbortSignal | undefined
   /** Number of the last event that the reader has. */
   #seq: number
   #isEmpty = true
   #isOver = false
 
-  constructor(run: FollowedRun, after: number, signal: AbortSignal | undefined) {
+  constructor(run: RunToFollow, after: number, signal: AbortSignal | undefined) {
     this.#run = run
     this.#signal = signal
     this.#seq = after
@@ -139,7 +139,7 @@ class RunReader implements TailReader<RunEvent> {
   }
 }
 
-function redacted(events: AsyncIterable<RunEvent>, redact: FollowedRun['redact']): AsyncIterable<RunEvent> {
+function redacted(events: AsyncIterable<RunEvent>, redact: RunToFollow['redact']): AsyncIterable<RunEvent> {
   return redact.length === 0 ? events : redactedEvents(redact, events)
 }
 

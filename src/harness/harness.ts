@@ -90,7 +90,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
 
   /** Runs to the end, or to a pause. Rejects with a `HarnessError` that carries the run so far (`error.run`). */
   async run(prompt: Prompt, options: RunOptions<Deps> = {}): Promise<HarnessResult<Output>> {
-    return resultOf(this.#begin(prompt, options as RunOptions, false))
+    return onlyResult(this.#begin(prompt, options as RunOptions, false))
   }
 
   /** Begins a run and yields its events. Throws for invalid arguments, and on a closed harness. */
@@ -117,12 +117,13 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
   ): AsyncIterable<MappedRow<Item, Output>> {
     this.#assertOpen()
     const { budget = this.#config.budget, ...parsed } = parseMapOptions(rows, toRun, options)
-    const start = (prompt: Prompt, given: RunOptions<Deps>): Promise<HarnessResult<Output>> => this.run(prompt, given)
+    const startRow = (prompt: Prompt, given: RunOptions<Deps>): Promise<HarnessResult<Output>> =>
+      this.run(prompt, given)
     const newRunId = (): string => this.#newRunId()
     return {
       [Symbol.asyncIterator]: async function* () {
         const { mapRows } = await import('./map.js')
-        yield* mapRows({ rows, toRun, start, newRunId }, { ...parsed, ...(budget !== null && { budget }) })
+        yield* mapRows({ rows, toRun, start: startRow, newRunId }, { ...parsed, ...(budget !== null && { budget }) })
       },
     }
   }
@@ -136,7 +137,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
     answers: readonly Answer[],
     options: ResumeOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginResumed(runIdOrState, answers, { given: options as ResumeOptions, streamed: false }))
+    return onlyResult(this.#beginResumed(runIdOrState, answers, { given: options as ResumeOptions, streamed: false }))
   }
 
   /** `resume` as a stream. Throws for invalid arguments; checks that need the log reject through the result. */
@@ -154,7 +155,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
    * with `run_owned` while another process executes the run.
    */
   async recover(runId: string, options: ResumeOptions<Deps> = {}): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'recovered', streamed: false }))
+    return onlyResult(this.#beginStored(runId, options as ResumeOptions, { begun: 'recovered', streamed: false }))
   }
 
   /** `recover` as a stream of the new events. */
@@ -169,7 +170,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
    * child run and for a run whose conversation another run of the log continues.
    */
   async retry(runId: string, options: ResumeOptions<Deps> = {}): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: false }))
+    return onlyResult(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: false }))
   }
 
   /** `retry` as a stream of the new events. */
@@ -202,7 +203,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
     point: ForkPoint,
     options: ForkOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginFork(log, point, { given: options as ForkOptions, streamed: false }))
+    return onlyResult(this.#beginFork(log, point, { given: options as ForkOptions, streamed: false }))
   }
 
   /** `fork` as a stream. */
@@ -383,7 +384,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
 }
 
 /** The events of a run are dropped if only its result is used. */
-function resultOf<Output>({ queue, outcome }: StreamedRun<Output>): Promise<HarnessResult<Output>> {
+function onlyResult<Output>({ queue, outcome }: StreamedRun<Output>): Promise<HarnessResult<Output>> {
   queue.drop()
   return outcome
 }

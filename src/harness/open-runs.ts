@@ -47,7 +47,7 @@ export class OpenRuns {
   ): StreamedRun<Output> {
     const ownInput = inputPort()
     const input: InputPort = given.input ?? ownInput
-    const options = copyOf(streamed ? { ...given, input, deltas: given.deltas ?? true } : given)
+    const options = copyOfOptions(streamed ? { ...given, input, deltas: given.deltas ?? true } : given)
     const queue = this.queue()
     const abort = new RunAbort(options.signal)
     abort.onAbort(() => queue.stopWaiting())
@@ -131,7 +131,7 @@ function left(): HarnessError {
   return new HarnessError('interrupted', 'The harness was closed and has left the run: `recover` continues it.')
 }
 
-function copyOf(options: RunOptions): RunOptions {
+function copyOfOptions(options: RunOptions): RunOptions {
   const { tools } = options
   return {
     ...options,

@@ -11,7 +11,7 @@ import { matchAnswers, readAnswers } from '#run/resume/given-answers.js'
 import { pendingOf, readPaused } from '#run/resume/stored-state.js'
 import type { StoredState } from '#run/resume/stored-state.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import { checkRunId } from './option-shapes.js'
 
 /** The model of a run. Throws `missing_model` if neither the run nor the harness has one. */
@@ -53,7 +53,7 @@ export function checkRecorded(log: unknown): void {
   if (typeof log === 'object' && log !== null && (Symbol.iterator in log || Symbol.asyncIterator in log)) return
   throw new HarnessError(
     'invalid_options',
-    `Expected the log of a run to be an iterable of its events, got ${shown(log)}.`,
+    `Expected the log of a run to be an iterable of its events, got ${shownValue(log)}.`,
   )
 }
 

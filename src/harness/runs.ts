@@ -233,7 +233,7 @@ export class RunLauncher<Output> implements RunHost {
     const prompt = promptOfChild(parsePrompt(options.prompt), options.history, { state: parent.state, callId })
     const tools = toolsOfChild(options, setup.tools).map(({ name }) => name)
     const about = { agent: agentName, prompt, childRunId: runId, callId, tools }
-    const begin: GoOnOpening['otherwise'] = async () => {
+    const beginChild: GoOnOpening['otherwise'] = async () => {
       await askBeforeChild(parent, about)
       const history = historyOfChild(options.history, parent.state, { callId, at: this.#clock.iso() })
       return { kind: 'fresh', prompt, history: () => Promise.resolve(inline(history)) }
@@ -245,7 +245,7 @@ export class RunLauncher<Output> implements RunHost {
       answers,
       configPolicy: parent.configPolicy,
       metadata: null,
-      otherwise: isKnown ? null : begin,
+      otherwise: isKnown ? null : beginChild,
     }
     const context = new RunContext({
       runId,
@@ -327,12 +327,12 @@ export function resumedLaunch(
   options: Parsed<ResumeOptions>,
   log: RunLog,
 ): Launch {
-  const check = (state: RunState): void => {
+  const checkAnswers = (state: RunState): void => {
     checkPaused(state)
     matchAnswers(answers, pendingOf(state))
   }
   const load = (): Promise<LoadedRun | null> =>
-    stored === null ? loadPaused(log, runId, check) : loadStored(log, stored)
+    stored === null ? loadPaused(log, runId, checkAnswers) : loadStored(log, stored)
   return continuedLaunch({ begun: 'resumed', answers, load }, options)
 }
 

@@ -13,9 +13,9 @@ export function sandboxWarning(
   state: { readonly problem: string | undefined } | null,
 ): string | null {
   if (state?.problem === undefined) return null
-  const named = (mode: 'auto' | 'required'): string =>
+  const toolNames = (mode: 'auto' | 'required'): string =>
     tools.flatMap((tool) => (modeOf(tool, ofHarness) === mode ? [`\`${tool.name}\``] : [])).join(', ')
-  const [open, refused] = [named('auto'), named('required')]
+  const [open, refused] = [toolNames('auto'), toolNames('required')]
   const texts = [
     `This machine has no sandbox (${state.problem}).`,
     ...(open === '' ? [] : [`Programs of ${open} run with all rights of this process and can read its environment.`]),

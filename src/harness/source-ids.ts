@@ -31,17 +31,17 @@ function renamed(source: ToolSource, id: string): ToolSource {
 
 /** Names the source `id` in the metadata of the tool and of its results. */
 function relabelled(spec: ToolSpec, from: string, id: string): ToolSpec {
-  const named = (metadata: JsonObject): JsonObject =>
+  const renamedMetadata = (metadata: JsonObject): JsonObject =>
     Object.fromEntries(
       Object.entries(metadata).map(([key, value]) => [key, key === SOURCE_ID && value === from ? id : value]),
     )
   return {
     ...spec,
-    metadata: named(spec.metadata ?? {}),
+    metadata: renamedMetadata(spec.metadata ?? {}),
     call: async (args, context): Promise<ToolOutcome> => {
       const outcome = await spec.call(args, context)
       if (outcome.kind === 'rejected' || outcome.metadata === undefined) return outcome
-      return { ...outcome, metadata: named(outcome.metadata) }
+      return { ...outcome, metadata: renamedMetadata(outcome.metadata) }
     },
   }
 }

@@ -82,11 +82,11 @@ export class Toolset implements ToolOffers {
   #serverTools(signal: AbortSignal, before: Offer['servers'] | null): Promise<Offer['servers']> {
     const { resources, config, root = config.root, servers = [], asksServers } = this.#options
     if (!asksServers) return Promise.resolve([])
-    const hostOf = (index: number): ToolSourceHost => {
+    const hostAt = (index: number): ToolSourceHost => {
       const server = servers[index - resources.sources.length]
       return server === undefined ? resources.host : resources.hostOf(server, root)
     }
-    return resources.serverTools(this.#sources, { signal, before, hostOf, warn: this.#warn })
+    return resources.serverTools(this.#sources, { signal, before, hostOf: hostAt, warn: this.#warn })
   }
 
   async #offerOf(servers: Offer['servers']): Promise<Offer> {

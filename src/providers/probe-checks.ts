@@ -36,11 +36,11 @@ type Check = (asking: Asking) => Promise<string | null>
 /** In the order of execution. */
 export const CHECKS: Readonly<Record<ProbeCheckName, Check>> = {
   async answers(asking) {
-    const entry = await ask(asking, READY)
+    const entry = await askModel(asking, READY)
     return isBlank(entry) ? `The reply has no text (it ended with \`${entry.finishReason}\`).` : null
   },
   async usage(asking) {
-    return isCounted(await ask(asking, READY)) ? null : 'The reply does not contain its usage.'
+    return isCounted(await askModel(asking, READY)) ? null : 'The reply does not contain its usage.'
   },
   async streaming(asking) {
     const { entry, deltas, refusal } = await stream(asking)
@@ -54,22 +54,22 @@ export const CHECKS: Readonly<Record<ProbeCheckName, Check>> = {
     return refusal ?? (isCounted(entry) ? null : 'The stream does not contain its usage.')
   },
   async tools(asking) {
-    return problemOfCalls(await ask(asking, WEATHER_IN_ONE, { tools: [WEATHER] }), 1)
+    return problemOfCalls(await askModel(asking, WEATHER_IN_ONE, { tools: [WEATHER] }), 1)
   },
   async toolResults(asking) {
     return await answerFromResult(asking)
   },
   async parallelCalls(asking) {
-    return problemOfCalls(await ask(asking, WEATHER_IN_TWO, { tools: [WEATHER] }), 2)
+    return problemOfCalls(await askModel(asking, WEATHER_IN_TWO, { tools: [WEATHER] }), 2)
   },
   async jsonSchema(asking) {
-    const text = textOf((await ask(asking, SPIDERS, { structuredOutput: LEGS })).parts)
+    const text = textOf((await askModel(asking, SPIDERS, { structuredOutput: LEGS })).parts)
     const reply = parseJson(text)
     const fits = reply.ok && isObject(reply.value) && Number.isInteger(reply.value[FIELD])
-    return fits ? null : `The reply does not follow the schema: ${shown(text)}`
+    return fits ? null : `The reply does not follow the schema: ${shortened(text)}`
   },
   async reasoning(asking) {
-    const { parts, usage } = await ask(asking, RIDDLE, { settings: { reasoningEffort: 'low' } })
+    const { parts, usage } = await askModel(asking, RIDDLE, { settings: { reasoningEffort: 'low' } })
     const reasons = parts.some(({ type }) => type === 'reasoning') || (usage.reasoningTokens ?? 0) > 0
     return reasons ? null : 'The reply shows no reasoning, and counts no tokens of it.'
   },
@@ -120,7 +120,7 @@ interface Request {
 
 type Reply = ModelTurn['entry']
 
-async function ask(asking: Asking, prompt: string, request: Request = {}): Promise<Reply> {
+async function askModel(asking: Asking, prompt: string, request: Request = {}): Promise<Reply> {
   const options = { generation: 0, signal: asking.signal }
   return (await asking.model.openSession().turn([user(prompt)], constantsOf(asking, request), options)).entry
 }
@@ -161,17 +161,17 @@ async function answerFromResult(asking: Asking): Promise<string | null> {
   if (results.length === 0) return 'The reply calls no tool, so no result could be sent.'
   const transcript = [question, { ...entry, ...STAMP }, ...results, user('How many mm fell? Answer with the number.')]
   const text = textOf((await session.turn(transcript, constants, options)).entry.parts)
-  return /4[,. ]?127/.test(text) ? null : `The reply does not contain the result of the tool: ${shown(text)}`
+  return /4[,. ]?127/.test(text) ? null : `The reply does not contain the result of the tool: ${shortened(text)}`
 }
 
 function problemOfCalls({ parts }: Reply, count: number): string | null {
   const toolCalls = toolCallsOf(parts)
   if (toolCalls.length < count) {
     const called = toolCalls.length === 0 ? 'no tool' : `${toolCalls.length} tool`
-    return `The reply calls ${called}, expected ${count}: ${shown(textOf(parts))}`
+    return `The reply calls ${called}, expected ${count}: ${shortened(textOf(parts))}`
   }
   const broken = toolCalls.find((call) => call.name !== WEATHER.name || !isObject(parsed(call.arguments)))
-  return broken === undefined ? null : `The reply calls \`${broken.name}\` with ${shown(broken.arguments)}`
+  return broken === undefined ? null : `The reply calls \`${broken.name}\` with ${shortened(broken.arguments)}`
 }
 
 function parsed(text: string): unknown {
@@ -194,6 +194,6 @@ function user(text: string): UserEntry {
 
 const LONGEST_SHOWN = 200
 
-function shown(text: string): string {
+function shortened(text: string): string {
   return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text === '' ? '(nothing)' : text
 }

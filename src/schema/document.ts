@@ -11,7 +11,7 @@ import { describedAsEvidence } from './evidence.js'
  * this. Throws a `RangeError` for a reference that leads nowhere.
  */
 export function answerDocument(schema: JsonSchema): JsonSchema {
-  return closed(joined(modernSchema(inlinedSchema(schema))))
+  return closed(joinedAllOf(modernSchema(inlinedSchema(schema))))
 }
 
 /** `document` with every object in it closed that says nothing of further properties. */
@@ -45,8 +45,8 @@ export function sortedKeys(value: JsonValue | undefined): JsonValue {
 }
 
 /** `allOf` as one schema, if its parts do not concern the same keywords; siblings of alternatives are moved into each of them. */
-function joined(schema: JsonSchema): JsonSchema {
-  const { allOf, ...own } = mapSubschemas(describedAsEvidence(schema), joined)
+function joinedAllOf(schema: JsonSchema): JsonSchema {
+  const { allOf, ...own } = mapSubschemas(describedAsEvidence(schema), joinedAllOf)
   if (!isList(allOf)) return withinBranches(own)
   const parts: readonly JsonValue[] = [own, ...allOf]
   const whole = parts.reduce<JsonSchema | null>((sum, part) => (isSchema(part) ? joinedWith(sum, part) : null), {})
@@ -71,7 +71,7 @@ function withinBranches(schema: JsonSchema): JsonSchema {
 export function both(siblings: JsonSchema, branch: JsonSchema): JsonSchema {
   const { properties, required } = siblings
   const own = branch['properties']
-  const names = [...listOf(required), ...listOf(branch['required'])]
+  const names = [...listOrEmpty(required), ...listOrEmpty(branch['required'])]
   return {
     ...siblings,
     ...branch,
@@ -88,7 +88,7 @@ function joinedWith(sum: JsonSchema | null, part: JsonSchema): JsonSchema | null
   if (forbids(sum, part) || forbids(part, sum)) return null
   const properties = joinedProperties(sum['properties'], part['properties'])
   if (properties === null) return null
-  const required = [...listOf(sum['required']), ...listOf(part['required'])]
+  const required = [...listOrEmpty(sum['required']), ...listOrEmpty(part['required'])]
   const [others, more] = [sum, part].map((each) => withoutKeywords(each, ['properties', 'required']))
   const isAgreed = Object.entries(more ?? {}).every(
     ([key, value]) => others?.[key] === undefined || JSON.stringify(others[key]) === JSON.stringify(value),
@@ -111,6 +111,6 @@ function joinedProperties(left: JsonValue | undefined, right: JsonValue | undefi
   return differs ? null : { ...left, ...right }
 }
 
-function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+function listOrEmpty(value: JsonValue | undefined): readonly JsonValue[] {
   return isList(value) ? value : []
 }

@@ -95,7 +95,7 @@ export function valueAt(value: unknown, path: Path): unknown {
 }
 
 /** `a string`, `a list`, … */
-export function kindOf(value: unknown): string {
+export function valueKind(value: unknown): string {
   if (value === null) return 'null'
   if (value === undefined) return 'nothing'
   if (Array.isArray(value)) return 'a list'

@@ -66,7 +66,7 @@ function withAcceptedKeys(root: InputSchema, leftOut: Set<string>): InputSchema 
     return {
       ...rest,
       ...(rejected.length > 0 && rest['additionalProperties'] === false && { additionalProperties: true }),
-      properties: Object.fromEntries(entriesOf(properties).filter(([key]) => !rejected.includes(key))),
+      properties: Object.fromEntries(entriesIn(properties).filter(([key]) => !rejected.includes(key))),
       ...(isList(required) && {
         required: required.filter((key) => typeof key !== 'string' || !rejected.includes(key)),
       }),
@@ -110,8 +110,8 @@ const NO_SHAPE: Shape = { properties: new Map(), required: new Set() }
 function shapeOf(schema: unknown, root: JsonSchema, seen: Set<unknown>): Shape {
   if (!isObject(schema) || seen.has(schema)) return NO_SHAPE
   seen.add(schema)
-  const shapes = (key: string): Shape[] => listOf(schema[key]).map((branch) => shapeOf(branch, root, seen))
-  const own = { properties: new Map(entriesOf(schema['properties'])), required: new Set(stringsOf(schema['required'])) }
+  const shapes = (key: string): Shape[] => anyList(schema[key]).map((branch) => shapeOf(branch, root, seen))
+  const own = { properties: new Map(entriesIn(schema['properties'])), required: new Set(stringsOf(schema['required'])) }
   const alternatives = [shapes('anyOf'), shapes('oneOf')].filter((branches) => branches.length > 0).map(eitherOf)
   return allOf([own, shapeOf(targetOf(schema['$ref'], root), root, seen), ...shapes('allOf'), ...alternatives])
 }
@@ -145,15 +145,15 @@ function targetOf(reference: unknown, root: JsonSchema): JsonSchema | undefined 
   return typeof reference === 'string' ? resolveReference(root, reference) : undefined
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function anyList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : []
 }
 
 function stringsOf(value: unknown): string[] {
-  return listOf(value).filter((item) => typeof item === 'string')
+  return anyList(value).filter((item) => typeof item === 'string')
 }
 
-function entriesOf(value: unknown): [string, JsonValue][] {
+function entriesIn(value: unknown): [string, JsonValue][] {
   return isObject(value) ? Object.entries(value as Readonly<Record<string, JsonValue>>) : []
 }
 

@@ -112,7 +112,7 @@ function isAddress(value: JsonValue): boolean {
   return typeof value === 'string' && URL.canParse(value, 'https://schemas.invalid')
 }
 
-const isText = (value: JsonValue): boolean => typeof value === 'string'
+const isString = (value: JsonValue): boolean => typeof value === 'string'
 const isFlag = (value: JsonValue): boolean => typeof value === 'boolean'
 const isNumber = (value: JsonValue): boolean => Number.isFinite(value)
 
@@ -139,7 +139,7 @@ function keywordRules(subschema: Rule): [string, Rule][] {
       'multipleOf',
       only((value) => isNumber(value) && Number(value) > 0),
     ),
-    ...rules('title description format $comment $ref', only(isText)),
+    ...rules('title description format $comment $ref', only(isString)),
     ...rules('uniqueItems readOnly writeOnly deprecated', only(isFlag)),
     ...rules('examples', only(isList)),
   ]

@@ -59,11 +59,11 @@ function strictOfType(schema: JsonSchema, type: string): JsonSchema | null {
 
 function strictOptions(schema: JsonSchema, options: readonly JsonValue[]): JsonSchema | null {
   if (options.length === 0 || options.some((option) => typeof option === 'object' && option !== null)) return null
-  const types = [...new Set(options.map(typeOf))]
+  const types = [...new Set(options.map(optionType))]
   return described(schema, { type: types.length === 1 ? (types[0] ?? 'string') : types, enum: options }, [])
 }
 
-function typeOf(option: JsonValue): string {
+function optionType(option: JsonValue): string {
   return option === null ? 'null' : typeof option
 }
 

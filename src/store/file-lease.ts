@@ -94,7 +94,7 @@ export class FileLease {
   get stands(): boolean {
     const stats = statSync(this.#path, { throwIfNoEntry: false })
     if (stats?.ino !== this.#inode) return false
-    return stats.mtimeMs === this.#mtimeMs || textIn(this.#path)?.owner === this.owner
+    return stats.mtimeMs === this.#mtimeMs || storedLease(this.#path)?.owner === this.owner
   }
 
   /** Extends it to `ttlMs` from now. False if it has been taken over. */
@@ -182,7 +182,7 @@ function leasesIn(folder: string): FoundLease[] {
     if (!/^\d+$/.test(name)) return []
     const path = join(folder, name)
     const stat = statSync(path, { throwIfNoEntry: false })
-    const text = stat === undefined ? undefined : textIn(path)
+    const text = stat === undefined ? undefined : storedLease(path)
     return stat === undefined || text === undefined ? [] : [{ ...text, number: Number(name), sinceMs: stat.mtimeMs }]
   })
 }
@@ -196,7 +196,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-function textIn(path: string): LeaseText | undefined {
+function storedLease(path: string): LeaseText | undefined {
   try {
     const parsed = parseJson(readFileSync(path, 'utf8'))
     const { owner, ttlMs } = parsed.ok && isObject(parsed.value) ? parsed.value : {}

@@ -7,7 +7,7 @@ export async function namesIn(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return []
+    if (errorCode(error) === 'ENOENT') return []
     throw error
   }
 }
@@ -26,8 +26,8 @@ function makeOne(folder: string): boolean {
     mkdirSync(folder)
     return true
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false
-    if (codeOf(error) !== 'EEXIST') throw error
+    if (errorCode(error) === 'ENOENT') return false
+    if (errorCode(error) !== 'EEXIST') throw error
     const stats = statSync(folder, { throwIfNoEntry: false })
     // Another process may have removed it again.
     if (stats === undefined || stats.isDirectory()) return true
@@ -35,7 +35,7 @@ function makeOne(folder: string): boolean {
   }
 }
 
-function codeOf(error: unknown): string | undefined {
+function errorCode(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code
 }
 

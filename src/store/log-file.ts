@@ -14,7 +14,7 @@ import { makeFolder } from './folder.js'
 const SYNC_EVERY_MS = 1000
 const TAIL_BYTES = 65_536
 
-export interface Writer {
+export interface LogWriter {
   /** An owner's file is its own: a claim of another process replaces it. Other writers share it with the log's next owner. */
   readonly isOwner: boolean
   /** Throws if the writer may not write to the file `fd`, or no longer; null: before the file is open. */
@@ -27,7 +27,7 @@ export class LogFile {
   #fd: number | null
   readonly #path: string
   readonly #ref: LogRef
-  readonly #writer: Writer
+  readonly #writer: LogWriter
   /** Identifies the file: another one may get its name. */
   readonly #inode: number
   #size: number
@@ -39,7 +39,7 @@ export class LogFile {
   #syncing: Promise<void> = Promise.resolve()
   #failure: HarnessError | undefined
 
-  private constructor(path: string, ref: LogRef, writer: Writer) {
+  private constructor(path: string, ref: LogRef, writer: LogWriter) {
     this.#path = path
     this.#ref = ref
     this.#writer = writer
@@ -61,7 +61,7 @@ export class LogFile {
   }
 
   /** Opens the file, which it creates with its folder, readable by its owner alone. A torn last line is cut off. */
-  static open(path: string, ref: LogRef, writer: Writer): LogFile {
+  static open(path: string, ref: LogRef, writer: LogWriter): LogFile {
     writer.check(null)
     return new LogFile(path, ref, writer)
   }

@@ -23,7 +23,7 @@ import { addReference, referencesIn, referencesTo } from './file-references.js'
 import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
 import { Followers } from './followers.js'
 import { freeDescriptor, lacksDescriptor, LogFile, withDescriptor } from './log-file.js'
-import type { Writer } from './log-file.js'
+import type { LogWriter } from './log-file.js'
 import { LogTail, readEvents, readFirst, readLast } from './read-file.js'
 
 /** When events are written to the disk; see `FileLogOptions`. */
@@ -195,17 +195,17 @@ export class OpenFileLog implements LogStore {
   }
 
   /** A writer without a claim may write while the log has no owner, and not into a file that a claim has replaced. */
-  #writerOf(ref: LogRef, owner: string | undefined): Writer {
+  #writerOf(ref: LogRef, owner: string | undefined): LogWriter {
     const { lease: folder, log } = this.#pathsOf(ref)
     const lease = this.#leases.get(keyOf(ref))
-    const check: Writer['check'] = (fd) => {
+    const checkOwner: LogWriter['check'] = (fd) => {
       const may =
         owner === undefined
           ? !isClaimed(folder) && !(fd !== null && fstatSync(fd).nlink === 0 && isThere(log))
           : lease !== undefined && lease.owner === owner && lease.stands
       if (!may) throw ownedByAnother(ref, owner)
     }
-    return { isOwner: owner !== undefined, check }
+    return { isOwner: owner !== undefined, check: checkOwner }
   }
 
   async #claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {

@@ -114,12 +114,12 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
       const removals = removable({ runs, references: await tables.references() }, options, Date.now())
       const { owner } = options
       if (owner !== undefined && (await tables.areOwnedByOthers(removals, owner))) return 0
-      const remove = (kind: LogKind): Promise<number> => {
+      const removeOfKind = (kind: LogKind): Promise<number> => {
         const removalsOfKind = removals.filter(({ ref }) => ref.kind === kind)
         return tables.remove(kind, removalsOfKind, owner)
       }
       // Threads first: they refer to runs.
-      return (await remove('thread')) + (await remove('run'))
+      return (await removeOfKind('thread')) + (await removeOfKind('run'))
     })
   }
 

@@ -156,8 +156,8 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
 
   follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
     checkRef(ref)
-    const read = (from: ReadOptions): AsyncIterable<Event> => this.read<Event>(ref, from)
-    return this.followers.follow<Event>(ref, options, { read, longestMs: this.followMs })
+    const readRef = (from: ReadOptions): AsyncIterable<Event> => this.read<Event>(ref, from)
+    return this.followers.follow<Event>(ref, options, { read: readRef, longestMs: this.followMs })
   }
 
   inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null> {

@@ -59,7 +59,7 @@ create table ${events} (
 /** Opens the file, which it creates with its folder and tables. Throws `missing_dependency` if Node has no SQLite. */
 export async function openDatabase(path: string, synchronous: 'normal' | 'full'): Promise<Database> {
   if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
-  const database = await openSqlite(path, { missing })
+  const database = await openSqlite(path, { missing: missingSqliteError })
   try {
     database.exec(`pragma synchronous = ${synchronous}; pragma secure_delete = on`)
     transaction(database, () => createTables(database, path))
@@ -70,7 +70,7 @@ export async function openDatabase(path: string, synchronous: 'normal' | 'full')
   }
 }
 
-function missing(cause: unknown): HarnessError {
+function missingSqliteError(cause: unknown): HarnessError {
   return new HarnessError('missing_dependency', `\`sqliteLog\` needs ${SQLITE_NEEDED}`, { cause })
 }
 

@@ -15,12 +15,12 @@ export interface Shape<in out T> {
   read(value: unknown): T | Mismatch
 }
 
-export type Parsed<T> =
+export type ParsedShape<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problem: string; readonly path: readonly (string | number)[] }
 
 /** Reads a value; `name` names it in a problem: 'the answer'. */
-export function parseAs<T>(shape: Shape<T>, value: unknown, name: string): Parsed<T> {
+export function parseAs<T>(shape: Shape<T>, value: unknown, name: string): ParsedShape<T> {
   const read = shape.read(value)
   return read instanceof Mismatch
     ? { ok: false, problem: read.message(name), path: read.path }

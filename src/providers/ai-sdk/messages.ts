@@ -27,7 +27,7 @@ import { promptCallId } from './traits.js'
 import type { ProviderTraits } from './traits.js'
 import { nativeData } from './wire.js'
 
-export type EncodeRules = ReplayRules & ContentRules
+export type EncodeRules = ReplayRules & AiSdkContentRules
 
 /**
  * The messages of entries. The results of a batch are one message, as most APIs require; files that the provider does
@@ -176,7 +176,7 @@ function opaquePart(own: JsonObject, metadata: JsonObject, version: Version): Js
       return { type, toolCallId, toolName, output: ownResultOutput(own), ...metadata }
     case 'file':
     case 'reasoning-file': {
-      const source = sourceOf(own['data'])
+      const source = fileSource(own['data'])
       return source === null ? null : { type, data: version.fileData(source), mediaType, ...metadata }
     }
     default:
@@ -195,7 +195,7 @@ function ownResultOutput({ result, isError }: JsonObject): JsonObject {
 }
 
 /** The content of a file, in the form of any version. */
-function sourceOf(data: JsonValue | undefined): FileSource | null {
+function fileSource(data: JsonValue | undefined): FileSource | null {
   if (typeof data === 'string') return { data }
   if (!isObject(data)) return null
   const { data: base64, url, originalUrl } = data
@@ -205,7 +205,7 @@ function sourceOf(data: JsonValue | undefined): FileSource | null {
 }
 
 /** The known inputs of a model. */
-export interface ContentRules {
+export interface AiSdkContentRules {
   /** Name of the model's provider, for messages. */
   readonly provider: string
   readonly version: Version
@@ -214,7 +214,7 @@ export interface ContentRules {
 }
 
 /** Parts of a user message. Throws `invalid_options` for content that the model is known not to support. */
-function userParts(content: readonly ContentPart[], rules: ContentRules): JsonObject[] {
+function userParts(content: readonly ContentPart[], rules: AiSdkContentRules): JsonObject[] {
   return content.filter(hasContent).map((part) => {
     const form = formOf(part, rules)
     if (form.kind === 'unsupported') throw new HarnessError('invalid_options', form.problem)
@@ -229,7 +229,7 @@ type PartForm =
   | { readonly kind: 'unsupported'; readonly problem: string }
 
 /** Text files are sent as text: few providers support them as files. */
-function formOf(part: ContentPart, { provider, version, inputs }: ContentRules): PartForm {
+function formOf(part: ContentPart, { provider, version, inputs }: AiSdkContentRules): PartForm {
   if (part.type === 'text') return { kind: 'text', text: part.text }
   if (part.type === 'file' && isTextType(part.mediaType)) return { kind: 'text', text: textOfFile(part) }
   if (inputs?.includes(part.type) === false) {

@@ -3,11 +3,11 @@ import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import { providerError } from '../http/errors.js'
-import type { DecodedReply, FoldOptions } from '../http/wire.js'
+import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
 import { argumentsText, ReplyCallIds } from '../wire/calls.js'
 import { waitsForClient } from '../wire/client-items.js'
 import { listIn, objectsIn, stringIn, countIn } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
+import type { WireFields } from '../wire/read.js'
 import type { ProviderTraits } from './traits.js'
 import { isCompaction, nativeForm } from './wire.js'
 import type { AiSdkReply } from './wire.js'
@@ -19,7 +19,7 @@ interface DecodeRules {
 }
 
 /** The result of `doGenerate`, without the request, which contains the whole conversation. */
-export function generatedReply(result: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): AiSdkReply {
+export function generatedReply(result: unknown, { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>): AiSdkReply {
   if (!isObject(result) || !Array.isArray(result['content'])) {
     throw providerError('The result of the language model is not a reply: it has no `content`.', {})
   }
@@ -42,7 +42,7 @@ export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply
   const failure = endedInError(reply.finishReason)
   if (failure !== null) throw failure
   if (reply.content.some(({ type }) => type === APPROVAL)) throw waitsForClient([APPROVAL])
-  const parts = reply.content.map((part) => partOf(part, rules.provider)).filter((part) => part !== null)
+  const parts = reply.content.map((part) => assistantPart(part, rules.provider)).filter((part) => part !== null)
   const hasCalls = parts.some((part) => part.type === 'tool_call')
   return {
     parts,
@@ -58,12 +58,12 @@ export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply
 const APPROVAL = 'tool-approval-request'
 
 /** True for a call of a tool of the harness, false for one that the provider executes itself. */
-export function isOwnCall(part: Fields): boolean {
+export function isOwnCall(part: WireFields): boolean {
   return part['type'] === 'tool-call' && part['providerExecuted'] !== true
 }
 
 /** Null for an empty text, and for a result that another one replaces. */
-function partOf(part: Fields, provider: string): AssistantPart | null {
+function assistantPart(part: WireFields, provider: string): AssistantPart | null {
   const { type, text, providerMetadata } = part
   const metadata = isObject(providerMetadata) ? { providerMetadata } : null
   const own = metadata === null ? {} : nativeForm(provider, metadata)
@@ -89,7 +89,7 @@ function partOf(part: Fields, provider: string): AssistantPart | null {
  * A summary in place of the conversation so far, which the AI SDK gives as text. It is no part of the answer, and only this
  * provider gets it back.
  */
-function compactionPart({ text, providerMetadata }: Fields, provider: string): AssistantPart {
+function compactionPart({ text, providerMetadata }: WireFields, provider: string): AssistantPart {
   return { type: 'opaque', ...nativeForm(provider, { type: 'compaction', content: text, providerMetadata }) }
 }
 
@@ -172,7 +172,7 @@ function tokenUsage(usage: unknown, providerMetadata: unknown): TokenUsage {
 }
 
 /** `v3` and `v4`. Providers report 0 for counts that their API did not report; the API's own usage is in `raw`. */
-function nestedUsage(input: Fields, output: Fields, raw: unknown): TokenUsage {
+function nestedUsage(input: WireFields, output: WireFields, raw: unknown): TokenUsage {
   const reported = (value: unknown, names: RegExp): number | null => {
     const number = countIn(value)
     return number === 0 && isObject(raw) && !hasCount(raw, names) ? null : number
@@ -188,14 +188,14 @@ function nestedUsage(input: Fields, output: Fields, raw: unknown): TokenUsage {
 }
 
 /** True if an API's own usage has a number with such a name, at any level. */
-function hasCount(raw: Fields, names: RegExp): boolean {
+function hasCount(raw: WireFields, names: RegExp): boolean {
   return Object.entries(raw).some(([name, value]) =>
     isObject(value) ? hasCount(value, names) : typeof value === 'number' && names.test(name),
   )
 }
 
 /** `v2`, in which Anthropic's input tokens exclude tokens read from and written to the cache. */
-function flatUsage(usage: Fields, providerMetadata: unknown): TokenUsage {
+function flatUsage(usage: WireFields, providerMetadata: unknown): TokenUsage {
   const anthropic = isObject(providerMetadata) ? providerMetadata['anthropic'] : undefined
   const cacheReadTokens = countIn(usage['cachedInputTokens'])
   const cacheWriteTokens = isObject(anthropic) ? countIn(anthropic['cacheCreationInputTokens']) : null

@@ -2,10 +2,10 @@ import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { mergeJson } from '#util/merge-json.js'
 import { providerError } from '../http/errors.js'
-import type { FoldOptions } from '../http/wire.js'
+import type { ReplyFoldOptions } from '../http/wire.js'
 import { argumentsText, ReplyCallIds } from '../wire/calls.js'
 import { listIn, stringIn } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
+import type { WireFields } from '../wire/read.js'
 import { isOwnCall, finishOf, isCut } from './reply.js'
 import { aiSdkError } from './error.js'
 import { isCompaction } from './wire.js'
@@ -28,18 +28,18 @@ interface OpenCall {
 
 /** Adds up the parts of a stream, and emits each piece. Ignores unknown kinds of part. */
 export class StreamFold {
-  readonly #onDelta: FoldOptions['onDelta']
+  readonly #onDelta: ReplyFoldOptions['onDelta']
   readonly #ids: ReplyCallIds
-  readonly #content: (Fields | Block)[] = []
+  readonly #content: (WireFields | Block)[] = []
   /** Calls without their end, by the provider's id. */
   readonly #openCalls = new Map<unknown, OpenCall>()
   /** Blocks without their end, by kind and id. */
   readonly #open = { text: new Map<unknown, Block>(), reasoning: new Map<unknown, Block>() }
-  #finish: Fields | null = null
-  #response: Fields = {}
+  #finish: WireFields | null = null
+  #response: WireFields = {}
   readonly #warnings: unknown[] = []
 
-  constructor({ callIdFor, onDelta }: FoldOptions) {
+  constructor({ callIdFor, onDelta }: ReplyFoldOptions) {
     this.#ids = new ReplyCallIds(callIdFor)
     this.#onDelta = onDelta
   }
@@ -85,7 +85,7 @@ export class StreamFold {
     }
   }
 
-  #extend(kind: Block['type'], part: Fields): void {
+  #extend(kind: Block['type'], part: WireFields): void {
     const { id, delta, providerMetadata } = part
     const block = this.#open[kind].get(id) ?? this.#begin(kind, id)
     if (providerMetadata !== undefined) addMetadata(block, providerMetadata)
@@ -96,7 +96,7 @@ export class StreamFold {
   }
 
   /** The metadata at the beginning or the end of a block. */
-  #note(kind: Block['type'], { type, id, providerMetadata }: Fields): void {
+  #note(kind: Block['type'], { type, id, providerMetadata }: WireFields): void {
     const isEnd = type === `${kind}-end`
     const block = this.#open[kind].get(id) ?? (isEnd ? undefined : this.#begin(kind, id))
     if (block !== undefined) addMetadata(block, providerMetadata)
@@ -111,7 +111,7 @@ export class StreamFold {
   }
 
   /** Calls that the provider executes itself are not calls of the harness. */
-  #beginCall({ id, toolName, providerExecuted }: Fields): void {
+  #beginCall({ id, toolName, providerExecuted }: WireFields): void {
     if (providerExecuted !== true && !this.#openCalls.has(id)) this.#openCalls.set(id, this.#newCall(id, toolName))
   }
 
@@ -119,14 +119,14 @@ export class StreamFold {
     return { callId: this.#ids.take(id), name: stringIn(name), input: '' }
   }
 
-  #extendCall({ id, delta }: Fields): void {
+  #extendCall({ id, delta }: WireFields): void {
     const call = this.#openCalls.get(id)
     if (call === undefined || typeof delta !== 'string' || delta === '') return
     call.input += delta
     this.#emitInput(delta, call)
   }
 
-  #endCall(part: Fields): void {
+  #endCall(part: WireFields): void {
     const { toolCallId: id, toolName } = part
     const open = this.#openCalls.get(id)
     this.#openCalls.delete(id)
@@ -152,7 +152,7 @@ export class StreamFold {
     }
   }
 
-  #addOther(part: Fields): void {
+  #addOther(part: WireFields): void {
     switch (part['type']) {
       case 'finish':
         this.#finish = part

@@ -2,8 +2,8 @@ import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { providerError } from '../http/errors.js'
 import { RequestGuard } from '../http/request-guard.js'
-import type { Limits } from '../http/request-guard.js'
-import type { Transport, WireChunk, WireRequest } from '../http/wire.js'
+import type { TimeLimits } from '../http/request-guard.js'
+import type { Transport, WireChunk, TransportRequest } from '../http/wire.js'
 import { aiSdkError } from './error.js'
 import type { CallableModel } from './language-model.js'
 
@@ -17,14 +17,14 @@ const REST_AFTER_FINISH_MS = 1000
 export class AiSdkTransport implements Transport {
   readonly bodies = 'json'
   readonly #model: CallableModel
-  readonly #limits: Limits
+  readonly #limits: TimeLimits
 
-  constructor(model: CallableModel, limits: Limits) {
+  constructor(model: CallableModel, limits: TimeLimits) {
     this.#model = model
     this.#limits = limits
   }
 
-  async send(request: WireRequest): Promise<unknown> {
+  async send(request: TransportRequest): Promise<unknown> {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
       const result = await this.#call('doGenerate', request, guard)
@@ -35,7 +35,7 @@ export class AiSdkTransport implements Transport {
     }
   }
 
-  async *stream(request: WireRequest): AsyncGenerator<readonly WireChunk[], void, void> {
+  async *stream(request: TransportRequest): AsyncGenerator<readonly WireChunk[], void, void> {
     const guard = new RequestGuard(request.signal, this.#limits)
     let reader: Reader | undefined
     try {
@@ -59,7 +59,7 @@ export class AiSdkTransport implements Transport {
     // The connections belong to the provider of the AI SDK.
   }
 
-  #call(method: 'doGenerate' | 'doStream', { body }: WireRequest, guard: RequestGuard): Promise<unknown> {
+  #call(method: 'doGenerate' | 'doStream', { body }: TransportRequest, guard: RequestGuard): Promise<unknown> {
     guard.throwIfFailed()
     const controller = new AbortController()
     guard.onStop(() => controller.abort())

@@ -1,16 +1,16 @@
 import type { NativePart } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import type { Fields } from '../wire/read.js'
+import type { WireFields } from '../wire/read.js'
 
 /** A reply in the form of `doGenerate`, which is also the sum of a stream, in any version. Unchecked. */
 export interface AiSdkReply {
-  readonly content: readonly Fields[]
+  readonly content: readonly WireFields[]
   readonly finishReason: unknown
   readonly usage: unknown
   readonly providerMetadata: unknown
   /** `id`, `modelId`, `timestamp`, `headers`, and of a whole reply its `body`. */
-  readonly response: Fields
+  readonly response: WireFields
   readonly warnings: readonly unknown[]
 }
 
@@ -18,7 +18,7 @@ export interface AiSdkReply {
  * The data that a part keeps of the reply. For text, reasoning and calls: `providerMetadata`, if there is any. For an
  * opaque part: the whole part.
  */
-export function nativeForm(provider: string, data: Fields): { readonly native: NativePart } {
+export function nativeForm(provider: string, data: WireFields): { readonly native: NativePart } {
   return { native: { provider, data: plainJson(data) } }
 }
 

@@ -36,7 +36,7 @@ export const compactor: Compactor = {
     const text = stringIn(block?.['content'])
     if (!isObject(reply) || block === undefined || text.trim() === '')
       throw errorWithin(reply) ?? providerError('The provider sent no compaction.', {})
-    return { data: block as JsonObject, text, usage: usageOf(reply['usage']) }
+    return { data: block as JsonObject, text, usage: compactionUsage(reply['usage']) }
   },
 }
 
@@ -46,7 +46,7 @@ export function compactionBlock({ provider, data }: NativePart): JsonObject | nu
 }
 
 /** The tokens of a compaction are in `iterations` only. */
-function usageOf(usage: unknown): TokenUsage {
+function compactionUsage(usage: unknown): TokenUsage {
   const iterations = isObject(usage) ? objectsIn(usage['iterations']) : []
   if (iterations.length === 0) return tokenUsage(usage)
   return iterations.map(tokenUsage).reduce(

@@ -64,8 +64,8 @@ function addResult({ results, media }: Batch, entry: ToolEntry): void {
   const { callId, isError } = entry
   const content = resultForModel(entry, 'flag')
   const blocks = typeof content === 'string' ? [] : resultBlocks(content)
-  const inside = typeof content === 'string' ? content : isError ? blocks.filter(isText) : blocks
-  if (isError) media.push(...blocks.filter((block) => !isText(block)))
+  const inside = typeof content === 'string' ? content : isError ? blocks.filter(isTextBlock) : blocks
+  if (isError) media.push(...blocks.filter((block) => !isTextBlock(block)))
   results.push({
     ...({ type: 'tool_result', tool_use_id: acceptedCallId(callId, CALL_ID) } satisfies ToolResultBlockParam),
     ...(inside.length > 0 && { content: inside }),
@@ -75,7 +75,7 @@ function addResult({ results, media }: Batch, entry: ToolEntry): void {
 
 const CALL_ID = /^[a-zA-Z0-9_-]+$/
 
-function isText({ type }: JsonObject): boolean {
+function isTextBlock({ type }: JsonObject): boolean {
   return type === 'text'
 }
 
@@ -108,7 +108,7 @@ function assistantBlocks({ parts }: AssistantEntry, thinking: boolean): readonly
     else hasText = true
   }
   // The API rejects a text of white space, unless the message has another text.
-  return hasBlank && !hasText ? blocks.filter((block) => !isText(block)) : blocks
+  return hasBlank && !hasText ? blocks.filter((block) => !isTextBlock(block)) : blocks
 }
 
 function assistantBlock(part: AssistantPart, thinking: boolean): JsonObject | null {

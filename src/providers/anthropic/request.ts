@@ -19,14 +19,14 @@ import { textBlock, encodeMessages } from './messages.js'
 import { effortFields, isThinking, PROVIDER, thinkingControl } from './models.js'
 import type { ThinkingControl } from './models.js'
 import { decodeMessage } from './reply.js'
-import { MessageFold } from './stream.js'
+import { MessagesReplyFold } from './stream.js'
 import type { Tool, ToolChoice as WireToolChoice } from '@anthropic-ai/sdk/resources/messages'
 
 /** `2023-06-01` has `temperature`; `2026-10-21` rejects it. */
 export type AnthropicApiVersion = '2023-06-01' | '2026-10-21'
 
 /** The options that all requests to one model share. */
-export interface RequestOptions {
+export interface MessagesRequestOptions {
   readonly id: string
   /** Null: that of the client, which is not known. */
   readonly version: AnthropicApiVersion | null
@@ -45,7 +45,7 @@ interface Settled {
 }
 
 /** The Messages API as functions. */
-export function messagesFormat(options: RequestOptions): WireFormat {
+export function messagesFormat(options: MessagesRequestOptions): WireFormat {
   const control = thinkingControl(options.id)
   const known = new WeakMap<RequestConstants, Settled>()
   const settled = (constants: RequestConstants): Settled => {
@@ -73,12 +73,16 @@ export function messagesFormat(options: RequestOptions): WireFormat {
       fields: ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'mcp_servers'],
     },
     compactor,
-    fold: (foldOptions) => new MessageFold(foldOptions),
+    fold: (foldOptions) => new MessagesReplyFold(foldOptions),
     decode: decodeMessage,
   }
 }
 
-function settle({ settings }: RequestConstants, { defaults }: RequestOptions, control: ThinkingControl): Settled {
+function settle(
+  { settings }: RequestConstants,
+  { defaults }: MessagesRequestOptions,
+  control: ThinkingControl,
+): Settled {
   const { reasoningEffort } = settingsOf(settings, defaults)
   const ofEffort = effortFields(control, reasoningEffort, maxTokens(settings, defaults))
   const fields = [defaults.extraBody, settings.providerOptions?.[PROVIDER]].reduce(withCallerFields, ofEffort)
@@ -106,7 +110,7 @@ function limitFields(maxOutputTokens: number, defaults: RequestDefaults, control
 }
 
 /** All fields of a request except its messages and the fields that differ between requests. */
-function requestHead(constants: RequestConstants, options: RequestOptions, fields: JsonObject): JsonObject {
+function requestHead(constants: RequestConstants, options: MessagesRequestOptions, fields: JsonObject): JsonObject {
   const { instructions, tools, settings } = constants
   const { version, defaults, automaticCaching } = options
   const cacheControl = cacheControlOf(defaults.promptCache)

@@ -114,7 +114,7 @@ const KNOWN_SERVERS: readonly (readonly [host: string, dialect: Partial<ChatDial
 
 /** The dialect of the server at `baseUrl`; the user's fields take precedence. */
 export function dialectFor(baseUrl: string, given: Partial<ChatDialect>): ChatDialect {
-  const host = hostOf(baseUrl)
+  const host = baseUrlHost(baseUrl)
   const known = KNOWN_SERVERS.find(([end]) => (end.startsWith('.') ? host.endsWith(end) : host === end))
   return { ...UNKNOWN_SERVER, ...known?.[1], ...given }
 }
@@ -151,7 +151,7 @@ export const DIALECT = partial<Partial<ChatDialect>>({
   audioTypes: mediaTypes,
 })
 
-function hostOf(baseUrl: string): string {
+function baseUrlHost(baseUrl: string): string {
   return URL.canParse(baseUrl) ? new URL(baseUrl).hostname : ''
 }
 

@@ -20,7 +20,7 @@ import { nativeOf } from './native.js'
 import type { ChatNative } from './native.js'
 
 /** Messages for entries. The results of a batch stay together; their images and files follow after the last one. */
-export function encodeEntries(entries: readonly TranscriptEntry[], rules: ContentRules): JsonObject[] {
+export function encodeEntries(entries: readonly TranscriptEntry[], rules: ChatContentRules): JsonObject[] {
   const messages: JsonObject[] = []
   let shown: JsonObject[] = []
   /** True if the calls of the current results are from a reply of this provider. */
@@ -53,7 +53,7 @@ interface EncodedResult {
   readonly shown: readonly JsonObject[]
 }
 
-function encodeResult(entry: ToolEntry, id: string, rules: ContentRules): EncodedResult {
+function encodeResult(entry: ToolEntry, id: string, rules: ChatContentRules): EncodedResult {
   const content = resultForModel(entry, 'prefix')
   const message = (text: string): JsonObject => ({ role: 'tool', tool_call_id: id, content: text })
   if (typeof content === 'string') return { message: message(content), shown: [] }
@@ -82,7 +82,7 @@ function assistantMessage(entry: AssistantEntry, provider: string, dialect: Chat
       ? [wireCall({ part, native, id: wireCallId(part.callId, dialect.callIds, isOwn) }, dialect)]
       : [],
   )
-  const content = contentOf(placed, dialect)
+  const content = assistantContent(placed, dialect)
   const isEmpty = content === ''
   return {
     role: 'assistant',
@@ -106,7 +106,7 @@ function withoutText(hasCalls: boolean, { emptyContent }: ChatDialect): JsonObje
 }
 
 /** A string; or a list of blocks, if the server itself sent a block other than text. */
-function contentOf(placed: readonly Placed[], dialect: ChatDialect): string | readonly JsonValue[] {
+function assistantContent(placed: readonly Placed[], dialect: ChatDialect): string | readonly JsonValue[] {
   const isReplayed = ({ part, native }: Placed): boolean => {
     return (
       native?.form === 'block' && (part.type === 'opaque' || (part.type === 'reasoning' && dialect.replaysReasoning))
@@ -194,7 +194,7 @@ function wireArguments(given: string, { anyArguments }: ChatDialect): string {
 }
 
 /** The known inputs of a model. */
-export interface ContentRules {
+export interface ChatContentRules {
   readonly provider: string
   readonly dialect: ChatDialect
   /** Kinds of input other than text; undefined: all. */
@@ -202,7 +202,7 @@ export interface ContentRules {
 }
 
 /** The content of a user message. Throws `invalid_options` for content that the model does not support. */
-function userContent(content: readonly ContentPart[], rules: ContentRules): string | readonly JsonObject[] {
+function userContent(content: readonly ContentPart[], rules: ChatContentRules): string | readonly JsonObject[] {
   const filled = content.filter(hasContent)
   const [only, ...others] = filled
   if (only === undefined) return ''
@@ -222,10 +222,10 @@ function textPart(text: string): JsonObject {
 /** A part in the form of the API, or the reason why it has none. */
 type WirePart = { readonly part: JsonObject } | { readonly part: null; readonly problem: string }
 
-function wirePart(part: ContentPart, rules: ContentRules): WirePart {
+function wirePart(part: ContentPart, rules: ChatContentRules): WirePart {
   if (part.type === 'text') return { part: textPart(part.text) }
   if (part.type === 'file' && isTextType(part.mediaType)) return { part: textPart(textOfFile(part)) }
-  const problem = problemOf(part, rules)
+  const problem = unsupportedReason(part, rules)
   return problem === undefined ? { part: mediaPart(part) } : { part: null, problem }
 }
 
@@ -246,7 +246,7 @@ function mediaPart(part: MediaPart): JsonObject {
 }
 
 /** The reason why the model does not support `part`. */
-function problemOf(part: MediaPart, { provider, dialect, inputs }: ContentRules): string | undefined {
+function unsupportedReason(part: MediaPart, { provider, dialect, inputs }: ChatContentRules): string | undefined {
   if (!dialect.contentLists || inputs?.includes(part.type) === false) {
     return `The model of \`${provider}\` does not support \`${part.type}\`.`
   }

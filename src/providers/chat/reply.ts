@@ -7,7 +7,7 @@ import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { DecodedReply } from '../http/wire.js'
 import { argumentsText, customArguments } from '../wire/calls.js'
 import { countIn, isFilled, listIn, objectsIn, stringIn, without } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
+import type { WireFields } from '../wire/read.js'
 import { isJsonObject, native, REASONING_FIELDS } from './native.js'
 
 /** The final id of the call at `index`, whose server gave it `id`. */
@@ -35,7 +35,7 @@ export function decodeReply(reply: unknown, provider: string, takeId: TakeId): D
     finishReason,
     nativeFinishReason: word === '' ? null : word,
     ...(refusal !== null && refusal !== '' && { refusal }),
-    usage: usageOf(reply['usage'] ?? choice['usage']),
+    usage: chatUsage(reply['usage'] ?? choice['usage']),
     responseId: stringIn(reply['id']) || null,
     responseModel: stringIn(reply['model']) || stringIn(choice['model']) || null,
     raw: reply,
@@ -54,7 +54,7 @@ export function rejectError(body: unknown): void {
 }
 
 /** The same for a piece of a reply, such as a choice, which may have both an error and a part of the answer. */
-export function rejectErrorIn(piece: Fields): void {
+export function rejectErrorIn(piece: WireFields): void {
   const { error } = piece
   const isError = isObject(error) ? Object.keys(error).length > 0 : typeof error === 'string' && error !== ''
   if (isError) throw errorFromBody(200, {}, piece)
@@ -79,14 +79,14 @@ function isCutCall(part: AssistantPart): boolean {
 }
 
 /** The text of a refusal, which may be empty; null if there is none. */
-function refusalIn({ refusal, content }: Fields): string | null {
+function refusalIn({ refusal, content }: WireFields): string | null {
   if (stringIn(refusal) !== '') return stringIn(refusal)
   const blocks = objectsIn(content).filter(({ type }) => type === 'refusal')
   return blocks.length === 0 ? null : blocks.map((block) => stringIn(block['refusal'])).join('')
 }
 
 /** The parts of an assistant message. Its fields have no order, so the order of the parts is fixed. */
-function decodeMessage(message: Fields, provider: string, takeId: TakeId): AssistantPart[] {
+function decodeMessage(message: WireFields, provider: string, takeId: TakeId): AssistantPart[] {
   return [
     ...decodeReasoning(message, provider),
     ...decodeContent(message['content'], provider),
@@ -96,7 +96,7 @@ function decodeMessage(message: Fields, provider: string, takeId: TakeId): Assis
 }
 
 /** The details are sent back. The plain text repeats them, and is a part of its own only if the details have no text. */
-function decodeReasoning(message: Fields, provider: string): AssistantPart[] {
+function decodeReasoning(message: WireFields, provider: string): AssistantPart[] {
   const details = listIn(message['reasoning_details']).filter(isJsonObject)
   const parts = details.map((value): AssistantPart => {
     return { type: 'reasoning', text: textOfDetail(value), native: native(provider, { form: 'detail', value }) }
@@ -109,7 +109,7 @@ function decodeReasoning(message: Fields, provider: string): AssistantPart[] {
 }
 
 /** The text of an entry of `reasoning_details`; empty for an encrypted one. */
-export function textOfDetail(detail: Fields): string {
+export function textOfDetail(detail: WireFields): string {
   return stringIn(detail['text']) || stringIn(detail['summary'])
 }
 
@@ -135,7 +135,7 @@ function thinkingIn(thinking: unknown): string {
 }
 
 /** The calls of a message. A message of the old form has one `function_call`, without an id. */
-function callsIn(message: Fields): readonly JsonObject[] {
+function callsIn(message: WireFields): readonly JsonObject[] {
   const calls = listIn(message['tool_calls']).filter(isJsonObject)
   if (calls.length > 0) return calls
   const old: unknown = { function: message['function_call'] }
@@ -160,7 +160,7 @@ function decodeCall(call: JsonObject, callId: string, provider: string): Assista
 }
 
 /** A refusal, and every other field with content: annotations, audio, images and future fields. */
-function decodeOthers(message: Fields, provider: string): AssistantPart[] {
+function decodeOthers(message: WireFields, provider: string): AssistantPart[] {
   return Object.entries(message).flatMap(([name, value]): AssistantPart[] => {
     if (ANSWER_FIELDS.has(name)) return []
     if (name === 'refusal' ? stringIn(value) === '' : !isFilled(value)) return []
@@ -181,7 +181,7 @@ const ANSWER_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /** A server's usage object as token counts. Input tokens include tokens read from and written to a cache (PR-20, PR-21). */
-export function usageOf(usage: unknown): TokenUsage {
+export function chatUsage(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
   const input = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {}
   const output = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {}

@@ -8,7 +8,7 @@ import { providerError } from './errors.js'
  * `midway`: a part of the answer had arrived.
  */
 export function connectionError(error: unknown, host: string, midway: boolean): HarnessError {
-  const code = codeOf(error)
+  const code = systemErrorCode(error)
   const moment = midway ? ' in the middle of the answer' : ''
   const message = `The connection to ${host} failed${moment}: ${phraseFor(code, error)}.`
   return providerError(message, { cause: error, retryable: code === undefined || !LASTING.test(code) })
@@ -17,15 +17,15 @@ export function connectionError(error: unknown, host: string, midway: boolean): 
 /** True for an error of the platform's `fetch` and its bodies; any other `TypeError` is a mistake in a program. */
 export function isConnectionFailure(error: Error): boolean {
   const isOfFetch = error instanceof TypeError && /^(terminated|fetch failed|network)/i.test(error.message)
-  return isOfFetch || codeOf(error) !== undefined
+  return isOfFetch || systemErrorCode(error) !== undefined
 }
 
 /** The error code of the system or the HTTP library, from anywhere in the chain of causes. */
-export function codeOf(error: unknown, depth = 0): string | undefined {
+export function systemErrorCode(error: unknown, depth = 0): string | undefined {
   if (!(error instanceof Error) || depth > 4) return undefined
   if ('code' in error && typeof error.code === 'string') return error.code
   const inner = error instanceof AggregateError ? (error.errors as readonly unknown[])[0] : error.cause
-  return codeOf(inner, depth + 1)
+  return systemErrorCode(inner, depth + 1)
 }
 
 /** Invalid certificates and protocols: they stay invalid until a person changes something. */

@@ -61,14 +61,17 @@ function findError(body: unknown, depth = 0): FoundError | undefined {
   if (!isObject(body)) return undefined
   const { error, errors, detail, details, message, base_resp: base } = body
   const own = ofObject(body)
-  if (isObject(error) || Array.isArray(error)) return merged(findError(error, depth + 1), own)
+  if (isObject(error) || Array.isArray(error)) return mergedError(findError(error, depth + 1), own)
   if (own.message !== undefined)
-    return textIn(error) === undefined ? own : { ...own, words: [...own.words, String(error)] }
-  return merged(firstOf([error, errors, detail, details, base, isObject(message) ? message : undefined], depth), own)
+    return trimmedText(error) === undefined ? own : { ...own, words: [...own.words, String(error)] }
+  return mergedError(
+    firstOf([error, errors, detail, details, base, isObject(message) ? message : undefined], depth),
+    own,
+  )
 }
 
 /** The inner error is the cause; the outer one adds details. */
-function merged(inner: FoundError | undefined, outer: FoundError): FoundError {
+function mergedError(inner: FoundError | undefined, outer: FoundError): FoundError {
   if (inner === undefined) return outer
   const { message, words, status } = inner
   return { message: message ?? outer.message, words: [...words, ...outer.words], status: status ?? outer.status }
@@ -88,10 +91,10 @@ function ofText(text: string, depth: number): FoundError | undefined {
 
 function ofObject(body: Readonly<Record<string, unknown>>): FoundError {
   const message = ['message', 'msg', 'error_message', 'error_msg', 'status_msg', 'Message']
-    .map((name) => textIn(body[name]))
-    .find(isText)
-  const upstream = isObject(body['metadata']) ? textIn(body['metadata']['raw']) : undefined
-  const names = [body['code'], body['type'], body['status']].filter(isText).filter((word) => !/^\d*$/.test(word))
+    .map((name) => trimmedText(body[name]))
+    .find(isString)
+  const upstream = isObject(body['metadata']) ? trimmedText(body['metadata']['raw']) : undefined
+  const names = [body['code'], body['type'], body['status']].filter(isString).filter((word) => !/^\d*$/.test(word))
   return {
     message: message === undefined || upstream === undefined ? message : `${message}: ${upstream}`,
     // `error` names the envelope, not the cause.
@@ -100,11 +103,11 @@ function ofObject(body: Readonly<Record<string, unknown>>): FoundError {
   }
 }
 
-function isText(value: unknown): value is string {
+function isString(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-function textIn(value: unknown): string | undefined {
+function trimmedText(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
 

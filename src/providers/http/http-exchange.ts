@@ -1,9 +1,9 @@
 import type { Agent, ClientRequest, IncomingMessage, request as HttpRequest } from 'node:http'
 import type { Socket } from 'node:net'
-import { codeOf, connectionError } from './connection-error.js'
+import { systemErrorCode, connectionError } from './connection-error.js'
 import { providerError } from './errors.js'
 import { flatHeaders } from './exchange.js'
-import type { Answer, Exchange, PostRequest } from './exchange.js'
+import type { HttpResponse, Exchange, PostRequest } from './exchange.js'
 import { readableBody } from './readable-body.js'
 import type { RequestGuard } from './request-guard.js'
 
@@ -32,18 +32,18 @@ export function httpExchange(): Exchange {
 }
 
 /** The headers are only read of an answer that is an error. */
-class HttpAnswer implements Answer {
+class HttpAnswer implements HttpResponse {
   readonly status: number
-  readonly read: Answer['read']
+  readonly read: HttpResponse['read']
   readonly #incoming: IncomingMessage
 
-  constructor(incoming: IncomingMessage, read: Answer['read']) {
+  constructor(incoming: IncomingMessage, read: HttpResponse['read']) {
     this.status = incoming.statusCode ?? 0
     this.read = read
     this.#incoming = incoming
   }
 
-  get headers(): Answer['headers'] {
+  get headers(): HttpResponse['headers'] {
     return flatHeaders(this.#incoming.headers)
   }
 }
@@ -137,7 +137,7 @@ function headOf(request: PostRequest, connections: Connections, guard: RequestGu
 function open({ url, headers, body }: PostRequest, { request, agent }: Connections): ClientRequest {
   const length = body.reduce((sum, piece) => sum + piece.length, 0)
   const { host, port, path, authority } = targetOf(url)
-  const list = ['host', authority, 'content-length', String(length), ...listOf(headers)]
+  const list = ['host', authority, 'content-length', String(length), ...headerList(headers)]
   try {
     return request({ host, port, path, method: 'POST', agent, headers: list })
   } catch (error) {
@@ -149,7 +149,7 @@ function open({ url, headers, body }: PostRequest, { request, agent }: Connectio
 /** Headers as Node's flat list: most requests of a model have the same object. */
 const lists = new WeakMap<PostRequest['headers'], readonly string[]>()
 
-function listOf(headers: PostRequest['headers']): readonly string[] {
+function headerList(headers: PostRequest['headers']): readonly string[] {
   let list = lists.get(headers)
   if (list === undefined) lists.set(headers, (list = Object.entries(headers).flat()))
   return list
@@ -181,7 +181,7 @@ function targetOf(url: URL): Target {
 /** True if the server had closed a kept connection while it was idle: nothing was received after the request. */
 function isStaleSocket(outgoing: ClientRequest, error: Error, received: number): boolean {
   const socket: Socket | null = outgoing.socket
-  const code = codeOf(error)
+  const code = systemErrorCode(error)
   return outgoing.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE') && socket?.bytesRead === received
 }
 

@@ -3,7 +3,7 @@ import type { Readable, Transform } from 'node:stream'
 import { joinedBytes } from '#util/bytes.js'
 import { connectionError } from './connection-error.js'
 import { providerError } from './errors.js'
-import type { Answer } from './exchange.js'
+import type { HttpResponse } from './exchange.js'
 import type { RequestGuard } from './request-guard.js'
 
 /** The body of a Node stream, decompressed and read as it arrives. Its events cost less than its async iterator. */
@@ -11,7 +11,7 @@ export async function readableBody(
   stream: Readable,
   origin: { readonly host: string; readonly encoding: string | undefined },
   guard: RequestGuard,
-): Promise<Pick<Answer, 'read'>> {
+): Promise<Pick<HttpResponse, 'read'>> {
   const { host, encoding } = origin
   const source = encoding === undefined || isIdentity(encoding) ? stream : await decompressed(stream, encoding)
   const body = new ReadableBody(source, host)

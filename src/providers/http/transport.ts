@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import { ClientTransport } from './client-transport.js'
-import type { ClientCall } from './client-transport.js'
+import type { ClientMethod } from './client-transport.js'
 import { dispatcherExchange } from './dispatcher-exchange.js'
 import type { Dispatcher } from './dispatcher-exchange.js'
 import type { Exchange } from './exchange.js'
@@ -22,7 +22,7 @@ export type Connection =
   | { readonly kind: 'default'; readonly endpoint: () => Endpoint }
   | { readonly kind: 'fetch'; readonly endpoint: () => Endpoint; readonly fetch: typeof globalThis.fetch }
   | { readonly kind: 'dispatcher'; readonly endpoint: () => Endpoint; readonly dispatcher: Dispatcher }
-  | { readonly kind: 'client'; readonly call: ClientCall; readonly headers: Readonly<Record<string, string>> }
+  | { readonly kind: 'client'; readonly call: ClientMethod; readonly headers: Readonly<Record<string, string>> }
 
 /** The transport for a model's options. It does no I/O, loads nothing and opens no connection yet. */
 export function openTransport({ over, timeouts }: TransportSettings): Transport {

@@ -192,7 +192,7 @@ function userContent(content: readonly ContentPart[], inputs: Inputs): string | 
 /** Output of a tool: a string if it is one text. Unsupported content is replaced by a sentence, for the model to know. */
 function toolOutput(content: string | readonly ContentPart[], inputs: Inputs): string | readonly JsonObject[] {
   if (typeof content === 'string') return content
-  return onlyText(content) ?? content.map((part) => wireContent(part, inputs) ?? inputTextBlock(missing(part)))
+  return onlyText(content) ?? content.map((part) => wireContent(part, inputs) ?? inputTextBlock(missingMediaText(part)))
 }
 
 function onlyText(content: readonly ContentPart[]): string | undefined {
@@ -203,7 +203,7 @@ function onlyText(content: readonly ContentPart[]): string | undefined {
 
 function wireContent(part: ContentPart, inputs: Inputs): JsonObject | undefined {
   if (part.type === 'text') return inputTextBlock(part.text)
-  const kind = kindOf(part)
+  const kind = inputKind(part)
   if (kind === undefined || !inputs.includes(kind)) return undefined
   if (part.type === 'file' && kind === 'file') return fileBlock(part)
   const url = 'url' in part ? part.url : dataUrl(part.data, part.mediaType)
@@ -211,7 +211,7 @@ function wireContent(part: ContentPart, inputs: Inputs): JsonObject | undefined 
 }
 
 /** The kind of input that a part is for the API; undefined if it has none. */
-function kindOf(part: Exclude<ContentPart, { type: 'text' }>): 'image' | 'file' | undefined {
+function inputKind(part: Exclude<ContentPart, { type: 'text' }>): 'image' | 'file' | undefined {
   if (part.type === 'image') return 'image'
   const family = part.mediaType.split('/')[0]
   if (part.type === 'audio' || family === 'audio' || family === 'video') return undefined
@@ -241,14 +241,14 @@ const EXTENSIONS: ReadonlyMap<string, string> = new Map([
 
 function reject(part: ContentPart, inputs: Inputs): never {
   const accepted = ['text', ...inputs].map((kind) => `\`${kind}\``).join(', ')
-  const message = `Expected \`content\` that this model supports in the Responses API (${accepted}), got ${named(part)}.`
+  const message = `Expected \`content\` that this model supports in the Responses API (${accepted}), got ${partName(part)}.`
   throw new HarnessError('invalid_options', message)
 }
 
-function missing(part: ContentPart): string {
-  return `[The tool also returned ${named(part)}, which cannot be shown to this model.]`
+function missingMediaText(part: ContentPart): string {
+  return `[The tool also returned ${partName(part)}, which cannot be shown to this model.]`
 }
 
-function named(part: ContentPart): string {
+function partName(part: ContentPart): string {
   return 'mediaType' in part ? `\`${part.type}\` (${part.mediaType})` : `\`${part.type}\``
 }

@@ -3,28 +3,28 @@ import type { AssistantPart, FinishReason, TokenUsage } from '#contracts/entry.j
 import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import { errorFromBody } from '../http/errors.js'
-import type { DecodedReply, FoldOptions } from '../http/wire.js'
+import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
 import { ReplyCallIds } from '../wire/calls.js'
 import { waitsForClient } from '../wire/client-items.js'
 import { countIn, objectsIn, stringIn } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
-import { nativeDataOf, callIdOf, clientItems, partsOf } from './parts.js'
+import type { WireFields } from '../wire/read.js'
+import { nativeDataOf, callIdOf, clientItems, outputParts } from './parts.js'
 
 /**
  * A whole reply. A refusal has the finish reason `refusal`; its text is in `refusal` and in an opaque part, not in a text
  * part. Throws `provider_error` for a failed response, and for anything but a response.
  */
-export function decodeReply(reply: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): DecodedReply {
+export function decodeReply(reply: unknown, { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>): DecodedReply {
   const response = responseIn(reply)
   const ids = new ReplyCallIds(callIdFor)
   const parts = objectsIn(response['output']).flatMap((item, position) =>
-    partsOf(item, () => ids.take(callIdOf(item), position)),
+    outputParts(item, () => ids.take(callIdOf(item), position)),
   )
   return decodedReply(response, parts)
 }
 
 /** A response that did not fail, whose output is `parts`. Throws `unexpected_model_behavior` if it waits for the client. */
-export function decodedReply(response: Fields, parts: readonly AssistantPart[]): DecodedReply {
+export function decodedReply(response: WireFields, parts: readonly AssistantPart[]): DecodedReply {
   const waiting = clientItems(parts)
   if (waiting.length > 0) throw waitsForClient(waiting)
   const all = withOutputText(parts, response)
@@ -34,7 +34,7 @@ export function decodedReply(response: Fields, parts: readonly AssistantPart[]):
     parts: all,
     ...finishOf(response, all, refusals.length > 0),
     ...(refusal !== '' && { refusal }),
-    usage: usageOf(response['usage']),
+    usage: responseUsage(response['usage']),
     responseId: stringIn(response['id']) || null,
     responseModel: stringIn(response['model']) || null,
     raw: response,
@@ -42,7 +42,7 @@ export function decodedReply(response: Fields, parts: readonly AssistantPart[]):
 }
 
 /** The error of a response that failed or was cancelled; undefined for any other. */
-export function failureOf(response: Fields): HarnessError | undefined {
+export function failureOf(response: WireFields): HarnessError | undefined {
   const { status, error } = response
   if (status === 'cancelled') return new HarnessError('provider_error', 'The provider cancelled the response.')
   if (status !== 'failed') return undefined
@@ -50,7 +50,7 @@ export function failureOf(response: Fields): HarnessError | undefined {
   return known ? errorFromBody(200, {}, { error }) : new HarnessError('provider_error', 'The response failed.')
 }
 
-function responseIn(reply: unknown): Fields {
+function responseIn(reply: unknown): WireFields {
   if (!isObject(reply)) throw noResponse(reply)
   const failure = failureOf(reply)
   if (failure !== undefined) throw failure
@@ -60,7 +60,7 @@ function responseIn(reply: unknown): Fields {
 }
 
 /** True for a background response without output. */
-function isPending({ status }: Fields): boolean {
+function isPending({ status }: WireFields): boolean {
   return status === 'queued' || status === 'in_progress'
 }
 
@@ -70,7 +70,7 @@ function noResponse(reply: unknown): HarnessError {
 }
 
 /** Some servers send the text only at the top level. */
-function withOutputText(parts: readonly AssistantPart[], { output_text: text }: Fields): readonly AssistantPart[] {
+function withOutputText(parts: readonly AssistantPart[], { output_text: text }: WireFields): readonly AssistantPart[] {
   if (typeof text !== 'string' || text === '' || textOf(parts) !== '') return parts
   return [...parts, { type: 'text', text }]
 }
@@ -84,7 +84,7 @@ interface Finish {
  * The finish reason, with the API's own: its `status`, and for an incomplete reply the reason, as in
  * `incomplete:max_output_tokens`. `failed` and `cancelled` are errors.
  */
-function finishOf(response: Fields, parts: readonly AssistantPart[], isRefusal: boolean): Finish {
+function finishOf(response: WireFields, parts: readonly AssistantPart[], isRefusal: boolean): Finish {
   const status = typeof response['status'] === 'string' ? response['status'] : null
   if (status === 'incomplete') return incomplete(response['incomplete_details'])
   if (status === 'queued' || status === 'in_progress') return { finishReason: 'error', nativeFinishReason: status }
@@ -126,7 +126,7 @@ function isCutCall(part: AssistantPart): boolean {
 }
 
 /** Token counts of a reply's `usage`; missing or invalid counts are null (PR-19, PR-21). Input includes cached tokens. */
-export function usageOf(usage: unknown): TokenUsage {
+export function responseUsage(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
   const input = usage['input_tokens_details'] ?? usage['prompt_tokens_details']
   const output = usage['output_tokens_details'] ?? usage['completion_tokens_details']

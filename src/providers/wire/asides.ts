@@ -4,7 +4,7 @@ import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { errorWithin, providerError } from '../http/errors.js'
 import { withRetries } from '../http/retry.js'
-import type { Transport, WireFormat, WireRequest } from '../http/wire.js'
+import type { Transport, WireFormat, TransportRequest } from '../http/wire.js'
 
 /** The options that all sessions of a model share. */
 export interface WireSessionOptions {
@@ -31,7 +31,7 @@ export async function compactedBy(
   const messages = [...format.opening(constants), ...format.encode(mendHistory(view).entries, constants)]
   const tail = format.tail({ streamed: false, toolChoice: undefined, maxOutputTokens, previousResponseId: null })
   const body = compactor.request({ ...format.head(constants), [format.conversationField]: messages, ...tail })
-  const request: WireRequest = {
+  const request: TransportRequest = {
     path: compactor.path,
     headers: { ...headers, ...compactor.headers },
     body: transport.bodies === 'bytes' ? [new TextEncoder().encode(JSON.stringify(body))] : body,

@@ -8,7 +8,7 @@ import type { JsonObject } from '#util/json.js'
  * The ids of the tool calls of a transcript. Some servers restart the numbering with each reply and so repeat ids. An id
  * identifies a call, so a repeated one is replaced: by the same id in the deltas and in the parts of the reply.
  */
-export class CallIds {
+export class WireCallIds {
   readonly #taken = new Set<string>()
 
   note(entries: readonly TranscriptEntry[]): void {
@@ -66,11 +66,11 @@ export class ReplyCallIds {
 
 /** `callId` if the API accepts it, otherwise a digest: the same for the call and its result. */
 export function acceptedCallId(callId: string, accepted: RegExp): string {
-  return accepted.test(callId) ? callId : `call_${digestOf(callId)}`
+  return accepted.test(callId) ? callId : `call_${shortDigest(callId)}`
 }
 
 /** A digest of a string: 32 hexadecimal digits. */
-export function digestOf(text: string): string {
+export function shortDigest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 

@@ -94,11 +94,11 @@ const MAYBE_HALF = /\\ud[89a-f]/
 function wellFormedJson<T extends JsonValue>(value: T): T
 function wellFormedJson(value: JsonValue): JsonValue {
   if (typeof value === 'string') return value.toWellFormed()
-  if (Array.isArray(value)) return listOf(value as JsonValue[])
+  if (Array.isArray(value)) return wellFormedList(value as JsonValue[])
   return isObject(value) ? objectOf(value) : value
 }
 
-function listOf(list: readonly JsonValue[]): readonly JsonValue[] {
+function wellFormedList(list: readonly JsonValue[]): readonly JsonValue[] {
   const items = list.map((item) => wellFormedJson(item))
   return items.some((item, index) => item !== list[index]) ? items : list
 }

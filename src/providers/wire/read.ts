@@ -1,7 +1,7 @@
 import { isObject } from '#util/json.js'
 
 /** An object of a reply; its content is unknown. */
-export type Fields = Readonly<Record<string, unknown>>
+export type WireFields = Readonly<Record<string, unknown>>
 
 /** `value` if it is a string, otherwise an empty one. */
 export function stringIn(value: unknown): string {
@@ -14,7 +14,7 @@ export function listIn(value: unknown): readonly unknown[] {
 }
 
 /** The objects in `value`, if it is a list. */
-export function objectsIn(value: unknown): readonly Fields[] {
+export function objectsIn(value: unknown): readonly WireFields[] {
   return Array.isArray(value) ? value.filter(isObject) : []
 }
 

@@ -16,10 +16,10 @@ import type { JsonObject } from '#util/json.js'
 import { withRetries } from '../http/retry.js'
 import type { Attempt } from '../http/retry.js'
 import { WHOLE_REPLY } from '../http/wire.js'
-import type { DecodedReply, FoldOptions, WireChunk, WireFormat, WireRequest } from '../http/wire.js'
+import type { DecodedReply, ReplyFoldOptions, WireChunk, WireFormat, TransportRequest } from '../http/wire.js'
 import type * as Asides from './asides.js'
 import type { WireSessionOptions } from './asides.js'
-import { CallIds } from './calls.js'
+import { WireCallIds } from './calls.js'
 import { MessageList } from './message-list.js'
 import { checkEffort } from './options.js'
 import { mayTakeLong, settingsOf } from './settings.js'
@@ -87,7 +87,7 @@ interface ChainEnd {
 export class WireSession implements ModelSession {
   readonly #options: WireSessionOptions
   readonly #messages: MessageList
-  readonly #callIds = new CallIds()
+  readonly #callIds = new WireCallIds()
   #opening: Opening | null = null
   /** The encoded entries, in order; compared by identity. */
   #encoded: TranscriptEntry[] = []
@@ -256,7 +256,7 @@ export class WireSession implements ModelSession {
     const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
     const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId })
     const body = this.#messages.finish(carried === null ? tail : { ...carried, ...tail })
-    const request: WireRequest = { path: format.path, headers, body, signal }
+    const request: TransportRequest = { path: format.path, headers, body, signal }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
     if (!streamed && onDelta === undefined) return format.decode(await transport.send(request), { callIdFor, onDelta })
     const emit = (delta: ModelDelta): void => {
@@ -298,12 +298,12 @@ function isPrefix(encoded: readonly TranscriptEntry[], transcript: readonly Tran
   return true
 }
 
-interface StreamOptions extends FoldOptions {
+interface StreamOptions extends ReplyFoldOptions {
   readonly options: Pick<TurnOptions, 'signal' | 'onUsage'>
 }
 
 /** A reply that was not streamed. Its parts are emitted at once. */
-function wholeReply(data: unknown, format: WireFormat, options: FoldOptions): DecodedReply {
+function wholeReply(data: unknown, format: WireFormat, options: ReplyFoldOptions): DecodedReply {
   const reply = format.decode(data, options)
   for (const part of reply.parts) emitPart(part, options)
   return reply
@@ -329,7 +329,7 @@ async function streamedReply(
   }
 }
 
-function emitPart(part: AssistantPart, { onDelta }: FoldOptions): void {
+function emitPart(part: AssistantPart, { onDelta }: ReplyFoldOptions): void {
   const text = part.type === 'opaque' ? '' : part.type === 'tool_call' ? part.arguments : part.text
   if (text === '') return
   if (part.type === 'tool_call') onDelta?.({ kind: 'tool_input_delta', text, callId: part.callId, toolName: part.name })

@@ -2,7 +2,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { PendingItem, ResumeState } from '#contracts/result.js'
 import { toolCallsOf } from '#contracts/entry.js'
 import { isObject, parseJson } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import { parseAs } from '#util/shape.js'
 import { decide, hasOtherRuns } from '#core/loop/decide.js'
 import { batchBreach, sizeOf } from '#core/state/limits.js'
@@ -88,7 +88,7 @@ function copyOf(given: unknown, where: string): Record<string, unknown> {
 }
 
 function otherVersion(version: unknown): string {
-  const found = version === undefined ? 'no `version`' : `version ${shown(version)}`
+  const found = version === undefined ? 'no `version`' : `version ${shownValue(version)}`
   return `it has ${found}, and this package reads version ${FORMAT_VERSION}; run again to get a new one.`
 }
 

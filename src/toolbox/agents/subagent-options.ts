@@ -1,6 +1,6 @@
 import { invalidOptions, parse } from '#contracts/parse.js'
 import { isObject } from '#util/json.js'
-import { Mismatch, shown } from '#util/mismatch.js'
+import { Mismatch, shownValue } from '#util/mismatch.js'
 import {
   anything,
   boolean,
@@ -128,7 +128,7 @@ export function parseSubagentOptions(options: SubagentOptions): SubagentOptions 
 
 /** A copy of the agents. Throws `invalid_options`, naming the agent and its problem. */
 export function parseSubagents(given: unknown): readonly SubagentSpec[] {
-  if (!Array.isArray(given)) throw invalidOptions(`Expected the subagents to be a list, got ${shown(given)}.`)
+  if (!Array.isArray(given)) throw invalidOptions(`Expected the subagents to be a list, got ${shownValue(given)}.`)
   const agents = (given as readonly unknown[]).map(parseSubagent)
   const names = agents.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)

@@ -48,8 +48,8 @@ export function subagent(options: SubagentOptions = {}): ToolSpec {
         },
       }
       const delegation = { agent, options: spawnOptionsOf(agent, task, { context, maxDepth }), context }
-      if (agent.background === true) return outcomeOf(delegation, () => startInBackground(delegation, line))
-      return line.within(context.runId, context.signal, () => outcomeOf(delegation, () => runToEnd(delegation)))
+      if (agent.background === true) return taskOutcome(delegation, () => startInBackground(delegation, line))
+      return line.within(context.runId, context.signal, () => taskOutcome(delegation, () => runToEnd(delegation)))
     },
   }
 }
@@ -102,7 +102,7 @@ async function startInBackground(
 }
 
 /** The outcome of a task for the model, including failures. */
-async function outcomeOf({ agent, context }: Delegation, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+async function taskOutcome({ agent, context }: Delegation, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
     return await work()
   } catch (error) {
@@ -184,13 +184,13 @@ function descriptionOf(agents: readonly SubagentSpec[], defaultAgent: DefaultSub
   const general = `Omit \`agent\` for a general subagent with your own tools${isInBackground ? BACKGROUND : ''}.`
   return [
     'Delegate one self-contained task to a subagent, which works on it alone and returns its answer. It knows only the task, not this conversation, unless it is a fork. Independent tasks can be delegated together.',
-    ...(agents.length === 0 ? [] : ['Subagents:', ...agents.map(lineOf)]),
+    ...(agents.length === 0 ? [] : ['Subagents:', ...agents.map(agentLine)]),
     ...(defaultAgent !== false && (agents.length > 0 || isInBackground) ? [general] : []),
     ...(isInBackground || agents.some(({ background }) => background === true) ? [REPORTS] : []),
   ].join('\n')
 }
 
-function lineOf({ name, description, history, background = false }: SubagentSpec): string {
+function agentLine({ name, description, history, background = false }: SubagentSpec): string {
   const known = typeof history === 'object' ? 'parts of this conversation' : 'this conversation'
   const knows = (history ?? 'none') === 'none' ? '' : ` (it knows ${known})`
   const mode = `${history === 'fork' ? ' (a fork: it knows this conversation)' : knows}${background ? BACKGROUND : ''}`

@@ -9,11 +9,11 @@ import { runProcess } from '../process/run-process.js'
 import type { OutputStream, ProcessEnd } from '../process/run-process.js'
 import { ownFolderIn } from '../sandbox/own-folder.js'
 import { Sandbox, SANDBOX_HOME, UNCONFINED } from '../sandbox/sandbox.js'
-import type { Command, Room, SandboxForm } from '../sandbox/sandbox.js'
+import type { SandboxCommand, Room, SandboxForm } from '../sandbox/sandbox.js'
 import type { Workspace } from '../workspace/workspace.js'
 import type { BashSettings } from './options.js'
 import { findProgram } from '../process/find-program.js'
-import { quoted } from '../process/quoted.js'
+import { shellQuoted } from '../process/quoted.js'
 import { stripVTControlCharacters } from 'node:util'
 import type { JsonObject } from '#util/json.js'
 import { cutText } from '#util/characters.js'
@@ -32,7 +32,7 @@ export interface BashArguments {
 export interface PreparedCommand {
   readonly launch: Launch
   readonly isConfined: boolean
-  readonly command: Command
+  readonly command: SandboxCommand
   /** To be called when it has ended. */
   readonly close: () => Promise<void>
 }
@@ -85,7 +85,7 @@ export class ShellRunner {
     if (sandbox.form === 'none' && mode === 'required') return withoutSandbox(sandbox.problem)
     const isConfined = sandbox.form !== 'none'
     const environment = this.#environment(isConfined)
-    const command: Command = {
+    const command: SandboxCommand = {
       program: shell.path,
       args: ['-lc', commandPrefix(environment) + args.command],
       cwd,
@@ -102,7 +102,7 @@ export class ShellRunner {
     return { launch, isConfined, command: sandbox.wrap(command), close: () => sandbox.close() }
   }
 
-  async #execute({ args, context }: BashCall, isConfined: boolean, command: Command): Promise<ProcessEnd> {
+  async #execute({ args, context }: BashCall, isConfined: boolean, command: SandboxCommand): Promise<ProcessEnd> {
     const end = await runProcess({
       ...command,
       ...this.#timeouts(args),
@@ -184,8 +184,8 @@ function startingEnvironment(environment: Environment): Environment {
 
 /** Code before a command that restores the home folder, and the search path that the system's login script changes. */
 function commandPrefix({ HOME, PATH }: Environment): string {
-  const home = HOME === undefined ? 'unset HOME; ' : `export HOME=${quoted(HOME)}; `
-  return PATH === undefined ? home : `${home}export PATH=${quoted(PATH)}; `
+  const home = HOME === undefined ? 'unset HOME; ' : `export HOME=${shellQuoted(HOME)}; `
+  return PATH === undefined ? home : `${home}export PATH=${shellQuoted(PATH)}; `
 }
 
 /** A command as it was executed, for its result. */

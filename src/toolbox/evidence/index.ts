@@ -54,10 +54,10 @@ function normalized(text: string): string {
 function resultPassage({ call_id: callId }: CallEvidence, { transcript }: EvidenceSources): Passage {
   const entry = transcript.findLast((each): each is ToolEntry => each.role === 'tool' && each.callId === callId)
   if (entry === undefined) return { problem: `there is no result of a call \`${callId.slice(0, 80)}\`` }
-  return { text: textOf(entry.content), place: `the result of \`${callId}\`` }
+  return { text: contentText(entry.content), place: `the result of \`${callId}\`` }
 }
 
-function textOf(content: string | readonly ContentPart[]): string {
+function contentText(content: string | readonly ContentPart[]): string {
   if (typeof content === 'string') return resultText(content)
   return content.map((part) => (part.type === 'text' ? resultText(part.text) : '')).join('\n')
 }

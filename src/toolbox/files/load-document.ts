@@ -6,7 +6,7 @@ import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 import { workspaceOf } from '../workspace/workspace.js'
 import type { ToolOutcome } from '#core/tools/outcome.js'
-import { contentTypeOf, decodeText, kindOf } from '../web/content.js'
+import { contentTypeOf, decodeText, contentKind } from '../web/content.js'
 
 const MAX_BYTES = 32_000_000
 
@@ -42,7 +42,7 @@ export async function loadDocument(raw: string, { root, signal }: Loading): Prom
           return {
             kind: 'loaded',
             path: shown,
-            text: await textOf(await bytesOf(file, shown), { path, shown, signal }),
+            text: await documentText(await documentBytes(file, shown), { path, shown, signal }),
           }
         } finally {
           await file.handle.close()
@@ -55,7 +55,7 @@ export async function loadDocument(raw: string, { root, signal }: Loading): Prom
   }
 }
 
-async function bytesOf({ handle, stats }: OpenedFile, shown: string): Promise<Buffer> {
+async function documentBytes({ handle, stats }: OpenedFile, shown: string): Promise<Buffer> {
   const size = Number(stats.size)
   if (size > MAX_BYTES)
     throw new FileFailure('FileTooLarge', `${shown} has ${size} bytes, more than the ${MAX_BYTES} that can be read`)
@@ -64,13 +64,13 @@ async function bytesOf({ handle, stats }: OpenedFile, shown: string): Promise<Bu
   return bytes.subarray(0, bytesRead)
 }
 
-async function textOf(
+async function documentText(
   bytes: Buffer,
   { path, shown, signal }: { readonly path: string; readonly shown: string; readonly signal: AbortSignal },
 ): Promise<string> {
   const type = contentTypeOf(/\.x?html?$/i.test(path) ? 'text/html' : '')
   const name = `document ${shown}`
-  switch (kindOf(type, bytes)) {
+  switch (contentKind(type, bytes)) {
     case 'html':
       return convert(HTML_TO_MARKDOWN, Buffer.from(decodeText(type, bytes)), { name, signal })
     case 'pdf':

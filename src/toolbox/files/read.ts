@@ -136,12 +136,12 @@ async function readEdited(call: FileCall<ReadArguments>, path: string, text: str
   const reading = readingOf(call, path, bytes.length)
   const { args, workspace } = call
   requireNoPages({ pages: args.pages, shown: reading.shown })
-  if (args.limit === undefined && bytes.length > workspace.limits.maxReadBytes) throw tooLarge(reading)
+  if (args.limit === undefined && bytes.length > workspace.limits.maxReadBytes) throw tooLargeToRead(reading)
   const mark = await readMark(call, reading.shown, bytes)
   return marked(await spillResult(reading, wholeResult(reading, splitLines(text))), mark)
 }
 
-function tooLarge({ call, shown, size }: Reading): FileFailure {
+function tooLargeToRead({ call, shown, size }: Reading): FileFailure {
   const { maxReadBytes } = call.workspace.limits
   return new FileFailure(
     'FileTooLarge',
@@ -175,7 +175,7 @@ async function readOrdinary(reading: DiskReading): Promise<ToolOutcome> {
   const text = await wholeText(reading)
   if (text !== undefined) return spillResult(reading, wholeResult(reading, splitLines(text)))
   if (args.limit !== undefined) return spillResult(reading, await rangeResult(reading, args.limit))
-  throw tooLarge(reading)
+  throw tooLargeToRead(reading)
 }
 
 function documentResult(reading: Reading, { byPages, text }: DocumentText): ReadResult {
@@ -188,9 +188,9 @@ async function readArtifact(reading: DiskReading): Promise<ToolOutcome> {
   const text = await wholeText(reading)
   if (text !== undefined) {
     const result = wholeResult(reading, splitLines(text))
-    if (!isLonger(result.content, reading.maxChars)) return outcomeOf(reading, result, source)
+    if (!isLonger(result.content, reading.maxChars)) return readOutcome(reading, result, source)
   }
-  return outcomeOf(reading, await pageResult(reading), source)
+  return readOutcome(reading, await pageResult(reading), source)
 }
 
 interface ReadResult {
@@ -292,10 +292,10 @@ function framed({ call, offset }: Reading, note: string, lines: readonly string[
 async function spillResult(reading: Reading, result: ReadResult): Promise<ToolOutcome> {
   const limit = reading.maxChars
   const { content, metadata } = await spill(reading.call.workspace, { text: result.content, prefix: 'read', limit })
-  return outcomeOf(reading, { ...result, content }, metadata)
+  return readOutcome(reading, { ...result, content }, metadata)
 }
 
-function outcomeOf({ path, size }: Reading, result: ReadResult, metadata: JsonObject = {}): ToolOutcome {
+function readOutcome({ path, size }: Reading, result: ReadResult, metadata: JsonObject = {}): ToolOutcome {
   return {
     kind: 'succeeded',
     content: result.content,

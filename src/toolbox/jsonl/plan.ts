@@ -7,13 +7,13 @@ import type { FieldPath } from './field-path.js'
 import { compileFilter } from './filter.js'
 import type { Filter } from './filter.js'
 import type { Order } from './results.js'
-import type { FieldSearch, Projection } from './row-text.js'
+import type { FieldSearch, RowProjection } from './row-text.js'
 import type { RowQuery } from './scan-file.js'
 
 /** A call, completely checked and compiled: no argument can fail after the scan has begun. */
 export interface Plan {
   readonly query: RowQuery
-  readonly fields: readonly Projection[]
+  readonly fields: readonly RowProjection[]
   readonly searches: readonly FieldSearch[]
   readonly shape: ResultShape
 }

@@ -5,7 +5,7 @@ import { valueAt } from './field-path.js'
 import type { FieldPath } from './field-path.js'
 
 /** A field to show. */
-export interface Projection {
+export interface RowProjection {
   readonly path: FieldPath
   /** Longest text, in characters; 0 for no limit. */
   readonly maxChars: number
@@ -24,7 +24,7 @@ export interface FieldSearch {
 /** How rows are shown. */
 export interface RowView {
   /** Empty: the whole row, or nothing of it if there are field searches. */
-  readonly fields: readonly Projection[]
+  readonly fields: readonly RowProjection[]
   readonly searches: readonly FieldSearch[]
   /** Called during long work; may throw. */
   readonly onPause: () => void
@@ -48,7 +48,7 @@ export function jsonText(value: unknown, depth = 0): string {
 }
 
 /** A value as text: a string unchanged, anything else as JSON; `undefined` for a missing or null value. */
-export function textOf(value: unknown): string | undefined {
+export function valueText(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   return typeof value === 'string' ? value : jsonText(value)
 }
@@ -60,15 +60,15 @@ export function rowText(row: unknown, view: RowView): string {
   return cutText([json, ...searchLines(row, view)].join('\n'), MAX_ROW_CHARS)
 }
 
-function rowJson(row: unknown, fields: readonly Projection[]): string {
+function rowJson(row: unknown, fields: readonly RowProjection[]): string {
   if (fields.length === 0) return jsonText(row)
   return `{${fields.map((field) => `${JSON.stringify(field.path.text)}: ${fieldJson(row, field)}`).join(', ')}}`
 }
 
 /** A value that is longer than its limit becomes a string, cut. */
-function fieldJson(row: unknown, { path, maxChars }: Projection): string {
+function fieldJson(row: unknown, { path, maxChars }: RowProjection): string {
   const value = valueAt(row, path)
-  const text = textOf(value)
+  const text = valueText(value)
   if (text === undefined) return 'null'
   const cut = maxChars === 0 ? text : cutText(text, maxChars)
   return typeof value === 'string' || cut !== text ? JSON.stringify(cut) : text

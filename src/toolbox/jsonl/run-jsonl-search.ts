@@ -32,7 +32,7 @@ export async function runJsonlSearch(call: FileCall<JsonlSearchArguments>): Prom
   return withinTime(call, limit, async (time) => {
     const results = createResults(call, plan, time)
     const scan = await scanFiles(call, plan, { results, time })
-    return outcomeOf(call, plan, { ...scan, results })
+    return rowsOutcome(call, plan, { ...scan, results })
   })
 }
 
@@ -83,7 +83,7 @@ async function scanFiles(
   return { counts, unread }
 }
 
-async function outcomeOf(
+async function rowsOutcome(
   call: FileCall<JsonlSearchArguments>,
   plan: Plan,
   { counts, unread, results }: ScanEnd & { readonly results: RowResults },
@@ -127,20 +127,20 @@ async function walksFor(workspace: Workspace, path: string): Promise<readonly Pi
     return [{ start: root, glob: path }]
   }
   const start = await readPolicy.resolveScope(path)
-  return (await exists(start)) ? [{ start }] : []
+  return (await pathExists(start)) ? [{ start }] : []
 }
 
 /** True for a file whose name looks like a glob. */
 async function isName(workspace: Workspace, path: string): Promise<boolean> {
   try {
-    return await exists(await workspace.readPolicy.resolveScope(path))
+    return await pathExists(await workspace.readPolicy.resolveScope(path))
   } catch (error) {
     if (error instanceof PathValidationError) return false
     throw error
   }
 }
 
-async function exists(path: string): Promise<boolean> {
+async function pathExists(path: string): Promise<boolean> {
   try {
     await lstat(path)
     return true

@@ -1,5 +1,5 @@
 import { parseJson } from '#util/json.js'
-import { blocksOf } from '../search/blocks.js'
+import { textBlocks } from '../search/blocks.js'
 import { eachMatchingLine, lineFeeds } from '../search/pattern/matching-lines.js'
 import type { Pattern } from '../search/pattern/pattern.js'
 import type { CallTime } from '../workspace/call-time.js'
@@ -40,7 +40,7 @@ export async function scanFile(file: ListedFile, scan: Scan): Promise<void> {
   const { counts, time } = scan
   const { pattern } = scan.query
   let lines = 0
-  for await (const block of blocksOf(file, file)) {
+  for await (const block of textBlocks(file, file)) {
     await time.breathe()
     if (block === null) {
       lines++

@@ -81,7 +81,7 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   const family = request.endsAll === true ? new Family() : null
   try {
     family?.guard()
-    const child = start(request, family?.environment)
+    const child = spawnProcess(request, family?.environment)
     if (child.pid !== undefined) family?.guard(child.pid)
     const run = new GroupRun(child, request)
     const { exitCode, signal } = await run.end()
@@ -96,7 +96,7 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   }
 }
 
-function start({ program, args, cwd, environment }: ProcessRequest, more: Environment = {}): ChildProcess {
+function spawnProcess({ program, args, cwd, environment }: ProcessRequest, more: Environment = {}): ChildProcess {
   const env = { ...environment, ...more }
   return spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
 }

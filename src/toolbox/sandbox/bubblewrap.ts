@@ -1,8 +1,8 @@
 import { mountsOf, READ_ONLY_IN_PROC, SYSTEM } from './mounts.js'
-import type { Mount, Place } from './mounts.js'
+import type { Mount, MountPlace } from './mounts.js'
 
 /** The arguments of `bwrap` before a program and its arguments. */
-export function bubblewrapArguments(place: Place): string[] {
+export function bubblewrapArguments(place: MountPlace): string[] {
   return [
     ...['--unshare-all', '--die-with-parent'],
     ...(place.sharesNetwork ? ['--share-net'] : []),

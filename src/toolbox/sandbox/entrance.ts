@@ -1,5 +1,5 @@
 import type { Environment } from '../process/environment.js'
-import { quoted } from '../process/quoted.js'
+import { shellQuoted } from '../process/quoted.js'
 import { SOCKET_NAME } from './proxy.js'
 
 /** The port of the relay on the loopback device of the sandbox, which no other process has. */
@@ -31,8 +31,8 @@ const SEARCH = 'path=${PATH-} PATH=${PATH-}:/usr/bin:/bin\n'
 
 /** The program and the arguments before a program and its arguments; none if there is nothing to do. */
 export function entranceCommand({ sh, identities, relay }: Entrance): readonly string[] {
-  const paths = [...identities.keys()].map(quoted).join(' ')
-  const expected = quoted([...identities.values()].join('\n'))
+  const paths = [...identities.keys()].map(shellQuoted).join(' ')
+  const expected = shellQuoted([...identities.values()].join('\n'))
   const checks = identities.size === 0 ? '' : `[ "$(stat -c %d:%i -- ${paths})" = ${expected} ] || ${REPLACED}\n`
   const script = checks + (relay === null ? '' : relayScript(relay))
   return script === '' ? [] : [sh, '-c', `${SEARCH}${script}PATH=$path\nexec "$@"`, 'sandbox']
@@ -57,8 +57,8 @@ function relayScript({ folder, program, path }: Relay): string {
   const socket = `${folder}/${SOCKET_NAME}`
   const listen =
     program === 'socat'
-      ? `${quoted(path)} TCP-LISTEN:${PORT},bind=127.0.0.1,fork,reuseaddr ${quoted(`UNIX-CONNECT:${socket}`)}`
-      : `${quoted(path)} -e ${quoted(NODE_RELAY)} ${quoted(socket)}`
+      ? `${shellQuoted(path)} TCP-LISTEN:${PORT},bind=127.0.0.1,fork,reuseaddr ${shellQuoted(`UNIX-CONNECT:${socket}`)}`
+      : `${shellQuoted(path)} -e ${shellQuoted(NODE_RELAY)} ${shellQuoted(socket)}`
   const hex = PORT.toString(16).toUpperCase().padStart(4, '0')
   return `(${listen} >/dev/null 2>&1 &)
 n=0; until grep -q ':${hex} ' /proc/net/tcp || [ $n = 300 ]; do n=$((n + 1)); sleep 0.01; done

@@ -47,7 +47,7 @@ export class FileGuard {
     for (let count = 0; count < MAX_FOLDERS; count++) {
       const folder = open.shift()
       if (folder === undefined) break
-      for (const entry of await entriesOf(join(root, ...folder))) {
+      for (const entry of await folderEntries(join(root, ...folder))) {
         const names = [...folder, entry.name]
         const isFolder = entry.isDirectory()
         if (!isFolder && !entry.isFile()) continue
@@ -70,7 +70,7 @@ function depthIn([first]: readonly string[]): number {
   return first === '.git' ? 1 : MAX_DEPTH
 }
 
-async function entriesOf(folder: string): Promise<readonly Dirent[]> {
+async function folderEntries(folder: string): Promise<readonly Dirent[]> {
   try {
     return await readdir(folder, { withFileTypes: true })
   } catch (error) {

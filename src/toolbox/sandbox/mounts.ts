@@ -13,7 +13,7 @@ export type Mount =
   | { readonly how: 'hide'; readonly path: string; readonly isFolder: boolean }
 
 /** Everything that one command can touch. Paths are absolute. */
-export interface Place {
+export interface MountPlace {
   /** Writable. */
   readonly root: string
   /** Inside the root; read-only. A plain folder: the target of a link would be visible in the sandbox. */
@@ -46,7 +46,7 @@ export const SYSTEM: readonly string[] = [
 export const READ_ONLY_IN_PROC = ['sys', 'sysrq-trigger', 'irq', 'bus', 'fs', 'acpi', 'scsi'] as const
 
 /** The paths of a command, after the system's. */
-export function mountsOf({ root, ownFolder, guarded, readPaths, writePaths, given }: Place): readonly Mount[] {
+export function mountsOf({ root, ownFolder, guarded, readPaths, writePaths, given }: MountPlace): readonly Mount[] {
   const writable = [root, ...writePaths]
   const visible = unwritable(readPaths, writable).filter((path) => !isSystem(path))
   // A folder that is mounted later covers those below it.

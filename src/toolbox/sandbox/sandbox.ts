@@ -13,7 +13,7 @@ import { bubblewrapArguments } from './bubblewrap.js'
 import { entranceCommand, relayEnvironment } from './entrance.js'
 import type { Relay } from './entrance.js'
 import { FileGuard, identityOf } from './guarded-files.js'
-import type { Place } from './mounts.js'
+import type { MountPlace } from './mounts.js'
 import { namespacesCommand } from './namespaces.js'
 import type { NamespacePrograms } from './namespaces.js'
 import type { SandboxSettings } from './options.js'
@@ -34,7 +34,7 @@ export interface SandboxState {
 }
 
 /** A program as the system starts it. */
-export interface Command {
+export interface SandboxCommand {
   readonly program: string
   readonly args: readonly string[]
   readonly cwd: string
@@ -54,7 +54,7 @@ export interface Room {
 
 /** The sandbox of one command, open until `close`. */
 export interface OpenSandbox extends SandboxState {
-  wrap(command: Command): Command
+  wrap(command: SandboxCommand): SandboxCommand
   /** Hosts that the command asked for and that `network` does not name. */
   readonly refusedHosts: readonly string[]
   close(): Promise<void>
@@ -144,12 +144,12 @@ export class Sandbox {
   async #guarded(
     root: string,
     ownFolder: string | null,
-  ): Promise<Pick<Place, 'guarded'> & { identities: Map<string, string> }> {
+  ): Promise<Pick<MountPlace, 'guarded'> & { identities: Map<string, string> }> {
     const found = await this.#guard.filesIn(root)
     const identities = new Map<string, string>()
     const own = ownFolder === null ? undefined : await identityOf(ownFolder)
     if (ownFolder !== null && own !== undefined) identities.set(ownFolder, own)
-    const guarded: Place['guarded'][number][] = []
+    const guarded: MountPlace['guarded'][number][] = []
     for (const file of found) {
       const identity = file.how === 'hide' ? undefined : await identityOf(file.path)
       if (file.how === 'read' && identity === undefined) continue
@@ -159,7 +159,11 @@ export class Sandbox {
     return { guarded, identities }
   }
 
-  #place({ root, ownFolder, given, readPaths: more = [] }: Room, cwd: string, guarded: Place['guarded']): Place {
+  #place(
+    { root, ownFolder, given, readPaths: more = [] }: Room,
+    cwd: string,
+    guarded: MountPlace['guarded'],
+  ): MountPlace {
     const { readPaths, writePaths, network } = this.#settings
     return {
       root,
@@ -211,7 +215,7 @@ export const UNCONFINED: OpenSandbox = {
   close: () => Promise.resolve(),
 }
 
-function commandOf(found: Exclude<Found, { form: 'none' }>, place: Place): readonly string[] {
+function commandOf(found: Exclude<Found, { form: 'none' }>, place: MountPlace): readonly string[] {
   if (found.form === 'bubblewrap') return [found.program, ...bubblewrapArguments(place)]
   return namespacesCommand(found.programs, place)
 }
@@ -244,7 +248,10 @@ async function namespacesHere(): Promise<string | (Found & { readonly form: 'nam
 }
 
 /** Runs an empty command: containers often forbid the features that a sandbox needs. Gives the problem if it fails. */
-async function tried<Form extends Exclude<Found, { form: 'none' }>>(found: Form, place: Place): Promise<Form | string> {
+async function tried<Form extends Exclude<Found, { form: 'none' }>>(
+  found: Form,
+  place: MountPlace,
+): Promise<Form | string> {
   const [program = '', ...args] = commandOf(found, place)
   const name = found.form === 'bubblewrap' ? basename(found.program) : 'unshare'
   const end = await runProcess({

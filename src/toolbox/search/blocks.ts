@@ -16,7 +16,7 @@ const LF = 0x0a
  * The lines of a file as UTF-8, in blocks of about 1 MiB; `null` for one line that is too long to be held. Only the last line
  * of a file may lack its line feed; only LF ends a line. The bytes of a block are overwritten by the next one.
  */
-export async function* blocksOf(
+export async function* textBlocks(
   file: ReadableFile,
   options: BlockOptions,
 ): AsyncGenerator<Buffer | null, void, undefined> {
@@ -81,13 +81,13 @@ export function utf8File(file: ReadableFile, size: number): ReadableFile {
       const isStart = place.position === 0
       const head = isStart ? into : Buffer.alloc(MARK_BYTES)
       const first = await file.read(head, { position: 0 })
-      source = await sourceOf(file, size, head.subarray(0, first.bytesRead))
+      source = await decodedFile(file, size, head.subarray(0, first.bytesRead))
       return isStart && source === file ? first : source.read(into, place)
     },
   }
 }
 
-async function sourceOf(file: ReadableFile, size: number, head: Buffer): Promise<ReadableFile> {
+async function decodedFile(file: ReadableFile, size: number, head: Buffer): Promise<ReadableFile> {
   const [encoding, mark] = BYTE_ORDER_MARKS.find(([, bytes]) => head.subarray(0, bytes.length).equals(bytes)) ?? []
   if (encoding === 'utf-8') {
     return { read: (into, { position }) => file.read(into, { position: position + mark.length }) }

@@ -3,7 +3,7 @@ import { fileFailureOf } from '../workspace/failure.js'
 import { openListed } from '../workspace/safe-open.js'
 import type { ListedFile } from '../workspace/safe-open.js'
 import type { Workspace } from '../workspace/workspace.js'
-import { blocksOf } from './blocks.js'
+import { textBlocks } from './blocks.js'
 import type { FileCount, SearchRequest } from './engine.js'
 import { lineText, matchFile } from './match-file.js'
 import type { Line } from './match-file.js'
@@ -21,7 +21,7 @@ export interface PageOptions {
 }
 
 /** The files that are shown, and the corrected sums. */
-export interface Page {
+export interface ResultPage {
   readonly files: readonly RenderedFile[]
   readonly totalFiles: number
   readonly totalMatches: number
@@ -43,7 +43,7 @@ export async function readPage(
   request: SearchRequest,
   collector: ResultCollector,
   options: PageOptions,
-): Promise<Page> {
+): Promise<ResultPage> {
   const unread = new UnreadFiles(request.workspace)
   const files: RenderedFile[] = []
   let { totalFiles, totalMatches } = collector
@@ -103,7 +103,7 @@ async function linesAround(
   { contextLines, maxLineChars }: PageOptions,
 ): Promise<readonly Line[] | undefined> {
   return whileOpen({ workspace: request.workspace, path }, (file) =>
-    linesIn(blocksOf(file, file), joinedRanges(lines, contextLines), { time: request.time, maxLineChars }),
+    linesIn(textBlocks(file, file), joinedRanges(lines, contextLines), { time: request.time, maxLineChars }),
   )
 }
 

@@ -16,7 +16,7 @@ import type { EngineEnd, SearchQuery, SearchRequest } from './engine.js'
 import { engineFor } from './engines.js'
 import { exclusionsOf } from './exclusions.js'
 import { readPage } from './page.js'
-import type { Page } from './page.js'
+import type { ResultPage } from './page.js'
 import { compilePattern, MAX_PATTERN_CHARS } from './pattern/pattern.js'
 import type { Pattern } from './pattern/pattern.js'
 import { incomplete, outputLimit, renderNothing, renderResult } from './render.js'
@@ -51,7 +51,7 @@ export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOu
       maxLineChars: args.max_line_chars ?? limits.maxSearchLineChars,
       contextLines: args.context_lines ?? 0,
     })
-    return outcomeOf(call, { page, end, engine: engine.name })
+    return pageOutcome(call, { page, end, engine: engine.name })
   })
 }
 
@@ -84,9 +84,9 @@ async function startsOf(workspace: Workspace, path = '.'): Promise<string[]> {
   return [start.path]
 }
 
-async function outcomeOf(
+async function pageOutcome(
   call: FileCall<SearchArguments>,
-  { page, end, engine }: { readonly page: Page; readonly end: EngineEnd; readonly engine: string },
+  { page, end, engine }: { readonly page: ResultPage; readonly end: EngineEnd; readonly engine: string },
 ): Promise<ToolOutcome> {
   const { workspace } = call
   const returncode = page.problem === '' ? end.returncode : 2

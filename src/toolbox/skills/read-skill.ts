@@ -33,7 +33,7 @@ export async function readSkill(folder: string): Promise<SkillRead> {
   const { fields } = parsed
   const description = oneLine(fields['description'])
   if (description === '') return dropped('it has no `description`')
-  const name = nameOf(fields, folder)
+  const name = skillName(fields, folder)
   const warnings = [
     ...nameProblems(oneLine(fields['name']), basename(folder)),
     ...fieldProblems(fields),
@@ -55,7 +55,7 @@ async function skillText(folder: string): Promise<{ ok: true; text: string } | {
   }
 }
 
-function nameOf(fields: Readonly<Record<string, unknown>>, folder: string): string {
+function skillName(fields: Readonly<Record<string, unknown>>, folder: string): string {
   const name = oneLine(fields['name'])
   return name === '' || name.length > LONGEST_NAME_CHARS ? oneLine(basename(folder)) : name
 }

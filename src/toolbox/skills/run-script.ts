@@ -101,7 +101,7 @@ async function runCopy(
     onLines: (stream, output) => context.progress({ kind: 'shell_output', stream, output }),
   })
   const cmd = program === path ? [script, ...scriptArgs] : [basename(program), ...first, script, ...scriptArgs]
-  const outcome = outcomeOf(end, {
+  const outcome = scriptOutcome(end, {
     ...{ cmd, timeoutMs, cancelled: context.signal.aborted },
     maxChars: args.max_chars ?? maxChars,
   })
@@ -154,7 +154,7 @@ interface Run {
   readonly cancelled: boolean
 }
 
-function outcomeOf(end: ProcessEnd, { cmd, maxChars, timeoutMs, cancelled }: Run): ToolOutcome {
+function scriptOutcome(end: ProcessEnd, { cmd, maxChars, timeoutMs, cancelled }: Run): ToolOutcome {
   if (end.kind === 'unstarted') return startFailure(end.code, cmd)
   const excerpt = excerptOf(stripVTControlCharacters(end.stdout.text()), maxChars)
   const cut = excerpt.truncated ? { truncated: true } : {}

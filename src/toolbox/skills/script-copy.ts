@@ -35,15 +35,15 @@ export async function copyOfScript(skillFolder: string, script: string): Promise
     mode: Number(file.stats.mode) & 0o777,
   }))
   const folder = await mkdtemp(join(await realpath(tmpdir()), 'thinharness-script-'))
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  const removeFolder = (): Promise<void> => rm(folder, { recursive: true, force: true })
   try {
     const path = join(folder, checked.path)
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     await linkAround(folder, checked.path, skillFolder)
     await writeFile(path, checked.bytes, { mode: checked.mode | 0o400, flag: 'wx' })
-    return { path, folder, isExecutable: (checked.mode & 0o111) !== 0, remove }
+    return { path, folder, isExecutable: (checked.mode & 0o111) !== 0, remove: removeFolder }
   } catch (error) {
-    await remove()
+    await removeFolder()
     throw error
   }
 }
@@ -55,14 +55,15 @@ async function linkAround(copies: string, script: string, skillFolder: string): 
     const names = isInSkill ? await readdir(folder) : LOOKED_FOR
     for (const name of names) {
       const target = join(folder, name)
-      if (name !== basename(below) && (isInSkill || (await exists(target)))) await symlink(target, join(copies, target))
+      if (name !== basename(below) && (isInSkill || (await pathExists(target))))
+        await symlink(target, join(copies, target))
     }
     if (folder === dirname(folder)) return
     below = folder
   }
 }
 
-async function exists(path: string): Promise<boolean> {
+async function pathExists(path: string): Promise<boolean> {
   try {
     await lstat(path)
     return true

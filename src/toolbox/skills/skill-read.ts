@@ -91,7 +91,7 @@ interface Branch {
 
 /** True if there was room for all files. */
 async function addFiles({ folder, shown, depth }: Branch, lines: string[]): Promise<boolean> {
-  for (const entry of await entriesOf(folder)) {
+  for (const entry of await skillEntries(folder)) {
     if (SKIPPED.has(entry.name)) continue
     if (lines.length === MAX_ENTRIES) return false
     const name = shown + entry.name
@@ -106,7 +106,7 @@ async function addFiles({ folder, shown, depth }: Branch, lines: string[]): Prom
 }
 
 /** Empty for a folder that cannot be read, or no longer exists. */
-async function entriesOf(folder: string): Promise<Dirent[]> {
+async function skillEntries(folder: string): Promise<Dirent[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true })
     return entries.sort((left, right) => (left.name < right.name ? -1 : 1))

@@ -38,9 +38,9 @@ let known: Networks | undefined
 
 function networks(): Networks {
   known ??= {
-    reservedV4: listOf(RESERVED_V4, 'ipv4'),
-    reservedV6: listOf(RESERVED_V6, 'ipv6'),
-    publicV6: listOf([PUBLIC_V6], 'ipv6'),
+    reservedV4: subnetList(RESERVED_V4, 'ipv4'),
+    reservedV6: subnetList(RESERVED_V6, 'ipv6'),
+    publicV6: subnetList([PUBLIC_V6], 'ipv6'),
   }
   return known
 }
@@ -64,7 +64,7 @@ export function isPublicAddress(address: string): boolean {
   }
 }
 
-function listOf(subnets: readonly (readonly [string, number])[], family: 'ipv4' | 'ipv6'): BlockList {
+function subnetList(subnets: readonly (readonly [string, number])[], family: 'ipv4' | 'ipv6'): BlockList {
   const list = new BlockList()
   for (const [network, bits] of subnets) list.addSubnet(network, bits, family)
   return list

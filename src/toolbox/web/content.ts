@@ -37,7 +37,7 @@ export function kindOfType({ mediaType }: ContentType): ContentKind | undefined 
 }
 
 /** The kind of a body. Text with NUL bytes is binary, whatever its type, unless a mark or the charset says UTF-16. */
-export function kindOf(type: ContentType, bytes: Buffer): ContentKind {
+export function contentKind(type: ContentType, bytes: Buffer): ContentKind {
   const start = bytes.subarray(0, SNIFFED_BYTES)
   const kind = kindOfType(type) ?? sniffed(bytes)
   const isWide = /utf-?16/i.test(type.charset ?? '') || markedCharset(start)?.startsWith('utf-16') === true

@@ -2,16 +2,16 @@ import type { IncomingMessage } from 'node:http'
 import { abortable } from '#util/abort.js'
 import { firstCharacters } from '#util/characters.js'
 import { withoutTerminalCodes } from '#util/terminal.js'
-import { contentTypeOf, decodeText, kindOf, kindOfType, refuseBinary } from './content.js'
+import { contentTypeOf, decodeText, contentKind, kindOfType, refuseBinary } from './content.js'
 import type { ContentKind, ContentType } from './content.js'
 import { convert, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
 import { failureAt, fetchFailure, shownUrl } from './failure.js'
 import type { FetchSettings } from './options.js'
-import { codeOf, requestPage } from './request.js'
+import { requestErrorCode, requestPage } from './request.js'
 import { parseUrl, targetOf } from './target.js'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
-export interface Page {
+export interface WebPage {
   /** Its address after redirects. */
   readonly url: string
   readonly status: number
@@ -32,7 +32,7 @@ const MAX_ERROR_BYTES = 65_536
  * Fetches a page as text. Each host of a redirect is looked up once, checked, and connected to by the checked addresses.
  * @throws FileFailure; the signal's reason.
  */
-export async function fetchPage(text: string, settings: FetchSettings, signal: AbortSignal): Promise<Page> {
+export async function fetchPage(text: string, settings: FetchSettings, signal: AbortSignal): Promise<WebPage> {
   const answer = await followRedirects(parseUrl(text), settings, signal)
   try {
     return await pageOf(answer, settings, signal)
@@ -46,7 +46,7 @@ interface Answer {
   readonly response: IncomingMessage
 }
 
-async function pageOf({ url, response }: Answer, settings: FetchSettings, signal: AbortSignal): Promise<Page> {
+async function pageOf({ url, response }: Answer, settings: FetchSettings, signal: AbortSignal): Promise<WebPage> {
   const type = contentTypeOf(response.headers['content-type'])
   const status = response.statusCode ?? 0
   if (status < 200 || status > 299) throw await httpFailure(url, response, { type, signal })
@@ -55,7 +55,7 @@ async function pageOf({ url, response }: Answer, settings: FetchSettings, signal
     refuseBinary(type)
   }
   const body = await readBody(response, settings.maxBytes, signal)
-  const kind = kindOf(type, body.bytes)
+  const kind = contentKind(type, body.bytes)
   const read = await readable({ kind, type, body, url, signal })
   return {
     url: url.href,
@@ -94,7 +94,7 @@ interface Reading {
   readonly signal: AbortSignal
 }
 
-async function readable({ kind, type, body, url, signal }: Reading): Promise<Pick<Page, 'format' | 'text'>> {
+async function readable({ kind, type, body, url, signal }: Reading): Promise<Pick<WebPage, 'format' | 'text'>> {
   switch (kind) {
     case 'html': {
       const html = Buffer.from(decodeText(type, body.bytes))
@@ -126,7 +126,7 @@ async function httpFailure(
 ) {
   const status = `${response.statusCode ?? 0} ${response.statusMessage ?? ''}`.trim()
   const { bytes } = await readBody(response, MAX_ERROR_BYTES, signal)
-  const message = kindOf(type, bytes) === 'text' ? decodeText(type, bytes).trim() : ''
+  const message = contentKind(type, bytes) === 'text' ? decodeText(type, bytes).trim() : ''
   return fetchFailure(
     'HttpError',
     `${shownUrl(url.href)} answered ${status}.${message === '' ? '' : ` Its message: ${firstCharacters(message, MAX_ERROR_CHARS)}`}`,
@@ -155,7 +155,7 @@ async function readBody(response: IncomingMessage, maxBytes: number, signal: Abo
     }
   } catch (error) {
     signal.throwIfAborted()
-    throw fetchFailure('FetchFailed', `The response was interrupted (${codeOf(error)}).`)
+    throw fetchFailure('FetchFailed', `The response was interrupted (${requestErrorCode(error)}).`)
   } finally {
     response.destroy()
   }

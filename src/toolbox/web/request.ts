@@ -4,7 +4,7 @@ import { request as httpsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { isObject } from '#util/json.js'
 import { fetchFailure, shownUrl } from './failure.js'
-import type { Target } from './target.js'
+import type { FetchTarget } from './target.js'
 
 const ACCEPT = 'text/html,application/xhtml+xml,application/pdf,application/json,text/*;q=0.9,*/*;q=0.5'
 
@@ -13,7 +13,11 @@ const ACCEPT = 'text/html,application/xhtml+xml,application/pdf,application/json
  * the checked addresses, whatever the name resolves to meanwhile, and is closed when the signal is aborted.
  * @throws FileFailure `FetchFailed`; the signal's reason.
  */
-export async function requestPage(target: Target, userAgent: string, signal: AbortSignal): Promise<IncomingMessage> {
+export async function requestPage(
+  target: FetchTarget,
+  userAgent: string,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
   signal.throwIfAborted()
   const { url } = target
   const send = url.protocol === 'https:' ? httpsRequest : httpRequest
@@ -28,11 +32,11 @@ export async function requestPage(target: Target, userAgent: string, signal: Abo
     return await responseTo(request)
   } catch (error) {
     signal.throwIfAborted()
-    throw fetchFailure('FetchFailed', `${shownUrl(url.href)} could not be fetched (${codeOf(error)}).`)
+    throw fetchFailure('FetchFailed', `${shownUrl(url.href)} could not be fetched (${requestErrorCode(error)}).`)
   }
 }
 
-function lookupOf({ addresses }: Target): LookupFunction {
+function lookupOf({ addresses }: FetchTarget): LookupFunction {
   const [first] = addresses
   return (_hostname, options, callback) => {
     if (options.all === true) callback(null, [...addresses])
@@ -56,7 +60,7 @@ function responseTo(request: ClientRequest): Promise<IncomingMessage> {
   })
 }
 
-export function codeOf(error: unknown): string {
+export function requestErrorCode(error: unknown): string {
   if (isObject(error) && typeof error['code'] === 'string') return error['code']
   return error instanceof Error ? error.message.slice(0, 200) : 'unknown error'
 }

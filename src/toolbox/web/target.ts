@@ -7,7 +7,7 @@ import type { FetchSettings, HostAddress } from './options.js'
 const MAX_URL_CHARS = 8_192
 
 /** The target of a request, with checked addresses; no others are connected to. */
-export interface Target {
+export interface FetchTarget {
   readonly url: URL
   readonly addresses: readonly [HostAddress, ...HostAddress[]]
 }
@@ -32,7 +32,7 @@ export function parseUrl(text: string, base?: URL): URL {
  * Looks up a host once, and checks its addresses. A name is refused if one of its addresses is not public.
  * @throws FileFailure `FetchRefused`, or `FetchFailed` if the name is unknown.
  */
-export async function targetOf(url: URL, settings: FetchSettings): Promise<Target> {
+export async function targetOf(url: URL, settings: FetchSettings): Promise<FetchTarget> {
   const host = plainHost(url.hostname)
   requireAllowed(host, settings)
   const [first, ...others] = isIP(host) === 0 ? await lookUp(host, settings) : [literal(host)]

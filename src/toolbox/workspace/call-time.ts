@@ -46,17 +46,17 @@ export async function withinTime<T>(
 export function callTime(seconds: number, signal: AbortSignal): CallTime {
   const deadline = Date.now() + seconds * 1000
   const giveWay = eventLoopYield()
-  const check = (): void => {
+  const checkTime = (): void => {
     signal.throwIfAborted()
     if (Date.now() > deadline) throw new DeadlinePassed()
   }
   return {
     signal,
     deadline,
-    check,
+    check: checkTime,
     async breathe() {
       await giveWay()
-      check()
+      checkTime()
     },
   }
 }

@@ -156,16 +156,16 @@ export async function convert(
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY_MB },
   })
-  const stop = (): void => void worker.terminate()
-  signal.addEventListener('abort', stop, { once: true })
+  const stopWorker = (): void => void worker.terminate()
+  signal.addEventListener('abort', stopWorker, { once: true })
   try {
-    return await resultOf(worker)
+    return await workerResult(worker)
   } catch (error) {
     signal.throwIfAborted()
     const errorType = error instanceof FileFailure ? error.errorType : 'ConversionFailed'
     throw new FileFailure(errorType, escapeControls(`The ${name} could not be read: ${messageOf(error)}.`))
   } finally {
-    signal.removeEventListener('abort', stop)
+    signal.removeEventListener('abort', stopWorker)
     await worker.terminate()
   }
 }
@@ -179,7 +179,7 @@ function packageUrl({ packageName, purpose }: Converter): string {
   }
 }
 
-function resultOf(worker: Worker): Promise<string> {
+function workerResult(worker: Worker): Promise<string> {
   return new Promise((resolve, reject) => {
     worker.once('message', (result: unknown) => {
       if (!isObject(result)) reject(new Error('it returned no text'))

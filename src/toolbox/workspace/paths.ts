@@ -44,7 +44,7 @@ export class PathPolicy {
     this.root = root
     this.#label = label
     if (allowed?.length === 0) throw new PathValidationError(`Expected \`${label}\` to have at least one path.`)
-    this.#entries = (allowed ?? ['.']).map((entry) => entryOf(root, entry))
+    this.#entries = (allowed ?? ['.']).map((entry) => allowedEntry(root, entry))
     this.#reserved = reserved
     this.#protection = protection
   }
@@ -106,7 +106,7 @@ export class PathPolicy {
     const open = this.#entries.filter(({ path }) => this.#ruleOf(path) === undefined)
     const paths = [...new Set(open.map(({ path }) => path))]
     const outermost = paths.filter((path) => !paths.some((other) => isInside(other, path)))
-    const existing = await Promise.all(outermost.map(exists))
+    const existing = await Promise.all(outermost.map(targetExists))
     return outermost.filter((_, index) => existing[index])
   }
 
@@ -159,7 +159,7 @@ export function isInside(folder: string, path: string): boolean {
   return folder.endsWith(sep) || path[folder.length] === sep
 }
 
-function entryOf(root: string, raw: string): AllowedEntry {
+function allowedEntry(root: string, raw: string): AllowedEntry {
   const path = containedPath(root, raw)
   return { path, isFile: statSync(path, { throwIfNoEntry: false })?.isFile() ?? false }
 }
@@ -182,7 +182,7 @@ function includes(entry: AllowedEntry, path: string): boolean {
   return path === entry.path || (!entry.isFile && isInside(entry.path, path))
 }
 
-async function exists(path: string): Promise<boolean> {
+async function targetExists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
     () => false,

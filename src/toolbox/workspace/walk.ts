@@ -93,11 +93,11 @@ export async function* walk(workspace: Workspace, options: WalkOptions): AsyncGe
   const open: Visit[] = [await firstVisit(workspace, start, matcher)]
   for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
     const below: Visit[] = []
-    for (const each of await entriesOf(workspace, visit, { ...options, matcher, giveWay })) {
+    for (const each of await matchingEntries(workspace, visit, { ...options, matcher, giveWay })) {
       if (++names % NAMES_BETWEEN_BREATHS === 0) await giveWay()
       requireTime(options)
       if (each.visit !== undefined) below.push(each.visit)
-      const entry = each.matched ? await entryOf(workspace, each, options) : undefined
+      const entry = each.matched ? await walkedEntry(workspace, each, options) : undefined
       if (entry !== undefined) yield entry
     }
     open.push(...below.reverse())
@@ -146,7 +146,7 @@ async function firstVisit(workspace: Workspace, start: string, matcher: Glob | u
   return { path: start, segments, scope, state: matcher?.start, isStart: true }
 }
 
-async function entriesOf(workspace: Workspace, visit: Visit, options: Matching): Promise<FolderEntry[]> {
+async function matchingEntries(workspace: Workspace, visit: Visit, options: Matching): Promise<FolderEntry[]> {
   requireTime(options)
   try {
     return await withFolder(workspace, visit.path, async (folder) => {
@@ -157,7 +157,7 @@ async function entriesOf(workspace: Workspace, visit: Visit, options: Matching):
       const found: FolderEntry[] = []
       for (const [index, entry] of entries.entries()) {
         if (index % NAMES_BETWEEN_BREATHS === 0) await options.giveWay()
-        const type = typeOf(entry) ?? (await typeAt(folder, entry.name))
+        const type = entryType(entry) ?? (await typeAt(folder, entry.name))
         if (type === undefined) continue
         const each = folderEntry(workspace, { ...visit, scope }, { name: entry.name, type, matching: options })
         if (each !== undefined) found.push(each)
@@ -195,7 +195,7 @@ function folderEntry(
   return { path, type, matched, visit }
 }
 
-async function entryOf(
+async function walkedEntry(
   workspace: Workspace,
   { path, type }: FolderEntry,
   options: WalkOptions,
@@ -217,7 +217,7 @@ function isShown({ readPolicy }: Workspace, path: string, { names = false }: Wal
   return names ? readPolicy.lists(path) : readPolicy.covers(path)
 }
 
-function typeOf(entry: Dirent | Stats): EntryType | undefined {
+function entryType(entry: Dirent | Stats): EntryType | undefined {
   if (entry.isFile()) return 'file'
   if (entry.isDirectory()) return 'folder'
   return entry.isSymbolicLink() ? 'link' : undefined
@@ -226,7 +226,7 @@ function typeOf(entry: Dirent | Stats): EntryType | undefined {
 /** Some file systems do not report the type of an entry when they list it. Other types are skipped. */
 async function typeAt(folder: Folder, name: string): Promise<EntryType | undefined> {
   try {
-    return typeOf(await lstat(folder.at(name)))
+    return entryType(await lstat(folder.at(name)))
   } catch (error) {
     if (isSystemError(error)) return undefined
     throw error

@@ -19,7 +19,7 @@ export function segmentPattern(text: string): SegmentPattern {
     const literal = tokens.map(unescaped).join('')
     return { literal, dotted, test: (name) => name === literal }
   }
-  const regex = new RegExp(`^${sourceOf(tokens)}$`, 'su')
+  const regex = new RegExp(`^${segmentSource(tokens)}$`, 'su')
   return { literal: undefined, dotted, test: (name) => regex.test(name) }
 }
 
@@ -27,7 +27,7 @@ export function segmentPattern(text: string): SegmentPattern {
  * The pattern as a regular expression. Each part between two stars matches at its first position, and a lookahead is never
  * tried again: only the last star backtracks.
  */
-function sourceOf(tokens: readonly string[]): string {
+function segmentSource(tokens: readonly string[]): string {
   // All other characters are escaped.
   const [first = '', ...others] = tokens.map(partSource).join('').split('*')
   const last = others.pop()

@@ -1,5 +1,5 @@
 import { isAborted, onAbort } from '../abort.js'
-import { beginsReply, isDelta, OpenReply } from './deltas.js'
+import { beginsReply, isDelta, ReplyDeltas } from './deltas.js'
 import { Mailbox } from './mailbox.js'
 import type { Listener } from './mailbox.js'
 
@@ -12,7 +12,7 @@ interface AnyEvent {
 /** The events of a log that this process sees as they come, for any number of readers. */
 export class LiveEvents<Event extends AnyEvent> {
   readonly #listeners = new Set<Listener<Event>>()
-  readonly #reply = new OpenReply<Event>()
+  readonly #reply = new ReplyDeltas<Event>()
   readonly #onIdle: () => void
   #isClosed = false
 
@@ -121,14 +121,14 @@ export function pump<Event extends { readonly kind: string }>(
   box: Mailbox<Event>,
   signal: AbortSignal,
 ): void {
-  const read = async (): Promise<void> => {
+  const readAll = async (): Promise<void> => {
     for await (const event of events) {
       if (signal.aborted) return
       box.add(event)
     }
     if (!signal.aborted) box.close()
   }
-  void read().catch((error: unknown) => box.fail(error))
+  void readAll().catch((error: unknown) => box.fail(error))
 }
 
 /** How often it is checked that somebody still writes to a log, in ms. */
@@ -141,17 +141,17 @@ export async function* untilOver<Event>(
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Event, void, undefined> {
   const over = new AbortController()
-  const end = (): void => over.abort()
-  const stopListening = onAbort(signal, end)
-  const timer = setInterval(() => void isOver().then((is) => is && end(), ignore), CHECK_MS)
+  const endTail = (): void => over.abort()
+  const stopListening = onAbort(signal, endTail)
+  const timer = setInterval(() => void isOver().then((is) => is && endTail(), ignoreFailure), CHECK_MS)
   try {
     yield* follow(over.signal)
   } finally {
     clearInterval(timer)
-    end()
+    endTail()
     stopListening()
   }
 }
 
 /** The store failed: the next check finds out. */
-function ignore(): void {}
+function ignoreFailure(): void {}

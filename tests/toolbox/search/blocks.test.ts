@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { blocksOf } from '#toolbox/search/blocks.js'
+import { textBlocks } from '#toolbox/search/blocks.js'
 import type { BlockOptions } from '#toolbox/search/blocks.js'
 import { concurrently } from '#toolbox/search/builtin-engine.js'
 import { folderWith } from '../support.js'
@@ -13,7 +13,7 @@ async function blocksIn(content: Uint8Array, options: Partial<BlockOptions> = {}
   const handle = await open(join(root, 'file'))
   try {
     const blocks: (string | null)[] = []
-    for await (const block of blocksOf(handle, { size: content.length, ...options })) {
+    for await (const block of textBlocks(handle, { size: content.length, ...options })) {
       blocks.push(block === null ? null : block.toString())
     }
     return blocks

@@ -11,7 +11,7 @@ import { followLog } from '../follow.js'
 import { performStretch } from '../stretch.js'
 import type { StretchEnding, StretchWork } from '../stretch.js'
 import { isObject } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import { isIdInUse } from './engine.js'
 import type { DbosEngine } from './engine.js'
 import { parseStartOptions, queueOptions } from './options.js'
@@ -270,7 +270,7 @@ function checkCallIds(answers: unknown, pending: readonly PendingItem[]): void {
   const callIds = answers.map((answer: unknown) => (isObject(answer) ? answer['callId'] : undefined))
   const unknown = callIds.findIndex((callId) => !waiting.some((each) => each === callId))
   if (unknown === -1) return
-  throw new HarnessError('invalid_answer', `Nothing waits for an answer to ${shown(callIds[unknown])}. ${known}`)
+  throw new HarnessError('invalid_answer', `Nothing waits for an answer to ${shownValue(callIds[unknown])}. ${known}`)
 }
 
 function runExists(runId: string): HarnessError {

@@ -13,7 +13,7 @@ export type Entry =
   | { readonly index: number; readonly ok: false; readonly error: string }
 
 /** A call in progress. */
-export interface Batch {
+export interface PromptBatch {
   readonly settings: ParallelLlmSettings
   readonly system: string | null
   readonly context: ToolContext
@@ -26,7 +26,7 @@ export interface Batch {
  * Asks one prompt in its own run without tools, and retries failures that may be temporary. Rejects only if the call is
  * cancelled, or the options are invalid for every prompt.
  */
-export async function askPrompt(batch: Batch, prompt: string, index: number): Promise<Entry> {
+export async function askPrompt(batch: PromptBatch, prompt: string, index: number): Promise<Entry> {
   const { settings, context, slots } = batch
   for (let attempt = 0; ; attempt++) {
     const entry = await slots.within(context.callId, context.signal, () => attemptOf(batch, prompt, { index, attempt }))
@@ -39,13 +39,13 @@ export async function askPrompt(batch: Batch, prompt: string, index: number): Pr
 }
 
 async function attemptOf(
-  batch: Batch,
+  batch: PromptBatch,
   prompt: string,
   { index, attempt }: { readonly index: number; readonly attempt: number },
 ): Promise<Entry | { readonly error: HarnessError }> {
   const { context } = batch
   try {
-    const run = context.spawn<unknown>(spawnOptionsOf(batch, prompt, `${index}-${digestOf(prompt)}.${attempt}`))
+    const run = context.spawn<unknown>(spawnOptionsOf(batch, prompt, `${index}-${promptDigest(prompt)}.${attempt}`))
     const { output, toolCallRecords, usage } = await run.result
     batch.requests += usage.modelRequests
     return toolCallRecords.length > 0
@@ -60,7 +60,7 @@ async function attemptOf(
 
 const STRAY_CALL = 'The model called a tool that it does not have: prompts are answered without tools.'
 
-function spawnOptionsOf({ settings, system }: Batch, prompt: string, key: string): SpawnOptions<unknown> {
+function spawnOptionsOf({ settings, system }: PromptBatch, prompt: string, key: string): SpawnOptions<unknown> {
   const { name, model, settings: modelSettings, outputType, outputMode, outputValidator, outputRetries } = settings
   return {
     prompt,
@@ -78,7 +78,7 @@ function spawnOptionsOf({ settings, system }: Batch, prompt: string, key: string
 }
 
 /** If the file of prompts is changed before a recovery, a different prompt is a different run. */
-function digestOf(prompt: string): string {
+function promptDigest(prompt: string): string {
   return createHash('sha256').update(prompt).digest('hex').slice(0, 12)
 }
 

@@ -6,7 +6,7 @@ import { FileFailure } from '../../workspace/failure.js'
 import { fileTool } from '../../workspace/file-tool.js'
 import type { FileCall } from '../../workspace/file-tool.js'
 import { askPrompt } from './ask-prompt.js'
-import type { Batch, Entry } from './ask-prompt.js'
+import type { PromptBatch, Entry } from './ask-prompt.js'
 import { parallelLlmSettings } from './options.js'
 import type { ParallelLlm, ParallelLlmOptions, ParallelLlmSettings } from './options.js'
 import { parseJson } from '#util/json.js'
@@ -31,7 +31,7 @@ interface ParallelLlmArguments {
  */
 export const parallelLlm: ParallelLlm = (options: ParallelLlmOptions = {}): ToolSpec => {
   const settings = parallelLlmSettings(options)
-  const { name, description = DESCRIPTION, instructions = usageOf(name) } = settings
+  const { name, description = DESCRIPTION, instructions = usageInstructions(name) } = settings
   return fileTool<ParallelLlmArguments>(settings.files, {
     name,
     description,
@@ -54,16 +54,22 @@ async function askAll(
   }
   // Rejected before any prompt is asked.
   if (outputFile !== '') await workspace.writePolicy.resolve(outputFile)
-  const batch: Batch = { settings, system: system === '' ? null : system, context, slots: new Slots(most), requests: 0 }
+  const batch: PromptBatch = {
+    settings,
+    system: system === '' ? null : system,
+    context,
+    slots: new Slots(most),
+    requests: 0,
+  }
   const done = { done: 0, failed: 0, total: prompts.length }
-  const ask = async (prompt: string, index: number): Promise<Entry> => {
+  const askAndReport = async (prompt: string, index: number): Promise<Entry> => {
     const entry = await askPrompt(batch, prompt, index)
     done.done += 1
     if (!entry.ok) done.failed += 1
     context.progress({ ...done })
     return entry
   }
-  const entries = await Promise.all(prompts.map(ask))
+  const entries = await Promise.all(prompts.map(askAndReport))
   const failed = entries.flatMap(({ ok, index }) => (ok ? [] : [index]))
   const counts = {
     total: entries.length,
@@ -82,7 +88,7 @@ async function askAll(
 const DESCRIPTION =
   'Ask a model many independent prompts at once. Each is answered separately: no tools, no memory, no system prompt except `system`.'
 
-function usageOf(name: string): string {
+function usageInstructions(name: string): string {
   return [
     `\`${name}\`: use it only for independent prompts; use a subagent for tasks of several steps.`,
     '- `source` is `{"kind":"inline","prompts":[…]}` or `{"kind":"file","path":"…"}`, a file with a JSON array of strings.',
@@ -130,14 +136,14 @@ const MAX_PROMPT_BYTES = 32 * 1024 * 1024
 async function readPrompts(workspace: Workspace, path: string): Promise<readonly string[]> {
   const file = { policy: workspace.readPolicy, path }
   const text = await withFile(workspace, file, async ({ handle, stats }) => {
-    if (stats.size > MAX_PROMPT_BYTES) throw invalid(`a file of prompts may have at most ${MAX_PROMPT_BYTES} bytes`)
+    if (stats.size > MAX_PROMPT_BYTES) throw valueError(`a file of prompts may have at most ${MAX_PROMPT_BYTES} bytes`)
     return handle.readFile('utf8')
   })
   const parsed = parseJson(text)
   const prompts = parsed.ok ? parsed.value : null
   if (Array.isArray(prompts) && prompts.length > 0 && prompts.every((prompt) => typeof prompt === 'string'))
     return prompts
-  throw invalid('a file of prompts must contain a JSON array with at least one string')
+  throw valueError('a file of prompts must contain a JSON array with at least one string')
 }
 
 /** Writes all results in one step; missing folders are created. @throws FileFailure, PathValidationError. */
@@ -158,6 +164,6 @@ async function writeResults(
   )
 }
 
-function invalid(message: string): FileFailure {
+function valueError(message: string): FileFailure {
   return new FileFailure('ValueError', message)
 }

@@ -5,7 +5,7 @@ import { hashOfBytes } from '../../workspace/known-files.js'
 import type { KnownFiles } from '../../workspace/known-files.js'
 import { readLineRange } from '../../workspace/lines.js'
 import { replaceFile, withTarget, writableStats } from '../../workspace/replace-file.js'
-import type { Target } from '../../workspace/replace-file.js'
+import type { WriteTarget } from '../../workspace/replace-file.js'
 import { openIn, openSyncIn, statIn } from '../../workspace/safe-open.js'
 import type { Workspace } from '../../workspace/workspace.js'
 import { editorFilesOf } from '../editor-files.js'
@@ -44,7 +44,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
   return withTarget(workspace, { path, shown, signal }, async (target) => {
     const { read, write } = editorFilesOf(workspace)
     const place = { path, shown, signal }
-    const look = async (): Promise<Buffer | undefined> => bytesOf(await read?.(place), shown)
+    const look = async (): Promise<Buffer | undefined> => editorBytes(await read?.(place), shown)
     const edited = await look()
     const old = await editableStats(target, edited !== undefined)
     const before = edited ?? (await readBytes(target))
@@ -53,7 +53,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
     const name = workspace.display(path)
     if (mayBeRead) known?.require(name, hashOfBytes(before))
     const result = replaceText(text, replacement)
-    if (result.kind !== 'replaced') throw refusal(result, { text, shown, mayBeRead, replacement })
+    if (result.kind !== 'replaced') throw refusedEdit(result, { text, shown, mayBeRead, replacement })
 
     const after = Buffer.from(result.text)
     if (write === undefined) {
@@ -76,7 +76,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
 }
 
 /** `undefined` for a file that was never saved: only an editor has it. */
-async function editableStats(target: Target, isEdited: boolean): Promise<BigIntStats | undefined> {
+async function editableStats(target: WriteTarget, isEdited: boolean): Promise<BigIntStats | undefined> {
   const { folder, name, shown } = target
   const there = await statIn(folder, name)
   if (there !== undefined && !there.isFile() && !there.isSymbolicLink()) {
@@ -88,27 +88,27 @@ async function editableStats(target: Target, isEdited: boolean): Promise<BigIntS
 }
 
 /** What an editor has of a file, in bytes. */
-function bytesOf(text: string | undefined, shown: string): Buffer | undefined {
+function editorBytes(text: string | undefined, shown: string): Buffer | undefined {
   const bytes = text === undefined ? undefined : Buffer.from(text)
-  if (bytes !== undefined && bytes.length > MAX_EDIT_BYTES) throw tooLarge(shown)
+  if (bytes !== undefined && bytes.length > MAX_EDIT_BYTES) throw tooLargeToEdit(shown)
   return bytes
 }
 
-async function readBytes({ folder, name, shown, signal }: Target): Promise<Buffer> {
+async function readBytes({ folder, name, shown, signal }: WriteTarget): Promise<Buffer> {
   const file = await openIn(folder, name, { flags: constants.O_RDONLY })
   try {
     if (!(await file.stat()).isFile()) throw conflict(shown)
     const range = { offset: 1, limit: Infinity, maxBytes: MAX_EDIT_BYTES, signal }
     const { bytes, end } = await readLineRange(file, range)
     if (end === 'file') return bytes
-    throw tooLarge(shown)
+    throw tooLargeToEdit(shown)
   } finally {
     await file.close()
   }
 }
 
 /** Reads at once: between this look and the replacement nothing else of this process runs. */
-function requireSame({ folder, name, shown }: Target, before: Buffer): void {
+function requireSame({ folder, name, shown }: WriteTarget, before: Buffer): void {
   const file = openSyncIn(folder, name)
   try {
     const stats = fstatSync(file)
@@ -137,7 +137,7 @@ interface RefusalContext {
 
 type Refusal = Exclude<Replaced, { readonly kind: 'replaced' }>
 
-function refusal(result: Refusal, { text, shown, mayBeRead, replacement }: RefusalContext): FileFailure {
+function refusedEdit(result: Refusal, { text, shown, mayBeRead, replacement }: RefusalContext): FileFailure {
   switch (result.kind) {
     case 'equal':
       return invalidInput('old_string and new_string are equal: there is nothing to change')
@@ -163,7 +163,7 @@ function nearest(text: string, wanted: string): string {
   return `${near}${mixed} Read the file again and copy the text exactly.`
 }
 
-function tooLarge(shown: string): FileFailure {
+function tooLargeToEdit(shown: string): FileFailure {
   return mismatch(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
 }
 

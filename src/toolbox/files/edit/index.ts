@@ -83,7 +83,7 @@ async function runEdits(call: FileCall<EditArguments>): Promise<ToolOutcome> {
     results.push(await runEdit(call, operation, known))
   }
   const failures = results.flatMap((result) => (result.ok ? [] : [result.failure]))
-  const content = results.map(lineOf).join('\n')
+  const content = results.map(editLine).join('\n')
   const metadata = {
     applied: results.length - failures.length,
     failed: failures.length,
@@ -135,7 +135,7 @@ async function applyEdit(
   )
 }
 
-function lineOf(result: EditResult, index: number): string {
+function editLine(result: EditResult, index: number): string {
   const start = `${index + 1}. ${result.ok ? 'ok' : 'FAILED'} ${shownPath(result.path)}: `
   if (!result.ok) return start + result.failure.message
   const { replacements, repaired, lines } = result.edited

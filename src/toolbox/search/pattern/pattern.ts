@@ -43,7 +43,7 @@ export async function compilePattern(text: string, options: PatternOptions): Pro
     const re2 = toRe2(literal ? escapeLiteral(text) : text, scope)
     return {
       ok: true,
-      pattern: caseSensitive && re2.isLiteral ? plain(re2.literal) : await compiled(re2, caseSensitive),
+      pattern: caseSensitive && re2.isLiteral ? plainPattern(re2.literal) : await compiled(re2, caseSensitive),
     }
   } catch (error) {
     if (error instanceof PatternError) return { ok: false, problem: error.message }
@@ -56,7 +56,7 @@ export function escapeLiteral(text: string): string {
   return text.replace(/[\\.+*?()|[\]{}^$]/g, '\\$&')
 }
 
-function plain(text: string): Pattern {
+function plainPattern(text: string): Pattern {
   const literal = Buffer.from(text)
   return { literal, weight: 1, reach: Infinity, test: (subject) => subject.includes(text) }
 }

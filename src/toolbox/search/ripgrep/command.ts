@@ -53,11 +53,11 @@ function foldersAbove(path: string): string[] {
 
 async function anyHasRules(folders: Iterable<string>): Promise<boolean> {
   const files = [...folders].flatMap((folder) => IGNORE_FILES.map((name) => join(folder, name)))
-  const present = await Promise.all(files.map(exists))
+  const present = await Promise.all(files.map(isAccessible))
   return present.includes(true)
 }
 
-async function exists(path: string): Promise<boolean> {
+async function isAccessible(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     () => false,

@@ -74,11 +74,11 @@ async function countWith(
     stdio: ['ignore', 'pipe', 'pipe'],
     windowsHide: true,
   })
-  const stop = (): void => stopProgram(child)
+  const stopRipgrep = (): void => stopProgram(child)
   const late = new AbortController()
-  late.signal.addEventListener('abort', stop, { once: true })
+  late.signal.addEventListener('abort', stopRipgrep, { once: true })
   const timer = setTimeout(() => late.abort(), Math.min(time.deadline - Date.now(), LONGEST_TIMER_MS))
-  time.signal.addEventListener('abort', stop, { once: true })
+  time.signal.addEventListener('abort', stopRipgrep, { once: true })
   try {
     const [isFound, errors, exit] = await Promise.all([
       readCounts(child.stdout, request, onFile),
@@ -89,11 +89,11 @@ async function countWith(
     // The timer may be a little ahead of the clock.
     if (late.signal.aborted) throw new DeadlinePassed()
     if (exit.code === 2 && PATTERN_ERROR.test(errors)) return undefined
-    return await endOf(workspace, { ...exit, errors, isFound })
+    return await engineEnd(workspace, { ...exit, errors, isFound })
   } finally {
     clearTimeout(timer)
-    time.signal.removeEventListener('abort', stop)
-    stop()
+    time.signal.removeEventListener('abort', stopRipgrep)
+    stopRipgrep()
   }
 }
 
@@ -137,7 +137,7 @@ function isAllowed(request: SearchRequest, path: string): boolean {
   return workspace.readPolicy.covers(path)
 }
 
-async function endOf(
+async function engineEnd(
   workspace: Workspace,
   { code, signal, errors, isFound }: Exit & { readonly errors: string; readonly isFound: boolean },
 ): Promise<EngineEnd> {
