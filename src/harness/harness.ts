@@ -321,8 +321,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
     const history = parseHistory(options.history ?? [], this.#config.signingKey)
     const { ifExists = 'fail', metadata = null } = options
     const prompted = { runId, prompt: parsePrompt(prompt), history, metadata, ifExists }
-    const launch: Opening['launch'] = ({ promptedLaunch }, log) => promptedLaunch(prompted, log)
-    return this.#open(options, { runId, streamed, launch })
+    return this.#open(options, { runId, streamed, launch: ({ promptedLaunch }, log) => promptedLaunch(prompted, log) })
   }
 
   #beginResumed(

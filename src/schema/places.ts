@@ -2,21 +2,21 @@ import type { JsonSchema, JsonValue } from '#util/json.js'
 import { alternativesOf, isList, isSchema, resolveReference } from './subschemas.js'
 
 /** A place in a value, as described by its schema, for repairs and hints. */
-export interface Place {
+export interface ValuePlace {
   /** JSON types that fit; `undefined` if any may. */
   readonly types: ReadonlySet<string> | undefined
   /** Fields that the schema names, of all alternatives together. */
   readonly names: readonly string[]
   /** The place of a field: a named one, or any other if the schema describes those. */
-  field(name: string): Place | undefined
+  field(name: string): ValuePlace | undefined
   has(name: string): boolean
   /** The place of every item of a list. */
-  readonly items: Place | undefined
+  readonly items: ValuePlace | undefined
 }
 
 /** The places of a schema, made on first use. */
 interface Places {
-  readonly root: Place
+  readonly root: ValuePlace
 }
 
 /** Reads a schema as a map of places, once per schema. Alternatives, references and recursion are followed. */
@@ -31,10 +31,10 @@ const opened = new WeakMap<JsonSchema, Places>()
 class SchemaPlaces implements Places {
   readonly #schema: JsonSchema
   /** By the numbers of the schemas that describe a place, so that a recursive schema has a finite number of places. */
-  readonly #made = new Map<string, Place>()
+  readonly #made = new Map<string, ValuePlace>()
   readonly #numbers = new Map<JsonSchema, number>()
   readonly #types = new Map<JsonSchema, ReadonlySet<string> | undefined>()
-  readonly root: Place
+  readonly root: ValuePlace
 
   constructor(schema: JsonSchema) {
     this.#schema = schema
@@ -42,7 +42,7 @@ class SchemaPlaces implements Places {
   }
 
   /** The place that any of these schemas may describe. */
-  of(schemas: readonly JsonSchema[]): Place {
+  of(schemas: readonly JsonSchema[]): ValuePlace {
     const key = schemas.map((schema) => this.#numberOf(schema)).join()
     let place = this.#made.get(key)
     if (place === undefined) this.#made.set(key, (place = new SchemaPlace(this, this.#schema, schemas)))
@@ -76,15 +76,15 @@ class SchemaPlaces implements Places {
   }
 }
 
-class SchemaPlace implements Place {
+class SchemaPlace implements ValuePlace {
   readonly types: ReadonlySet<string> | undefined
   readonly names: readonly string[]
   readonly #places: SchemaPlaces
   readonly #fields = new Map<string, JsonSchema[]>()
   readonly #others: JsonSchema[] = []
   readonly #itemSchemas: JsonSchema[] = []
-  readonly #known = new Map<string, Place>()
-  #items: Place | undefined
+  readonly #known = new Map<string, ValuePlace>()
+  #items: ValuePlace | undefined
 
   constructor(places: SchemaPlaces, root: JsonSchema, schemas: readonly JsonSchema[]) {
     this.#places = places
@@ -93,7 +93,7 @@ class SchemaPlace implements Place {
     this.names = [...this.#fields.keys()]
   }
 
-  field(name: string): Place | undefined {
+  field(name: string): ValuePlace | undefined {
     let place = this.#known.get(name)
     if (place !== undefined) return place
     const schemas = this.#fields.get(name)
@@ -107,7 +107,7 @@ class SchemaPlace implements Place {
     return this.#fields.has(name)
   }
 
-  get items(): Place | undefined {
+  get items(): ValuePlace | undefined {
     if (this.#itemSchemas.length > 0) this.#items ??= this.#places.of(this.#itemSchemas)
     return this.#items
   }
