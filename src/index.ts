@@ -1,9 +1,14 @@
-export { Harness } from './harness/typed-harness.js'
-export { withDeps } from './harness/with-deps.js'
-export type { AppEntryPoints, AppHarnessConstructor } from './harness/with-deps.js'
-export type { HarnessConstructor } from './harness/typed-harness.js'
+export { Harness } from './harness/harness.js'
+export { withDeps } from './harness/harness.js'
+export type { AppEntryPoints, AppHarnessConstructor } from './harness/harness.js'
+export type { HarnessConstructor } from './harness/harness.js'
 export type { BatchProgress, MapOptions, MappedRow, RowMapper, RowRun } from './harness/map.js'
-export type { AgentDescription, HarnessDescription, ServerDescription, ToolDescription } from './harness/describe.js'
+export type {
+  AgentDescription,
+  HarnessDescription,
+  ServerDescription,
+  ToolDescription,
+} from './harness/launch/describe.js'
 export type {
   BuiltinToolName,
   DepsFactory,
@@ -65,7 +70,7 @@ export type {
   SavedOutput,
   ToolSpec,
 } from './core/tools/tool-spec.js'
-export type { ArgumentIssue, Validation } from './schema/validation.js'
+export type { ArgumentIssue, Validation } from './schema/argument-issues.js'
 
 export type { Answer, ApprovalAnswer, DeclinedAnswer, QuestionAnswer, Verdict } from './core/state/answers.js'
 export type {

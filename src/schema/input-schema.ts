@@ -1,7 +1,7 @@
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
-import { modernSchema } from './modern-schema.js'
-import { soundSchema } from './sound.js'
+import { modernSchema } from './answer-document.js'
+import { soundSchema } from './sound-schema.js'
 import {
   resolveReference,
   withGatheredTargets,

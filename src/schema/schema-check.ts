@@ -1,12 +1,14 @@
 import type * as Vm from 'node:vm'
+import { schemaIssues } from './argument-issues.js'
+import { isStandardSchema, jsonSchemaOf, parseTyped } from './schema.js'
+import type { ParsedArguments, Schema } from './schema.js'
+import { checkedKeywords } from './sound-schema.js'
+import { isEndless, isSchema, mapSubschemas, schemasIn, withGatheredTargets, withoutKeywords } from './subschemas.js'
+import type { ArgumentIssue } from './argument-issues.js'
 import type { OutputUnit, SchemaDraft } from '@cfworker/json-schema'
-import { messageOf } from '#contracts/errors.js'
+import { messageOf, HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonSchema } from '#util/json.js'
-import { schemaIssues } from './findings.js'
-import { checkedKeywords } from './sound.js'
-import { isEndless, isSchema, mapSubschemas, schemasIn, withGatheredTargets, withoutKeywords } from './subschemas.js'
-import type { ArgumentIssue } from './validation.js'
 
 /** The verdict of a JSON Schema. */
 type SchemaProblems =
@@ -225,4 +227,16 @@ function timeBox({ createContext, Script }: typeof Vm): TimeBox {
 /** By its code: the error belongs to the other context and is no `Error` of this one. */
 function isTimeout(error: unknown): boolean {
   return isObject(error) && error['code'] === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+}
+
+/**
+ * Parses a value with a schema; problems have the sentences of the validator. A typed schema parses (its defaults and transforms
+ * apply); a JSON Schema document checks, and gives back the value itself.
+ */
+export async function parseWith<T>(schema: Schema<T>, value: unknown): Promise<ParsedArguments<T>> {
+  const document = jsonSchemaOf(schema, 'a schema')
+  if (isStandardSchema(schema)) return parseTyped<T>(schema, value)
+  const problems = await schemaProblems(document, value)
+  if (problems.kind === 'broken') throw new HarnessError('invalid_options', `Broken schema: ${problems.message}`)
+  return problems.kind === 'valid' ? { ok: true, value: value as T } : { ok: false, issues: problems.issues }
 }

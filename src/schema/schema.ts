@@ -2,9 +2,8 @@ import { HarnessError, messageOf } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import { cleanSchema } from './clean-schema.js'
-import { typedIssues } from './findings.js'
-import type { StandardResult } from './findings.js'
-import type { ArgumentIssue, Validate } from './validation.js'
+import { typedIssues } from './argument-issues.js'
+import type { StandardResult, ArgumentIssue, Validate } from './argument-issues.js'
 
 /**
  * A schema of values of type `T`: zod (from 4.2) or any Standard Schema that can emit JSON Schema, or a JSON Schema

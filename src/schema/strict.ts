@@ -1,7 +1,7 @@
 import { isList, isSchema } from './subschemas.js'
 import { isObject } from '#util/json.js'
 import type { JsonSchema, JsonValue } from '#util/json.js'
-import { both } from './document.js'
+import { both } from './answer-document.js'
 
 /**
  * A schema in the form that constrained decoding accepts (the rules of OpenAI's strict mode, the narrowest): each object

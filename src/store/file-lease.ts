@@ -3,7 +3,7 @@ import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, ut
 import { join } from 'node:path'
 import { hasEnded } from '#core/log/owner.js'
 import { isObject, parseJson } from '#util/json.js'
-import { makeFolder } from './folder.js'
+import { makeFolder } from './file-paths.js'
 import { mendTail } from './log-file.js'
 import type { LogRef } from '#core/log/ref.js'
 

@@ -1,5 +1,5 @@
 import type { PendingItem } from '#contracts/result.js'
-import { parseWith } from '#schema/parse-with.js'
+import { parseWith } from '#schema/schema-check.js'
 import { checkArguments } from '../tools/boundary/arguments.js'
 import type { ToolSpec } from '../tools/tool-spec.js'
 import type { JsonValue } from '#util/json.js'

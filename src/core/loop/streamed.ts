@@ -1,6 +1,6 @@
 import { textOf, toolCallsOf } from '#contracts/entry.js'
 import type { HarnessResult } from '#contracts/result.js'
-import { deepFreeze } from '#util/freeze.js'
+import { deepFreeze } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
 import type { DurableEvent, StreamEvent, StreamExtras } from '../state/events.js'
 

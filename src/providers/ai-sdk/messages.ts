@@ -10,7 +10,7 @@ import type {
 import { HarnessError } from '#contracts/errors.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
-import { acceptedName, argumentsObject } from '../wire/calls.js'
+import { acceptedName, argumentsObject } from '../wire/call-ids.js'
 import {
   hasContent,
   omission,
@@ -21,11 +21,11 @@ import {
   parseDataUrl,
   textOfFile,
 } from '../wire/content.js'
-import { stringIn } from '../wire/read.js'
+import { stringIn } from '../wire/wire-fields.js'
 import type { PromptFile, FileSource, Version } from './language-model.js'
 import { promptCallId } from './traits.js'
 import type { ProviderTraits } from './traits.js'
-import { nativeData } from './wire.js'
+import { nativeData } from './reply.js'
 
 export type EncodeRules = ReplayRules & AiSdkContentRules
 

@@ -1,15 +1,13 @@
-import { isObject } from '#util/json.js'
+import { isObject, mergeJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { mergeJson } from '#util/merge-json.js'
 import { providerError } from '../http/errors.js'
 import type { ReplyFoldOptions } from '../http/wire.js'
-import { argumentsText, ReplyCallIds } from '../wire/calls.js'
-import { listIn, stringIn } from '../wire/read.js'
-import type { WireFields } from '../wire/read.js'
-import { isOwnCall, finishOf, isCut } from './reply.js'
-import { aiSdkError } from './error.js'
-import { isCompaction } from './wire.js'
-import type { AiSdkReply } from './wire.js'
+import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
+import { listIn, stringIn } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
+import { isOwnCall, finishOf, isCut, isCompaction } from './reply.js'
+import { aiSdkError } from './transport.js'
+import type { AiSdkReply } from './reply.js'
 
 /** A text or reasoning block in progress. */
 interface Block {

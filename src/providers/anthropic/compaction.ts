@@ -4,7 +4,7 @@ import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { Compactor } from '../http/wire.js'
-import { objectsIn, stringIn, without } from '../wire/read.js'
+import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import { isError, tokenUsage } from './reply.js'
 import { PROVIDER } from './models.js'
 

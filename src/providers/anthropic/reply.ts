@@ -5,9 +5,9 @@ import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { errorFromBody, errorWithin } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
-import { argumentsText, ReplyCallIds } from '../wire/calls.js'
-import { countIn, isFilled, stringIn, without } from '../wire/read.js'
-import type { WireFields } from '../wire/read.js'
+import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
+import { countIn, isFilled, stringIn, without } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
 import { PROVIDER } from './models.js'
 
 /** A whole reply. Throws `provider_error` for an error in place of a reply, and for anything but a message. */

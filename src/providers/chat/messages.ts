@@ -10,14 +10,20 @@ import type {
 import { HarnessError } from '#contracts/errors.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
-import { acceptedName, customInput } from '../wire/calls.js'
-import { omission, thinkingText, bareType, dataUrl, hasContent, isTextType, textOfFile } from '../wire/content.js'
-import { stringIn } from '../wire/read.js'
-import { wellFormedEscapes } from '../wire/well-formed.js'
-import { wireCallId } from './dialect.js'
-import type { ChatDialect } from './dialect.js'
-import { nativeOf } from './native.js'
-import type { ChatNative } from './native.js'
+import { acceptedName, customInput } from '../wire/call-ids.js'
+import {
+  omission,
+  thinkingText,
+  bareType,
+  dataUrl,
+  hasContent,
+  isTextType,
+  textOfFile,
+  wellFormedEscapes,
+} from '../wire/content.js'
+import { stringIn } from '../wire/wire-fields.js'
+import { wireCallId, nativeOf } from './dialect.js'
+import type { ChatDialect, ChatNative } from './dialect.js'
 
 /** Messages for entries. The results of a batch stay together; their images and files follow after the last one. */
 export function encodeEntries(entries: readonly TranscriptEntry[], rules: ChatContentRules): JsonObject[] {

@@ -5,10 +5,10 @@ import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { DecodedReply } from '../http/wire.js'
-import { argumentsText, customArguments } from '../wire/calls.js'
-import { countIn, isFilled, listIn, objectsIn, stringIn, without } from '../wire/read.js'
-import type { WireFields } from '../wire/read.js'
-import { isJsonObject, native, REASONING_FIELDS } from './native.js'
+import { argumentsText, customArguments } from '../wire/call-ids.js'
+import { countIn, isFilled, listIn, objectsIn, stringIn, without } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
+import { isJsonObject, native, REASONING_FIELDS } from './dialect.js'
 
 /** The final id of the call at `index`, whose server gave it `id`. */
 type TakeId = (id: string, index: number) => string

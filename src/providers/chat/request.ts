@@ -3,7 +3,7 @@ import type { RequestConstants, StructuredOutputRequest, ToolChoice, ToolDefinit
 import { acceptedSchema, inputSchema } from '#schema/input-schema.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
-import { ReplyCallIds } from '../wire/calls.js'
+import { ReplyCallIds } from '../wire/call-ids.js'
 import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
 import { decodeReply } from './reply.js'

@@ -1,7 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, request as HttpRequest } from 'node:http'
 import type { Socket } from 'node:net'
-import { systemErrorCode, connectionError } from './connection-error.js'
-import { providerError } from './errors.js'
+import { systemErrorCode, connectionError, providerError } from './errors.js'
 import { flatHeaders } from './exchange.js'
 import type { HttpResponse, Exchange, PostRequest } from './exchange.js'
 import { readableBody } from './readable-body.js'

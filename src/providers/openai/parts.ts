@@ -1,9 +1,9 @@
 import type { AssistantPart, NativePart } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { isObject } from '#util/json.js'
-import { argumentsText, customArguments } from '../wire/calls.js'
-import { objectsIn, stringIn, without } from '../wire/read.js'
-import type { WireFields } from '../wire/read.js'
+import { argumentsText, customArguments } from '../wire/call-ids.js'
+import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
 
 /**
  * The parts of one item of a reply's output, in order: one for each block of a message, one for any other item. Unknown

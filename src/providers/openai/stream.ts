@@ -4,9 +4,9 @@ import type { ModelDelta } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
-import { ReplyCallIds } from '../wire/calls.js'
-import { objectsIn, stringIn } from '../wire/read.js'
-import type { WireFields } from '../wire/read.js'
+import { ReplyCallIds } from '../wire/call-ids.js'
+import { objectsIn, stringIn } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
 import {
   argumentsOf,
   contentBlocks,

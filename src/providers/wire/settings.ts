@@ -1,10 +1,9 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { ModelSettings, RequestConstants } from '#core/model-session.js'
-import { isObject } from '#util/json.js'
+import { isObject, mergeJson } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { mergeJson } from '#util/merge-json.js'
 import type { ProviderOptions } from '../http/options.js'
-import { shortDigest } from './calls.js'
+import { shortDigest } from './call-ids.js'
 
 /** The options of a model that settings of a run may override, or that every request contains. */
 export type RequestDefaults = Pick<

@@ -1,7 +1,7 @@
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { ModelCapabilities, StructuredOutputMode } from '#core/model-session.js'
 import { inlinedSchema } from '#schema/clean-schema.js'
-import { answerDocument, wrapped } from '#schema/document.js'
+import { answerDocument, wrapped } from '#schema/answer-document.js'
 import { jsonSchemaOf } from '#schema/schema.js'
 import type { Schema } from '#schema/schema.js'
 import { strictSchema } from '#schema/strict.js'

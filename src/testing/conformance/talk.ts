@@ -1,8 +1,15 @@
 import { messageOf } from '#contracts/errors.js'
-import type { Model, ModelDelta, ModelSession, ModelTurn, RequestConstants, TransportRetry } from '#core/model-session.js'
+import type {
+  Model,
+  ModelDelta,
+  ModelSession,
+  ModelTurn,
+  RequestConstants,
+  TransportRetry,
+} from '#core/model-session.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
-import { deepFreeze } from '#util/freeze.js'
+import { deepFreeze } from '#util/json.js'
 import { withTimeout } from '#util/timeout.js'
 import type { Chance } from './chance.js'
 import type { Generator, GivenReply } from './generate.js'

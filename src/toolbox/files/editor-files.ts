@@ -1,6 +1,6 @@
 import { messageOf } from '#contracts/errors.js'
 import { textFiles } from '#util/platform/text-files.js'
-import { FileFailure } from '../workspace/failure.js'
+import { FileFailure } from '../workspace/file-failure.js'
 import { escapeControls } from '../workspace/path-text.js'
 import { isInside } from '../workspace/paths.js'
 import type { Workspace } from '../workspace/workspace.js'

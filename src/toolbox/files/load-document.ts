@@ -1,6 +1,6 @@
 import { convert, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
 import { docxToMarkdown } from '../workspace/docx.js'
-import { failedOutcome, FileFailure } from '../workspace/failure.js'
+import { failedOutcome, FileFailure } from '../workspace/file-failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'

@@ -1,7 +1,7 @@
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import { parseJson } from '#util/json.js'
 import { convert, PDF_TO_PAGES } from '../workspace/convert.js'
-import { FileFailure, invalidInput } from '../workspace/failure.js'
+import { FileFailure, invalidInput } from '../workspace/file-failure.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 
 /** Providers accept 5 MB of base64. */

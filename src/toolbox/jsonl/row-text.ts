@@ -1,5 +1,5 @@
 import { cutText } from '#util/characters.js'
-import type { Pattern } from '../search/pattern/pattern.js'
+import type { Pattern } from '../search/pattern.js'
 import { splitLines } from '../workspace/lines.js'
 import { valueAt } from './field-path.js'
 import type { FieldPath } from './field-path.js'

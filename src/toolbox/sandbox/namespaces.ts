@@ -1,4 +1,4 @@
-import { shellQuoted } from '../process/quoted.js'
+import { shellQuoted } from '../process/run-process.js'
 import { mountsOf, READ_ONLY_IN_PROC, SYSTEM } from './mounts.js'
 import type { Mount, MountPlace } from './mounts.js'
 

@@ -1,12 +1,12 @@
 import { basename, relative, sep } from 'node:path'
 import { Slots } from '#util/slots.js'
-import { invalidInput } from '../workspace/failure.js'
+import { invalidInput } from '../workspace/file-failure.js'
 import { openListed } from '../workspace/safe-open.js'
 import type { ListedFile } from '../workspace/safe-open.js'
 import { walk } from '../workspace/walk.js'
 import type { SearchEngine, SearchRequest } from './engine.js'
 import { matchFile, MAX_MATCHES_COUNTED } from './match-file.js'
-import { UnreadFiles } from './unread-files.js'
+import { UnreadFiles } from './engine.js'
 
 /** Files that are open at once. */
 const FILES_AT_ONCE = 32

@@ -1,9 +1,9 @@
 import { cutText } from '#util/characters.js'
 import type { CallTime } from '../workspace/call-time.js'
 import type { ListedFile } from '../workspace/safe-open.js'
-import { textBlocks } from './blocks.js'
-import { eachMatchingLine, lineFeeds } from './pattern/matching-lines.js'
-import type { Pattern } from './pattern/pattern.js'
+import { textBlocks } from './text-blocks.js'
+import { eachMatchingLine, lineFeeds } from './pattern.js'
+import type { Pattern } from './pattern.js'
 
 /** A line of a file. */
 export interface Line {

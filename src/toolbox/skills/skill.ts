@@ -1,4 +1,4 @@
-import { FileFailure } from '../workspace/failure.js'
+import { FileFailure } from '../workspace/file-failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { withFile, workspaceOf } from '../workspace/workspace.js'
 import type { Workspace } from '../workspace/workspace.js'

@@ -1,5 +1,5 @@
 import { TextDecoder } from 'node:util'
-import { fetchFailure } from './failure.js'
+import { fetchFailure } from './fetch-failure.js'
 
 /** The kind of a body: converted to Markdown or text, shown unchanged, or rejected. */
 export type ContentKind = 'html' | 'pdf' | 'docx' | 'text' | 'binary'

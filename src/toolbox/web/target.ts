@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { isPublicAddress } from './addresses.js'
-import { fetchFailure, shownUrl } from './failure.js'
+import { fetchFailure, shownUrl } from './fetch-failure.js'
 import { isAmong, plainHost } from './hosts.js'
 import type { FetchSettings, HostAddress } from './options.js'
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { JsonObject } from '#util/json.js'
-import { DeadlinePassed, FileFailure } from './failure.js'
+import { DeadlinePassed, FileFailure } from './file-failure.js'
 import type { FileCall } from './file-tool.js'
 
 /** The time limit of one call, for all its parts together. */

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
-import { FileFailure } from './failure.js'
+import { FileFailure } from './file-failure.js'
 import { escapeControls } from './path-text.js'
 
 /** Converts a page to text with an optional package. */

@@ -1,6 +1,6 @@
 import { convert, HTML_TO_MARKDOWN } from './convert.js'
 import type { Conversion, Converter } from './convert.js'
-import { FileFailure } from './failure.js'
+import { FileFailure } from './file-failure.js'
 import { escapeControls } from './path-text.js'
 
 /** The text of a document: its parts of XML, unpacked. Images are not among them. */

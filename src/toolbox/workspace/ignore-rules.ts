@@ -1,6 +1,5 @@
-import { braceAlternatives, globOf } from '#util/glob/pattern.js'
-import type { Glob } from '#util/glob/pattern.js'
-import { segmentPattern } from '#util/glob/segment.js'
+import { braceAlternatives, globOf, segmentPattern } from '#util/glob.js'
+import type { Glob } from '#util/glob.js'
 
 /** The verdict of the ignore files above an entry. `shown`: a rule with `!` includes it again. */
 export type IgnoreVerdict = 'ignored' | 'shown' | undefined

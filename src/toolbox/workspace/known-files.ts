@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import type { EarlierResult } from '#core/tools/tool-spec.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { FileFailure } from './failure.js'
+import { FileFailure } from './file-failure.js'
 import type { FileCall } from './file-tool.js'
 
 /** Metadata of results: the hash of each file, by its path in the workspace, as the model knows it after the call. */

@@ -1,8 +1,8 @@
 import { realpathSync, readlinkSync, statSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, normalize, parse, resolve, sep } from 'node:path'
-import { isMissing, isSystemError, PathValidationError } from './failure.js'
-import { globProblem } from '#util/glob/pattern.js'
+import { isMissing, isSystemError, PathValidationError } from './file-failure.js'
+import { globProblem } from '#util/glob.js'
 import { expandHome, pathProblem, shownPath } from './path-text.js'
 import type { Protection } from './protection.js'
 

@@ -4,7 +4,7 @@ import { unlink, lstat, readdir } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Slots } from '#util/slots.js'
-import { FileFailure } from './failure.js'
+import { FileFailure } from './file-failure.js'
 import { openFolder, openIn, requireRegular, statIn } from './safe-open.js'
 import type { Folder, Ground } from './safe-open.js'
 

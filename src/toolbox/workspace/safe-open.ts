@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises'
 import type { BigIntStats, Stats } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { FileFailure, isSystemError, PathValidationError } from './failure.js'
+import { FileFailure, isSystemError, PathValidationError } from './file-failure.js'
 
 const DESCRIPTORS = '/proc/self/fd'
 const ATTEMPTS = 10

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { ModelCapabilities, StructuredOutputMode } from 'thinharness'
-import { closed, sortedKeys, wrapped } from '#schema/document.js'
+import { closed, sortedKeys, wrapped } from '#schema/answer-document.js'
 import { CONTEXT, formatOf } from './support.js'
 
 const object = z.object({ title: z.string(), n: z.number() })

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { globTool } from '#toolbox/files/glob.js'
 import { jsonlSearch } from '#toolbox/jsonl/index.js'
 import { listTool } from '#toolbox/files/list.js'
-import { findRipgrep } from '#toolbox/search/ripgrep/find.js'
+import { findRipgrep } from '#toolbox/search/ripgrep.js'
 import { searchTool } from '#toolbox/search/index.js'
 import { call, folderWith } from '../support.js'
 

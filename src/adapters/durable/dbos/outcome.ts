@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { HarnessError } from '#contracts/errors.js'
-import type { Harness } from '#harness/typed-harness.js'
+import type { Harness } from '#harness/harness.js'
 import type { HarnessResult } from '#contracts/result.js'
 import type { LogStore } from '#core/log/log.js'
 import { endingOf } from '../stretch.js'

@@ -1,9 +1,8 @@
 import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
-import type { JsonValue } from '#util/json.js'
+import type { JsonValue, JsonObject } from '#util/json.js'
 import type { PendingItem } from '#contracts/result.js'
 import { isObject } from '#util/json.js'
-import type { JsonObject } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'
 import { InputError } from '../input-error.js'
 

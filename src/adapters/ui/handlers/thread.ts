@@ -1,6 +1,6 @@
 import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
-import type { HarnessDescription } from '#harness/describe.js'
+import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { InputMessage } from '#core/stream/input.js'
 import type { LogStore } from '#core/log/log.js'
 import type { PendingItem } from '#contracts/result.js'

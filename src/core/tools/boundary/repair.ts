@@ -1,10 +1,10 @@
 import { firstDifference } from '#util/first-difference.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { openPlaces } from '#schema/places.js'
-import type { ValuePlace } from '#schema/places.js'
+import { openPlaces } from '#schema/value-places.js'
+import type { ValuePlace } from '#schema/value-places.js'
 import type { ToolSpec } from '../tool-spec.js'
-import type { ArgumentIssue } from '#schema/validation.js'
+import type { ArgumentIssue } from '#schema/argument-issues.js'
 import { isList } from '#schema/subschemas.js'
 
 /** Arguments with every allowed repair applied. */

@@ -1,5 +1,5 @@
-import { valueKind } from '#schema/findings.js'
-import type { Path } from '#schema/findings.js'
+import { valueKind } from '#schema/argument-issues.js'
+import type { Path } from '#schema/argument-issues.js'
 
 /** A value of a call in a few words, for a message: never a large text, never a secret. */
 export function summaryOf(name: string, value: unknown): string {

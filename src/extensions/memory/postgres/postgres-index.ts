@@ -1,7 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
-import type { PostgresPlace, PostgresPool } from '#store/postgres-place.js'
+import type { PostgresPlace, PostgresPool, OwnPool } from '#store/postgres-pool.js'
 import { openPool } from '#store/postgres-pool.js'
-import type { OwnPool } from '#store/postgres-pool.js'
 import { isObject } from '#util/json.js'
 import type { FoundRow, Generation, LogState, LogUpdate, MemoryIndex, Row, RowVector, Scope } from '../index-port.js'
 import { indexedWords } from '../words.js'

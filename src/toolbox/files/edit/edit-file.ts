@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, readFileSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
-import { FileFailure, invalidInput, notFound } from '../../workspace/failure.js'
+import { FileFailure, invalidInput, notFound } from '../../workspace/file-failure.js'
 import { hashOfBytes } from '../../workspace/known-files.js'
 import type { KnownFiles } from '../../workspace/known-files.js'
 import { readLineRange } from '../../workspace/lines.js'
@@ -9,8 +9,7 @@ import type { WriteTarget } from '../../workspace/replace-file.js'
 import { openIn, openSyncIn, statIn } from '../../workspace/safe-open.js'
 import type { Workspace } from '../../workspace/workspace.js'
 import { editorFilesOf } from '../editor-files.js'
-import { changedLines, lineNumbers, nearestLines, smallDiff } from './line-places.js'
-import { replaceText } from './replace-text.js'
+import { changedLines, lineNumbers, nearestLines, smallDiff, replaceText } from './replace-text.js'
 import type { Replaced, Replacement } from './replace-text.js'
 
 const MAX_EDIT_BYTES = 10_000_000
