@@ -128,9 +128,9 @@ export class RunLauncher<Output> implements RunHost {
 
   /** The offer of a run that begins now. */
   async offer(tools: readonly ToolSpec[], warn: (message: string) => void): Promise<Offer> {
-    const own = (): readonly ToolSpec[] => [...tools, ...this.#config.extensions.tools]
+    const ownTools = (): readonly ToolSpec[] => [...tools, ...this.#config.extensions.tools]
     const { config, resources } = this.#dependencies
-    const toolset = new Toolset({ config, resources, own, effects: null, asksServers: true, warn })
+    const toolset = new Toolset({ config, resources, own: ownTools, effects: null, asksServers: true, warn })
     return toolset.describe(new AbortController().signal)
   }
 
@@ -327,12 +327,12 @@ export function resumedLaunch(
   options: Parsed<ResumeOptions>,
   log: RunLog,
 ): Launch {
-  const checkAnswers = (state: RunState): void => {
+  const checkAnswersFit = (state: RunState): void => {
     checkPaused(state)
     matchAnswers(answers, pendingOf(state))
   }
   const load = (): Promise<LoadedRun | null> =>
-    stored === null ? loadPaused(log, runId, checkAnswers) : loadStored(log, stored)
+    stored === null ? loadPaused(log, runId, checkAnswersFit) : loadStored(log, stored)
   return continuedLaunch({ begun: 'resumed', answers, load }, options)
 }
 

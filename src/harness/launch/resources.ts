@@ -205,9 +205,9 @@ export function sandboxWarning(
   state: { readonly problem: string | undefined } | null,
 ): string | null {
   if (state?.problem === undefined) return null
-  const toolNames = (mode: 'auto' | 'required'): string =>
+  const toolsInMode = (mode: 'auto' | 'required'): string =>
     tools.flatMap((tool) => (modeOf(tool, ofHarness) === mode ? [`\`${tool.name}\``] : [])).join(', ')
-  const [open, refused] = [toolNames('auto'), toolNames('required')]
+  const [open, refused] = [toolsInMode('auto'), toolsInMode('required')]
   const texts = [
     `This machine has no sandbox (${state.problem}).`,
     ...(open === '' ? [] : [`Programs of ${open} run with all rights of this process and can read its environment.`]),

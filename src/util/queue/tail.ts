@@ -1,5 +1,5 @@
 import { isAborted, onAbort } from '../abort.js'
-import { beginsReply, isDelta, ReplyDeltas, joinDeltas } from './deltas.js'
+import { beginsReply, isDelta, ArrivingReply, joinDeltas } from './deltas.js'
 import { Bell } from './polled.js'
 
 interface AnyEvent {
@@ -11,7 +11,7 @@ interface AnyEvent {
 /** The events of a log that this process sees as they come, for any number of readers. */
 export class LiveEvents<Event extends AnyEvent> {
   readonly #listeners = new Set<Listener<Event>>()
-  readonly #reply = new ReplyDeltas<Event>()
+  readonly #reply = new ArrivingReply<Event>()
   readonly #onIdle: () => void
   #isClosed = false
 
