@@ -16,7 +16,7 @@ import type { RunListeners } from '#core/stream/queue.js'
 import type { StreamedRun } from '#core/stream/stream.js'
 import { LEAVE_GRACE_MS, RunAbort, isAborted } from '#util/abort.js'
 import { isDelta } from '#util/queue/deltas.js'
-import { polled } from '#util/queue/polled.js'
+import { pollEvents } from '#util/queue/polled.js'
 import { LiveEvents, tail } from '#util/queue/tail.js'
 import type { TailReader } from '#util/queue/tail.js'
 import { sleep } from '#util/timeout.js'
@@ -117,11 +117,11 @@ export class OpenRuns {
   /** Waits for the runs in progress, which are finished, left or cancelled. */
   async close({ runs, timeoutMs }: CloseOptions): Promise<void> {
     const outcomes = [...this.#outcomes.values()]
-    if (runs === 'finish') await settled(outcomes, timeoutMs)
+    if (runs === 'finish') await waitUntilSettled(outcomes, timeoutMs)
     const graceMs = runs === 'finish' ? 0 : (timeoutMs ?? LEAVE_GRACE_MS)
     for (const { log, abort } of this.#outcomes.keys()) {
       const isLeft = runs === 'leave' || (runs !== 'cancel' && asLogStore(log).outlives === true)
-      if (isLeft) abort.leave({ reason: left(), graceMs })
+      if (isLeft) abort.leave({ reason: leftError(), graceMs })
       else abort.cancel(new HarnessError('closed', 'The harness was closed.'))
     }
     await Promise.allSettled(outcomes)
@@ -129,14 +129,14 @@ export class OpenRuns {
 }
 
 /** Resolves when all have settled, or the time is over. */
-async function settled(outcomes: readonly Promise<unknown>[], timeoutMs: number | undefined): Promise<void> {
+async function waitUntilSettled(outcomes: readonly Promise<unknown>[], timeoutMs: number | undefined): Promise<void> {
   const over = new AbortController()
   const all = Promise.allSettled(outcomes).finally(() => over.abort())
   if (timeoutMs === undefined) await all
   else await sleep(timeoutMs, over.signal).catch(() => undefined)
 }
 
-function left(): HarnessError {
+function leftError(): HarnessError {
   return new HarnessError('interrupted', 'The harness was closed and has left the run: `recover` continues it.')
 }
 
@@ -233,7 +233,7 @@ class RunReader implements TailReader<RunEvent> {
     const { log, redact, runId } = this.#run
     // The event at the reader's place is read too: it can be the end.
     const after = this.#isEmpty ? this.#seq - 1 : this.#seq
-    for await (const event of redacted(eventsIn(log, runRef(runId), { after }), redact)) {
+    for await (const event of redactedForReader(eventsIn(log, runRef(runId), { after }), redact)) {
       if (isAborted(this.#signal)) return
       this.#isEmpty = false
       const isNew = event.seq > this.#seq
@@ -250,9 +250,9 @@ class RunReader implements TailReader<RunEvent> {
     const times = { shortestMs: SHORTEST_WAIT_MS, longestMs: LONGEST_WAIT_MS }
     const events =
       follow === undefined
-        ? polled((last) => eventsIn(log, ref, { after: last }), { after, signal, ...times })
+        ? pollEvents((last) => eventsIn(log, ref, { after: last }), { after, signal, ...times })
         : (follow.call(log, ref, { after, signal }) as AsyncIterable<RunEvent>)
-    return redacted(events, redact)
+    return redactedForReader(events, redact)
   }
 
   async take(events: readonly RunEvent[]): Promise<readonly RunEvent[]> {
@@ -275,7 +275,7 @@ class RunReader implements TailReader<RunEvent> {
   }
 }
 
-function redacted(events: AsyncIterable<RunEvent>, redact: RunToFollow['redact']): AsyncIterable<RunEvent> {
+function redactedForReader(events: AsyncIterable<RunEvent>, redact: RunToFollow['redact']): AsyncIterable<RunEvent> {
   return redact.length === 0 ? events : redactedEvents(redact, events)
 }
 

@@ -23,11 +23,11 @@ export function withUniqueIds(sources: readonly ToolSource[]): readonly ToolSour
     let id = source.id
     for (let count = 2; taken.has(id); count++) id = `${source.id}-${count}`
     taken.add(id)
-    return id === source.id ? source : renamed(source, id)
+    return id === source.id ? source : renamedSource(source, id)
   })
 }
 
-function renamed(source: ToolSource, id: string): ToolSource {
+function renamedSource(source: ToolSource, id: string): ToolSource {
   // A list that has not changed stays the same array.
   const known = new WeakMap<readonly ToolSpec[], readonly ToolSpec[]>()
   return {
@@ -36,7 +36,7 @@ function renamed(source: ToolSource, id: string): ToolSource {
     close: (host) => source.close(host),
     tools: async (host, signal) => {
       const specs = await source.tools(host, signal)
-      const mine = known.get(specs) ?? specs.map((spec) => relabelled(spec, source.id, id))
+      const mine = known.get(specs) ?? specs.map((spec) => relabelledTool(spec, source.id, id))
       known.set(specs, mine)
       return mine
     },
@@ -44,7 +44,7 @@ function renamed(source: ToolSource, id: string): ToolSource {
 }
 
 /** Names the source `id` in the metadata of the tool and of its results. */
-function relabelled(spec: ToolSpec, from: string, id: string): ToolSpec {
+function relabelledTool(spec: ToolSpec, from: string, id: string): ToolSpec {
   const renamedMetadata = (metadata: JsonObject): JsonObject =>
     Object.fromEntries(
       Object.entries(metadata).map(([key, value]) => [key, key === SOURCE_ID && value === from ? id : value]),

@@ -47,14 +47,14 @@ const CHECKS: Readonly<Record<ProbeCheckName, Check>> = {
     return isCounted(await askModel(asking, READY)) ? null : 'The reply does not contain its usage.'
   },
   async streaming(asking) {
-    const { entry, deltas, refusal } = await stream(asking)
+    const { entry, deltas, refusal } = await streamReply(asking)
     if (refusal !== null) return refusal
     if (deltas === 0) return 'A stream was requested, and no piece of the text arrived.'
     if (deltas === 1) return 'A stream was requested, and all of the text arrived at once.'
     return isBlank(entry) ? 'The stream contained no text.' : null
   },
   async streamedUsage(asking) {
-    const { entry, refusal } = await stream(asking)
+    const { entry, refusal } = await streamReply(asking)
     return refusal ?? (isCounted(entry) ? null : 'The stream does not contain its usage.')
   },
   async tools(asking) {
@@ -126,7 +126,7 @@ type Reply = ModelTurn['entry']
 
 async function askModel(asking: Asking, prompt: string, request: Request = {}): Promise<Reply> {
   const options = { generation: 0, signal: asking.signal }
-  return (await asking.model.openSession().turn([user(prompt)], constantsOf(asking, request), options)).entry
+  return (await asking.model.openSession().turn([userEntry(prompt)], constantsOf(asking, request), options)).entry
 }
 
 interface Streamed {
@@ -137,7 +137,7 @@ interface Streamed {
   readonly refusal: string | null
 }
 
-async function stream(asking: Asking): Promise<Streamed> {
+async function streamReply(asking: Asking): Promise<Streamed> {
   let deltas = 0
   let refusal: string | null = null
   const onRetry = ({ reason, delayMs }: TransportRetry): void => {
@@ -147,7 +147,7 @@ async function stream(asking: Asking): Promise<Streamed> {
     if (kind === 'text_delta') deltas += 1
   }
   const options = { generation: 0, signal: asking.signal, onDelta, onRetry }
-  const { entry } = await asking.model.openSession().turn([user(COUNT)], constantsOf(asking, {}), options)
+  const { entry } = await asking.model.openSession().turn([userEntry(COUNT)], constantsOf(asking, {}), options)
   return { entry, deltas, refusal }
 }
 
@@ -156,14 +156,19 @@ async function answerFromResult(asking: Asking): Promise<string | null> {
   const session = asking.model.openSession()
   const constants = constantsOf(asking, { tools: [WEATHER] })
   const options = { generation: 0, signal: asking.signal }
-  const question = user(WEATHER_IN_ONE)
+  const question = userEntry(WEATHER_IN_ONE)
   const { entry } = await session.turn([question], constants, options)
   const results = toolCallsOf(entry.parts).map(({ callId, name }): TranscriptEntry => {
     const content = JSON.stringify({ ok: true, content: 'It rains; 4127 mm fell today.', metadata: {} })
     return { role: 'tool', ...STAMP, callId, name, content, isError: false }
   })
   if (results.length === 0) return 'The reply calls no tool, so no result could be sent.'
-  const transcript = [question, { ...entry, ...STAMP }, ...results, user('How many mm fell? Answer with the number.')]
+  const transcript = [
+    question,
+    { ...entry, ...STAMP },
+    ...results,
+    userEntry('How many mm fell? Answer with the number.'),
+  ]
   const text = textOf((await session.turn(transcript, constants, options)).entry.parts)
   return /4[,. ]?127/.test(text) ? null : `The reply does not contain the result of the tool: ${shortened(text)}`
 }
@@ -174,11 +179,11 @@ function problemOfCalls({ parts }: Reply, count: number): string | null {
     const called = toolCalls.length === 0 ? 'no tool' : `${toolCalls.length} tool`
     return `The reply calls ${called}, expected ${count}: ${shortened(textOf(parts))}`
   }
-  const broken = toolCalls.find((call) => call.name !== WEATHER.name || !isObject(parsed(call.arguments)))
+  const broken = toolCalls.find((call) => call.name !== WEATHER.name || !isObject(parsedJson(call.arguments)))
   return broken === undefined ? null : `The reply calls \`${broken.name}\` with ${shortened(broken.arguments)}`
 }
 
-function parsed(text: string): unknown {
+function parsedJson(text: string): unknown {
   const result = parseJson(text)
   return result.ok ? result.value : undefined
 }
@@ -192,7 +197,7 @@ function constantsOf({ maxOutputTokens }: Asking, request: Request): RequestCons
   }
 }
 
-function user(text: string): UserEntry {
+function userEntry(text: string): UserEntry {
   return { role: 'user', ...STAMP, content: [{ type: 'text', text }] }
 }
 
@@ -254,16 +259,16 @@ export async function probe(model: Model, given: ProbeOptions = {}): Promise<Pro
   for (const name of NAMES) {
     const { answers } = checks
     checks[name] =
-      answers === undefined || answers.found === 'yes' ? await run(name, model, options) : { ...NOT_TRIED, ms: 0 }
+      answers === undefined || answers.found === 'yes' ? await runCheck(name, model, options) : { ...NOT_TRIED, ms: 0 }
   }
   const all = checks as Readonly<Record<ProbeCheckName, ProbeCheck>>
-  return { provider: model.provider, model: model.id, capabilities: capabilitiesOf(all), checks: all }
+  return { provider: model.provider, model: model.id, capabilities: probedCapabilities(all), checks: all }
 }
 
 const NAMES = Object.keys(CHECKS) as ProbeCheckName[]
 const NOT_TRIED = { found: 'unknown', because: 'Not tried: the first request got no answer.' } as const
 
-async function run(name: ProbeCheckName, model: Model, options: ProbeOptions): Promise<ProbeCheck> {
+async function runCheck(name: ProbeCheckName, model: Model, options: ProbeOptions): Promise<ProbeCheck> {
   const { signal, timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputTokens = DEFAULT_MAX_OUTPUT_TOKENS } = options
   signal?.throwIfAborted()
   const limit = AbortSignal.timeout(timeoutMs)
@@ -289,7 +294,7 @@ function isRejection(error: unknown): boolean {
   return error.code === 'invalid_options' || (error.code === 'provider_error' && REJECTIONS.includes(error.status))
 }
 
-function capabilitiesOf({ tools, toolResults, jsonSchema, reasoning }: ProbeReport['checks']): ModelCapabilities {
+function probedCapabilities({ tools, toolResults, jsonSchema, reasoning }: ProbeReport['checks']): ModelCapabilities {
   const supportsTools = isKnown(tools) && isKnown(toolResults) && tools.found === 'yes' && toolResults.found === 'yes'
   return {
     ...((isKnown(tools) || isKnown(toolResults)) && { supportsTools }),

@@ -10,13 +10,13 @@ import type { JsonSchema, JsonValue, JsonObject } from '#util/json.js'
  * this. Throws a `RangeError` for a reference that leads nowhere.
  */
 export function answerDocument(schema: JsonSchema): JsonSchema {
-  return closed(joinedAllOf(modernSchema(inlinedSchema(schema))))
+  return closedSchema(joinedAllOf(modernSchema(inlinedSchema(schema))))
 }
 
 /** `document` with every object in it closed that says nothing of further properties. */
-export function closed(document: JsonSchema): JsonSchema {
+export function closedSchema(document: JsonSchema): JsonSchema {
   const { allOf, ...rest } = document
-  const schema = mapSubschemas(rest, closed)
+  const schema = mapSubschemas(rest, closedSchema)
   // Each of several parts that all hold has properties that another would forbid.
   const isOpen = schema['properties'] !== undefined && schema['additionalProperties'] === undefined
   if (allOf !== undefined) return { ...schema, allOf }
@@ -24,7 +24,7 @@ export function closed(document: JsonSchema): JsonSchema {
 }
 
 /** An object with the value as its only member: for providers that require an object at the root. */
-export function wrapped(document: JsonSchema): JsonSchema {
+export function wrappedAnswer(document: JsonSchema): JsonSchema {
   const { $defs, ...value } = document
   return {
     type: 'object',
@@ -60,14 +60,14 @@ function withinBranches(schema: JsonSchema): JsonSchema {
   return {
     ...(description !== undefined && { description }),
     [anyOf === undefined ? 'oneOf' : 'anyOf']: branches.map((branch) =>
-      isSchema(branch) ? both(siblings, branch) : branch,
+      isSchema(branch) ? bothSchemas(siblings, branch) : branch,
     ),
     ...($defs !== undefined && { $defs }),
   }
 }
 
 /** A branch with its siblings. */
-export function both(siblings: JsonSchema, branch: JsonSchema): JsonSchema {
+export function bothSchemas(siblings: JsonSchema, branch: JsonSchema): JsonSchema {
   const { properties, required } = siblings
   const own = branch['properties']
   const names = [...listOrEmpty(required), ...listOrEmpty(branch['required'])]
@@ -121,28 +121,28 @@ function listOrEmpty(value: JsonValue | undefined): readonly JsonValue[] {
 export function modernSchema(schema: JsonSchema): JsonSchema {
   const known = made.get(schema)
   if (known !== undefined) return known
-  const modern = renewed(schema)
+  const modern = renewedSchema(schema)
   made.set(schema, modern)
   return modern
 }
 
 const made = new WeakMap<JsonSchema, JsonSchema>()
 
-function renewed(schema: JsonSchema): JsonSchema {
+function renewedSchema(schema: JsonSchema): JsonSchema {
   const { $schema, items, additionalItems, exclusiveMinimum, exclusiveMaximum, minimum, maximum, ...rest } = schema
   const members = Object.entries(rest).map(([keyword, value]) => [keyword, renewedMember(keyword, value)])
   const isTuple = Array.isArray(items)
   const others = isTuple ? additionalItems : items
   return {
     ...(Object.fromEntries(members) as JsonObject),
-    ...limit('minimum', minimum, exclusiveMinimum),
-    ...limit('maximum', maximum, exclusiveMaximum),
+    ...modernLimit('minimum', minimum, exclusiveMinimum),
+    ...modernLimit('maximum', maximum, exclusiveMaximum),
     ...(isTuple && { prefixItems: renewedValue(items as JsonValue) }),
     ...(others !== undefined && { items: renewedValue(others) }),
   }
 }
 
-function limit(
+function modernLimit(
   name: 'minimum' | 'maximum',
   bound: JsonValue | undefined,
   exclusive: JsonValue | undefined,
@@ -167,5 +167,5 @@ function renewedMember(keyword: string, value: JsonValue | undefined): JsonValue
 
 function renewedValue(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return (value as readonly JsonValue[]).map(renewedValue)
-  return isObject(value) ? renewed(value) : value
+  return isObject(value) ? renewedSchema(value) : value
 }

@@ -66,10 +66,10 @@ function isIssue(value: unknown): value is ZodIssue {
  * follow it is left out.
  */
 export function schemaIssues(units: readonly OutputUnit[], value: unknown): ArgumentIssue[] {
-  const errors = units.filter((unit, index) => unit.keyword !== 'false' && !announces(unit, units[index + 1]))
+  const errors = units.filter((unit, index) => unit.keyword !== 'false' && !isAnnouncement(unit, units[index + 1]))
   return distinctIssues(
     errors.slice(0, MOST_UNITS).map((unit) => ({
-      path: pathIn(value, unit.instanceLocation),
+      path: pathOfPointer(value, unit.instanceLocation),
       type: unit.keyword,
       message: unit.error,
     })),
@@ -82,12 +82,12 @@ const MOST_UNITS = 2_000
 /** Keywords whose error says more than the errors of its parts. */
 const TELLING = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames'])
 
-function announces({ keyword, keywordLocation }: OutputUnit, next: OutputUnit | undefined): boolean {
+function isAnnouncement({ keyword, keywordLocation }: OutputUnit, next: OutputUnit | undefined): boolean {
   if (next === undefined || next.keyword === 'false' || TELLING.has(keyword)) return false
   return next.keywordLocation.startsWith(`${keywordLocation}/`)
 }
 
-function pathIn(value: unknown, pointer: string): Path {
+function pathOfPointer(value: unknown, pointer: string): Path {
   let current = value
   return pointerSteps(pointer).map((name) => {
     const step = Array.isArray(current) ? Number(name) : name

@@ -60,7 +60,7 @@ async function makeValidator(schema: JsonSchema): Promise<Validator> {
   try {
     const { dereference, validate } = await import('@cfworker/json-schema')
     const whole = withGatheredTargets(schema)
-    const { own, lookup } = dereferenced(checkable(whole, whole), dereference)
+    const { own, lookup } = dereferencedOwn(checkableSchema(whole, whole), dereference)
     const draft = draftOf(schema)
     acceptDangling(own, lookup)
     return {
@@ -80,7 +80,7 @@ async function makeValidator(schema: JsonSchema): Promise<Validator> {
 }
 
 /** Names of parts that contradict each other are ignored. */
-function dereferenced<Lookup>(
+function dereferencedOwn<Lookup>(
   own: JsonSchema,
   dereference: (schema: JsonSchema) => Lookup,
 ): { readonly own: JsonSchema; readonly lookup: Lookup } {
@@ -103,13 +103,15 @@ function acceptDangling(schema: JsonSchema, lookup: Record<string, unknown>): vo
 }
 
 function withoutVerdict(error: unknown): SchemaProblems {
-  if (error instanceof TimeBoxError) return unchecked('too long or too complicated to be checked; send less at once')
-  if (error instanceof RangeError) return unchecked('too large or too deeply nested to be checked; send less at once')
-  if (error instanceof URIError) return unchecked('a field name in it is broken Unicode')
+  if (error instanceof TimeBoxError)
+    return uncheckedProblem('too long or too complicated to be checked; send less at once')
+  if (error instanceof RangeError)
+    return uncheckedProblem('too large or too deeply nested to be checked; send less at once')
+  if (error instanceof URIError) return uncheckedProblem('a field name in it is broken Unicode')
   return { kind: 'broken', message: messageOf(error) }
 }
 
-function unchecked(message: string): SchemaProblems {
+function uncheckedProblem(message: string): SchemaProblems {
   return { kind: 'invalid', issues: [{ path: [], type: 'unchecked', message }] }
 }
 
@@ -135,7 +137,7 @@ function hasMany(value: unknown): boolean {
 }
 
 /** A copy, because the validator writes into it, without keywords that are not sound or not checked here. */
-function checkable(given: JsonSchema, root: JsonSchema): JsonSchema {
+function checkableSchema(given: JsonSchema, root: JsonSchema): JsonSchema {
   const schema = checkedKeywords(given)
   const { pattern, patternProperties, $ref } = schema
   const unchecked = ['format']
@@ -145,7 +147,7 @@ function checkable(given: JsonSchema, root: JsonSchema): JsonSchema {
   const isReadable = isSchema(patternProperties) && Object.keys(patternProperties).every(isRegExp)
   if (!isReadable) unchecked.push('patternProperties')
   if (!isReadable && patternProperties !== undefined) unchecked.push('additionalProperties', 'unevaluatedProperties')
-  return mapSubschemas(withoutKeywords(schema, unchecked), (each) => checkable(each, root))
+  return mapSubschemas(withoutKeywords(schema, unchecked), (each) => checkableSchema(each, root))
 }
 
 function isRegExp(pattern: string): boolean {

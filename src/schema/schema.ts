@@ -76,7 +76,7 @@ export async function parseTyped<T>(schema: StandardSchema<T>, value: unknown): 
 
 function cleanedSchema(schema: StandardSchema, where: string): JsonSchema {
   try {
-    return cleanSchema(emitted(schema))
+    return cleanSchema(emittedSchema(schema))
   } catch (cause) {
     const message = `${where} cannot be given to a model: ${schemaProblem(schema, cause)}`
     throw new HarnessError('invalid_options', message, { cause })
@@ -85,7 +85,7 @@ function cleanedSchema(schema: StandardSchema, where: string): JsonSchema {
 
 const TARGET = 'draft-2020-12'
 
-function emitted(schema: StandardSchema, libraryOptions?: Record<string, unknown>): JsonSchema {
+function emittedSchema(schema: StandardSchema, libraryOptions?: Record<string, unknown>): JsonSchema {
   const { vendor, jsonSchema } = schema['~standard'] as Partial<StandardSchema['~standard']>
   if (typeof jsonSchema?.input !== 'function') {
     throw new TypeError(
@@ -108,7 +108,7 @@ function schemaProblem(schema: StandardSchema, cause: unknown): string {
     return 'any'
   }
   try {
-    emitted(schema, { unrepresentable })
+    emittedSchema(schema, { unrepresentable })
   } catch {
     // The first error is reported.
   }

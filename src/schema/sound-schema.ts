@@ -38,11 +38,11 @@ function soundMembers(schema: JsonSchema, rules: Rules): JsonSchema {
 type Rule = (value: JsonValue) => JsonValue | undefined
 type Rules = ReadonlyMap<string, Rule>
 
-function only(test: (value: JsonValue) => boolean): Rule {
+function onlyIf(test: (value: JsonValue) => boolean): Rule {
   return (value) => (test(value) ? value : undefined)
 }
 
-function distinct(values: readonly JsonValue[]): readonly JsonValue[] {
+function distinctValues(values: readonly JsonValue[]): readonly JsonValue[] {
   const known = new Map(values.map((value) => [JSON.stringify(value), value]))
   return known.size === values.length ? values : [...known.values()]
 }
@@ -51,17 +51,17 @@ const TYPES = new Set<JsonValue>(['string', 'number', 'integer', 'boolean', 'obj
 
 function soundType(value: JsonValue): JsonValue | undefined {
   if (!isList(value)) return TYPES.has(value) ? value : undefined
-  const types = distinct(value.filter((each) => TYPES.has(each)))
+  const types = distinctValues(value.filter((each) => TYPES.has(each)))
   // An unknown type among known ones: anything may come.
   return types.length === 0 || value.some((each) => !TYPES.has(each)) ? undefined : types
 }
 
 function soundOptions(value: JsonValue): JsonValue | undefined {
-  return isList(value) && value.length > 0 ? distinct(value) : undefined
+  return isList(value) && value.length > 0 ? distinctValues(value) : undefined
 }
 
 function soundNames(value: JsonValue): JsonValue | undefined {
-  return isList(value) ? distinct(value.filter((each) => typeof each === 'string')) : undefined
+  return isList(value) ? distinctValues(value.filter((each) => typeof each === 'string')) : undefined
 }
 
 /** Some APIs take no `true` or `false` for a schema. */
@@ -121,27 +121,27 @@ const OF_IDENTITY = '$id id $anchor $dynamicAnchor $dynamicRef $recursiveRef'
 /** Keywords by the rule for their values, in 2020-12. */
 function keywordRules(subschema: Rule): [string, Rule][] {
   return [
-    ...rules('type', soundType),
-    ...rules('enum', soundOptions),
-    ...rules('required', soundNames),
-    ...rules('dependentRequired', soundMap(soundNames)),
-    ...rules('properties patternProperties $defs definitions dependentSchemas', soundMap(subschema)),
-    ...rules('anyOf oneOf allOf prefixItems', soundBranches(subschema)),
-    ...rules('items', only(isSchema)),
-    ...rules('additionalProperties unevaluatedProperties unevaluatedItems', only(isRest)),
-    ...rules('contains propertyNames not if then else contentSchema', subschema),
-    ...rules(
+    ...rulesFor('type', soundType),
+    ...rulesFor('enum', soundOptions),
+    ...rulesFor('required', soundNames),
+    ...rulesFor('dependentRequired', soundMap(soundNames)),
+    ...rulesFor('properties patternProperties $defs definitions dependentSchemas', soundMap(subschema)),
+    ...rulesFor('anyOf oneOf allOf prefixItems', soundBranches(subschema)),
+    ...rulesFor('items', onlyIf(isSchema)),
+    ...rulesFor('additionalProperties unevaluatedProperties unevaluatedItems', onlyIf(isRest)),
+    ...rulesFor('contains propertyNames not if then else contentSchema', subschema),
+    ...rulesFor(
       'minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains',
-      only(isCount),
+      onlyIf(isCount),
     ),
-    ...rules('minimum maximum exclusiveMinimum exclusiveMaximum', only(isNumber)),
-    ...rules(
+    ...rulesFor('minimum maximum exclusiveMinimum exclusiveMaximum', onlyIf(isNumber)),
+    ...rulesFor(
       'multipleOf',
-      only((value) => isNumber(value) && Number(value) > 0),
+      onlyIf((value) => isNumber(value) && Number(value) > 0),
     ),
-    ...rules('title description format $comment $ref', only(isString)),
-    ...rules('uniqueItems readOnly writeOnly deprecated', only(isFlag)),
-    ...rules('examples', only(isList)),
+    ...rulesFor('title description format $comment $ref', onlyIf(isString)),
+    ...rulesFor('uniqueItems readOnly writeOnly deprecated', onlyIf(isFlag)),
+    ...rulesFor('examples', onlyIf(isList)),
   ]
 }
 
@@ -150,27 +150,27 @@ const NEVER_SENT = new Set(`${OF_IDENTITY} $recursiveAnchor $vocabulary nullable
 /** For providers. `nullable` is a word of OpenAPI; null is refused by the check. */
 const SENT: Rules = new Map([
   ...keywordRules(sentSubschema),
-  ...rules('pattern', only(isPattern)),
-  ...rules('patternProperties', soundMap(sentSubschema, isPattern)),
-  ...rules([...NEVER_SENT].join(' '), () => undefined),
+  ...rulesFor('pattern', onlyIf(isPattern)),
+  ...rulesFor('patternProperties', soundMap(sentSubschema, isPattern)),
+  ...rulesFor([...NEVER_SENT].join(' '), () => undefined),
 ])
 
 const CHECKED: Rules = new Map([
   ...keywordRules(checkedSubschema),
-  ...rules(
+  ...rulesFor(
     'properties',
     soundMap(checkedSubschema, (name) => name.isWellFormed()),
   ),
-  ...rules('items', (value) => (isList(value) ? value.map(checkedSubschema) : only(isRest)(value))),
-  ...rules('additionalItems', only(isRest)),
-  ...rules(
+  ...rulesFor('items', (value) => (isList(value) ? value.map(checkedSubschema) : onlyIf(isRest)(value))),
+  ...rulesFor('additionalItems', onlyIf(isRest)),
+  ...rulesFor(
     'dependencies',
     soundMap((value) => soundNames(value) ?? checkedSubschema(value)),
   ),
-  ...rules('exclusiveMinimum exclusiveMaximum', (value) => only(isFlag)(value) ?? only(isNumber)(value)),
-  ...rules(`$schema $ref ${OF_IDENTITY}`, only(isAddress)),
+  ...rulesFor('exclusiveMinimum exclusiveMaximum', (value) => onlyIf(isFlag)(value) ?? onlyIf(isNumber)(value)),
+  ...rulesFor(`$schema $ref ${OF_IDENTITY}`, onlyIf(isAddress)),
 ])
 
-function rules(keywords: string, rule: Rule): [string, Rule][] {
+function rulesFor(keywords: string, rule: Rule): [string, Rule][] {
   return keywords.split(' ').map((keyword) => [keyword, rule])
 }

@@ -65,7 +65,7 @@ class SchemaPlaces implements Places {
     if (isList(type)) return new Set(type.filter((each) => typeof each === 'string'))
     if (typeof $ref === 'string') return inner(resolveReference(this.#schema, $ref))
     const branches = isList(anyOf) ? anyOf : oneOf
-    if (isList(branches)) return union(branches.map(inner))
+    if (isList(branches)) return typeUnion(branches.map(inner))
     return isList(allOf) ? allOf.map(inner).find((types) => types !== undefined) : undefined
   }
 
@@ -88,8 +88,8 @@ class SchemaPlace implements ValuePlace {
 
   constructor(places: SchemaPlaces, root: JsonSchema, schemas: readonly JsonSchema[]) {
     this.#places = places
-    this.types = union(schemas.map((schema) => places.typesOf(schema)))
-    for (const schema of new Set(schemas.flatMap((each) => [...forms(root, each)]))) this.#read(schema)
+    this.types = typeUnion(schemas.map((schema) => places.typesOf(schema)))
+    for (const schema of new Set(schemas.flatMap((each) => [...schemaForms(root, each)]))) this.#read(schema)
     this.names = [...this.#fields.keys()]
   }
 
@@ -120,23 +120,23 @@ class SchemaPlace implements ValuePlace {
       else known.push(described)
     }
     this.#others.push(
-      ...schemasOf([additionalProperties, ...(isSchema(patternProperties) ? Object.values(patternProperties) : [])]),
+      ...schemaValues([additionalProperties, ...(isSchema(patternProperties) ? Object.values(patternProperties) : [])]),
     )
-    for (const each of [items, prefixItems]) this.#itemSchemas.push(...schemasOf(isList(each) ? each : [each]))
+    for (const each of [items, prefixItems]) this.#itemSchemas.push(...schemaValues(isList(each) ? each : [each]))
   }
 }
 
 /** `schema` and the schemas that describe the same place: the target of its reference, its alternatives and parts. */
-function* forms(root: JsonSchema, schema: JsonSchema, seen = new Set<JsonSchema>()): Generator<JsonSchema> {
+function* schemaForms(root: JsonSchema, schema: JsonSchema, seen = new Set<JsonSchema>()): Generator<JsonSchema> {
   if (seen.has(schema)) return
   seen.add(schema)
   yield schema
   const { if: condition, then, else: otherwise } = schema
-  const all = [...alternativesOf(root, schema), ...schemasOf([condition, then, otherwise])]
-  for (const each of all) yield* forms(root, each, seen)
+  const all = [...alternativesOf(root, schema), ...schemaValues([condition, then, otherwise])]
+  for (const each of all) yield* schemaForms(root, each, seen)
 }
 
-function union(all: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet<string> | undefined {
+function typeUnion(all: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet<string> | undefined {
   const types = new Set<string>()
   for (const each of all) {
     if (each === undefined) return undefined
@@ -145,6 +145,6 @@ function union(all: readonly (ReadonlySet<string> | undefined)[]): ReadonlySet<s
   return types
 }
 
-function schemasOf(values: readonly (JsonValue | undefined)[]): JsonSchema[] {
+function schemaValues(values: readonly (JsonValue | undefined)[]): JsonSchema[] {
   return values.filter(isSchema)
 }

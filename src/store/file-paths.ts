@@ -5,7 +5,7 @@ import { readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /** The names in a folder; none if it does not exist. */
-export async function namesIn(folder: string): Promise<readonly string[]> {
+export async function fileNamesIn(folder: string): Promise<readonly string[]> {
   try {
     return await readdir(folder)
   } catch (error) {

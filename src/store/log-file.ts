@@ -236,21 +236,21 @@ export function mendTail(fd: number, ref: LogRef): number {
   const lines = ends ? tail.subarray(0, -1) : tail
   const lineStart = lines.lastIndexOf(10) + 1
   const offset = size - tail.length + lineStart
-  const seq = seqIn(lines.subarray(lineStart))
+  const seq = lineSeq(lines.subarray(lineStart))
   if (seq !== undefined) {
     if (!ends) writeSync(fd, '\n')
     return seq
   }
-  if (ends) throw unreadable(ref, offset)
+  if (ends) throw unreadableLogError(ref, offset)
   const whole = lines.subarray(0, Math.max(0, lineStart - 1))
   const previous = whole.lastIndexOf(10) + 1
-  const lastSeq = lineStart === 0 ? 0 : seqIn(whole.subarray(previous))
-  if (lastSeq === undefined) throw unreadable(ref, size - tail.length + previous)
+  const lastSeq = lineStart === 0 ? 0 : lineSeq(whole.subarray(previous))
+  if (lastSeq === undefined) throw unreadableLogError(ref, size - tail.length + previous)
   ftruncateSync(fd, offset)
   return lastSeq
 }
 
-function unreadable(ref: LogRef, offset: number): HarnessError {
+function unreadableLogError(ref: LogRef, offset: number): HarnessError {
   const message = `The log of ${nameOf(ref)} is damaged: its last record, at byte ${offset}, cannot be read.`
   return new HarnessError('invalid_log', message)
 }
@@ -265,7 +265,7 @@ function readTail(fd: number, size: number): Buffer {
   }
 }
 
-function seqIn(line: Buffer): number | undefined {
+function lineSeq(line: Buffer): number | undefined {
   return parseEvent(line.toString())?.seq
 }
 

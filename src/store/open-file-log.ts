@@ -1,5 +1,5 @@
-import { FileLease, isClaimed, ownerIn } from './file-lease.js'
-import { folderOf, pathsOf, runIdOf, fileNameOf, namesIn, replaceText, makeFolder } from './file-paths.js'
+import { FileLease, isClaimed, leaseOwner } from './file-lease.js'
+import { folderOf, pathsOf, runIdOf, fileNameOf, fileNamesIn, replaceText, makeFolder } from './file-paths.js'
 import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
 import { Followers } from './followers.js'
 import {
@@ -13,7 +13,7 @@ import {
   readLast,
 } from './log-file.js'
 import type { LogWriter } from './log-file.js'
-import { prunables, removable } from './pruning.js'
+import { listPrunable, removableRuns } from './pruning.js'
 import type { Removal, Reference } from './pruning.js'
 import { summaryOf } from '#core/log/digest.js'
 import type { LogSummaries, ThreadSummary } from '#core/log/digest.js'
@@ -161,10 +161,10 @@ export class OpenFileLog implements LogStore {
   }
 
   async prune(options: PruneOptions): Promise<number> {
-    const [runs, references] = [await prunables(this.list()), await referencesIn(this.#folder)]
+    const [runs, references] = [await listPrunable(this.list()), await referencesIn(this.#folder)]
     const { owner } = options
-    const removals = removable({ runs, references }, options, Date.now())
-    const isOwnedByOther = ({ ref }: Removal): boolean => ![null, owner].includes(ownerIn(this.#pathsOf(ref).lease))
+    const removals = removableRuns({ runs, references }, options, Date.now())
+    const isOwnedByOther = ({ ref }: Removal): boolean => ![null, owner].includes(leaseOwner(this.#pathsOf(ref).lease))
     if (owner !== undefined && removals.some(isOwnedByOther)) return 0
     let removed = 0
     for (const removal of removals) {
@@ -267,9 +267,9 @@ export class OpenFileLog implements LogStore {
 
   async #summaryOf(ref: LogRef): Promise<LogSummaries[LogKind] | null> {
     const { lease } = this.#pathsOf(ref)
-    if (ref.kind === 'thread') return this.#threadSummary(ref, ownerIn(lease))
+    if (ref.kind === 'thread') return this.#threadSummary(ref, leaseOwner(lease))
     const digest = await foldRun(this, ref.id)
-    return digest === null ? null : summaryOf(digest, ownerIn(lease) !== null)
+    return digest === null ? null : summaryOf(digest, leaseOwner(lease) !== null)
   }
 
   async #threadSummary(ref: LogRef, owner: string | null): Promise<ThreadSummary | null> {
@@ -277,10 +277,10 @@ export class OpenFileLog implements LogStore {
     if (!isThere(log)) return null
     const first = await readFirst<LogEvent>(log, ref)
     let last = await readLast(log)
-    let digest = last === undefined ? null : digestIn(path, last.seq)
+    let digest = last === undefined ? null : readDigest(path, last.seq)
     if (digest === null) for await (last of this.read<LogEvent>(ref));
     if (first === undefined || last === undefined) return null
-    digest ??= digestIn(path, last.seq)
+    digest ??= readDigest(path, last.seq)
     return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, owner, digest }
   }
 
@@ -308,7 +308,7 @@ export class OpenFileLog implements LogStore {
 
   /** The logs of one kind, and the times of their first events. */
   async #places(kind: LogKind): Promise<FilePlace[]> {
-    const names = (await namesIn(folderOf(this.#folder, kind))).filter((name) => name.endsWith('.jsonl'))
+    const names = (await fileNamesIn(folderOf(this.#folder, kind))).filter((name) => name.endsWith('.jsonl'))
     const places: FilePlace[] = []
     for (let start = 0; start < names.length; start += READ_TOGETHER) {
       const together = names.slice(start, start + READ_TOGETHER).map((name) => this.#placeOf(kind, name))
@@ -368,7 +368,7 @@ function isThere(path: string): boolean {
 }
 
 /** The digest of a thread after its last event; null if its writer passed none with that, or it was not stored. */
-function digestIn(path: string, lastSeq: number): JsonObject | null {
+function readDigest(path: string, lastSeq: number): JsonObject | null {
   if (!isThere(path)) return null
   const parsed = parseJson(readFileSync(path, 'utf8'))
   if (!parsed.ok || !isObject(parsed.value) || parsed.value['lastSeq'] !== lastSeq) return null
@@ -421,8 +421,8 @@ export class FileInbox {
   async posts(): Promise<Post[]> {
     // Nearly always there is none, and the owner of a thread looks often.
     if (statSync(this.#folder, { throwIfNoEntry: false }) === undefined) return []
-    const names = (await namesIn(this.#folder)).filter((name) => name.endsWith('.json'))
-    const posts = names.flatMap((name) => postIn(readFileSync(join(this.#folder, name), 'utf8')) ?? [])
+    const names = (await fileNamesIn(this.#folder)).filter((name) => name.endsWith('.json'))
+    const posts = names.flatMap((name) => parsedPost(readFileSync(join(this.#folder, name), 'utf8')) ?? [])
     return posts.sort((left, right) => left.atMs - right.atMs).map(({ id, body }) => ({ id, body }))
   }
 
@@ -435,7 +435,7 @@ export class FileInbox {
   }
 }
 
-function postIn(text: string): DatedPost | undefined {
+function parsedPost(text: string): DatedPost | undefined {
   const parsed = parseJson(text)
   return parsed.ok && isObject(parsed.value) ? (parsed.value as unknown as DatedPost) : undefined
 }
@@ -469,7 +469,7 @@ export async function referencesIn(folder: string): Promise<Reference[]> {
   const references: Reference[] = []
   for (const kind of ['run', 'thread'] as const satisfies readonly LogRef['kind'][]) {
     const parent = folderOf(folder, kind)
-    for (const name of await namesIn(parent))
+    for (const name of await fileNamesIn(parent))
       if (name.endsWith(ENDING)) references.push(...readReferences(folder, join(parent, name)))
   }
   return references

@@ -1,8 +1,8 @@
 import { checkPlace, POSTGRES_PLACE, createTables, openPool } from './postgres-pool.js'
 import type { PostgresPool, OwnPool } from './postgres-pool.js'
-import { prunables, removable } from './pruning.js'
+import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
-import { columnsOf, SqlLog, PAGE_ROWS } from './sql-log.js'
+import { digestColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
 import { HarnessError } from '#contracts/errors.js'
 import { parse } from '#contracts/parse.js'
@@ -72,7 +72,7 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
         const [first, ...rest] = events
         if (first === undefined) return
         const { version } = row
-        const columns = columnsOf([first, ...rest], options.digest, row.lastSeq === 0)
+        const columns = digestColumns([first, ...rest], options.digest, row.lastSeq === 0)
         const next = await versionAfter(tables, {
           ref,
           version,
@@ -107,9 +107,9 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
   }
 
   async prune(options: PruneOptions): Promise<number> {
-    const runs = await prunables(this.list())
+    const runs = await listPrunable(this.list())
     return this.use('remove logs', async (tables) => {
-      const removals = removable({ runs, references: await tables.references() }, options, Date.now())
+      const removals = removableRuns({ runs, references: await tables.references() }, options, Date.now())
       const { owner } = options
       if (owner !== undefined && (await tables.areOwnedByOthers(removals, owner))) return 0
       const removeOfKind = (kind: LogKind): Promise<number> => {
@@ -124,10 +124,10 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
   /** The row of the log, if `owner` may append `events` to it. A remembered row may be out of date. */
   async #rowFor(tables: PostgresTables, ref: LogRef, append: Appending): Promise<VersionedRow> {
     const remembered = this.#remembered.get(keyOf(ref))
-    if (remembered !== undefined && rejectionOf(ref, remembered, append) === null) return remembered
+    if (remembered !== undefined && appendRejection(ref, remembered, append) === null) return remembered
     this.#remembered.delete(keyOf(ref))
     const row = await tables.logOrNew(ref)
-    const rejection = rejectionOf(ref, row, append)
+    const rejection = appendRejection(ref, row, append)
     if (rejection !== null) throw rejection
     return row
   }
@@ -161,7 +161,7 @@ interface Appending {
 }
 
 /** Why these events may not be appended; null if they may. */
-function rejectionOf(ref: LogRef, row: VersionedRow, { events, owner }: Appending): HarnessError | null {
+function appendRejection(ref: LogRef, row: VersionedRow, { events, owner }: Appending): HarnessError | null {
   if ((row.claimant ?? undefined) !== owner) return ownedByAnother(ref, owner)
   try {
     lastSeqOf(ref, row.lastSeq, events)
@@ -262,9 +262,9 @@ class PostgresTables implements SqlTables {
 
   async log({ kind, id }: LogRef): Promise<VersionedRow | null> {
     const names = this.#names[kind]
-    const sql = `select ${columnsIn(names)} from ${names.logs} where ${names.id} = $1`
+    const sql = `select ${columnNames(names)} from ${names.logs} where ${names.id} = $1`
     const [row] = await this.#rows<RawRow>(sql, [id])
-    return row === undefined ? null : rowOf(row)
+    return row === undefined ? null : versionedRow(row)
   }
 
   async logOrNew(ref: LogRef): Promise<VersionedRow> {
@@ -384,9 +384,9 @@ class PostgresTables implements SqlTables {
     else if (parentRunId !== undefined) conditions.push(`parent_run_id = ${place(parentRunId)}`)
     if (resourceId !== undefined) conditions.push(`resource_id = ${place(resourceId)}`)
     if (before !== null) conditions.push(`(${names.order}, ${names.id}) < (${place(before.time)}, ${place(before.id)})`)
-    const sql = `select ${columnsIn(names)} from ${names.logs} where ${conditions.join(' and ')}
+    const sql = `select ${columnNames(names)} from ${names.logs} where ${conditions.join(' and ')}
       order by ${names.order} desc, ${names.id} desc limit ${PAGE_ROWS}`
-    return (await this.#rows<RawRow>(sql, values)).map(rowOf)
+    return (await this.#rows<RawRow>(sql, values)).map(versionedRow)
   }
 
   async references(): Promise<Reference[]> {
@@ -446,12 +446,12 @@ class PostgresTables implements SqlTables {
   }
 }
 
-function columnsIn({ id }: Names): string {
+function columnNames({ id }: Names): string {
   const inTime = 'coalesce(owned_until > clock_timestamp(), false) as in_time'
   return `${id} as id, version, last_seq, started_at, updated_at, digest, owner, ${inTime}`
 }
 
-function rowOf(row: RawRow): VersionedRow {
+function versionedRow(row: RawRow): VersionedRow {
   const { id, version, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, digest, owner } = row
   const isHeld = owner !== null && row.in_time && !hasEnded(owner)
   return { id, version, lastSeq, startedAt, updatedAt, digest, claimant: owner, owner: isHeld ? owner : null }

@@ -1,6 +1,6 @@
-import { prunables, removable } from './pruning.js'
+import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
-import { columnsOf, SqlLog, PAGE_ROWS } from './sql-log.js'
+import { digestColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
 import { openDatabase } from './sqlite-schema.js'
 import { HarnessError } from '#contracts/errors.js'
@@ -62,7 +62,7 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
     checkRef(ref)
     await this.use(`store an event of ${nameOf(ref)}`, (tables) =>
       tables.transaction(() => {
-        append(tables, ref, { events, options })
+        appendEvents(tables, ref, { events, options })
         tables.emptyPosts(ref, options.posts ?? [])
       }),
     )
@@ -85,10 +85,10 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
   }
 
   async prune(options: PruneOptions): Promise<number> {
-    const runs = await prunables(this.list())
+    const runs = await listPrunable(this.list())
     return this.use('remove logs', (tables) => {
       const removed = tables.transaction(() => {
-        const removals = removable({ runs, references: tables.references() }, options, Date.now())
+        const removals = removableRuns({ runs, references: tables.references() }, options, Date.now())
         const { owner } = options
         if (owner !== undefined && removals.some(({ ref }) => tables.isOwnedByOther(ref, owner))) return 0
         return removals.filter((removal) => tables.remove(removal, owner)).length
@@ -119,7 +119,7 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
   }
 }
 
-function append(
+function appendEvents(
   tables: SqliteTables,
   ref: LogRef,
   { events, options }: { readonly events: readonly LogEvent[]; readonly options: AppendOptions },
@@ -132,7 +132,7 @@ function append(
   const [first, ...rest] = events
   if (first === undefined) return
   for (const event of events) tables.insertEvent(ref, event.seq, JSON.stringify(event))
-  tables.putDigest(ref, columnsOf([first, ...rest], options.digest, lastSeq === 0))
+  tables.putDigest(ref, digestColumns([first, ...rest], options.digest, lastSeq === 0))
   for (const to of references) tables.refer(ref, to)
 }
 
@@ -325,7 +325,7 @@ class LogStatements {
 
   get(id: string): ClaimedRow | null {
     const row = this.#log.get(id) as RawRow | undefined
-    return row === undefined ? null : rowOf(row)
+    return row === undefined ? null : claimedRow(row)
   }
 
   page({ phases, parentRunId, resourceId, before }: PageQuery): LogRow[] {
@@ -350,11 +350,11 @@ class LogStatements {
     }
     const sql = `select ${this.#columns} from ${logs} where ${conditions.join(' and ')}
       order by ${order} desc, ${id} desc limit ${PAGE_ROWS}`
-    return (this.#database.prepare(sql).all(...values) as RawRow[]).map(rowOf)
+    return (this.#database.prepare(sql).all(...values) as RawRow[]).map(claimedRow)
   }
 }
 
-function rowOf(row: RawRow): ClaimedRow {
+function claimedRow(row: RawRow): ClaimedRow {
   const { id, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, digest, owner } = row
   const isHeld = owner !== null && row.owned_until > Date.now() && !hasEnded(owner)
   return { id, lastSeq, startedAt, updatedAt, digest, claimant: owner, owner: isHeld ? owner : null }

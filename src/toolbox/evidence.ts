@@ -21,9 +21,9 @@ export interface EvidenceSources {
  */
 export function evidenceCheck(sources: EvidenceSources): CheckEvidence {
   return async (evidence) => {
-    if (normalized(evidence.quote) === '') return '`quote` must not be empty'
+    if (normalizedQuote(evidence.quote) === '') return '`quote` must not be empty'
     try {
-      return comparison(evidence, await passageOf(evidence, sources))
+      return quoteProblem(evidence, await readPassage(evidence, sources))
     } catch (error) {
       if (error instanceof PathValidationError || error instanceof FileFailure) return error.message
       if (isMissing(error)) return '`file` is not a file of the workspace'
@@ -36,18 +36,18 @@ export function evidenceCheck(sources: EvidenceSources): CheckEvidence {
 /** The text at the place of a quotation; a problem if there is no such place. */
 type Passage = { readonly text: string; readonly place: string } | { readonly problem: string }
 
-async function passageOf(evidence: Evidence, sources: EvidenceSources): Promise<Passage> {
+async function readPassage(evidence: Evidence, sources: EvidenceSources): Promise<Passage> {
   if ('call_id' in evidence) return resultPassage(evidence, sources)
   return 'row' in evidence ? rowPassage(evidence, sources) : filePassage(evidence, sources)
 }
 
-function comparison({ quote }: Evidence, passage: Passage): string | undefined {
+function quoteProblem({ quote }: Evidence, passage: Passage): string | undefined {
   if ('problem' in passage) return passage.problem
-  if (normalized(passage.text).includes(normalized(quote))) return undefined
+  if (normalizedQuote(passage.text).includes(normalizedQuote(quote))) return undefined
   return `\`quote\` is not in ${passage.place}: copy it word for word, or name the place that contains it`
 }
 
-function normalized(text: string): string {
+function normalizedQuote(text: string): string {
   return text.normalize('NFC').replace(/\s+/g, ' ').trim()
 }
 

@@ -240,7 +240,7 @@ const shared = new WeakMap<AbortSignal, SharedListener>()
 
 /** Calls `listener` when `signal` is aborted; returns how to stop listening. */
 export function listenToAbort(signal: AbortSignal, listener: () => void): () => void {
-  const { listeners, notify } = shared.get(signal) ?? share(signal)
+  const { listeners, notify } = shared.get(signal) ?? shareListener(signal)
   listeners.add(listener)
   return () => {
     listeners.delete(listener)
@@ -255,7 +255,7 @@ interface SharedListener {
   readonly notify: () => void
 }
 
-function share(signal: AbortSignal): SharedListener {
+function shareListener(signal: AbortSignal): SharedListener {
   const listeners = new Set<() => void>()
   const notify = (): void => {
     // A listener that another one has stopped is not called any more, as the platform has it.

@@ -37,16 +37,17 @@ export function globProblem(selector: string): string | undefined {
   if (selector === '') return 'glob is empty'
   if (selector.length > MAX_GLOB_CHARS) return `glob is longer than ${MAX_GLOB_CHARS} characters`
   if (selector.includes('\0')) return 'glob contains a NUL character'
-  const absolute = portable(selector).startsWith('/') || /^(?:\\\\|[A-Za-z]:)/.test(selector)
+  const absolute = portableSelector(selector).startsWith('/') || /^(?:\\\\|[A-Za-z]:)/.test(selector)
   if (absolute) return 'glob must be relative'
   if (selector.split(/[\\/]/).includes('..')) return 'glob must not contain `..`'
-  if (braceAlternatives(portable(selector)).length > MAX_ALTERNATIVES) return 'glob has too many alternatives in braces'
+  if (braceAlternatives(portableSelector(selector)).length > MAX_ALTERNATIVES)
+    return 'glob has too many alternatives in braces'
   return undefined
 }
 
 /** @param selector Without a `globProblem`. */
 export function compileGlob(selector: string): Glob {
-  return globOf(braceAlternatives(portable(selector)).map(segmentsOf))
+  return globOf(braceAlternatives(portableSelector(selector)).map(patternSegments))
 }
 
 /** A pattern that is already split into names, each list an alternative. */
@@ -55,7 +56,7 @@ export function globOf(alternatives: readonly (readonly string[])[]): Glob {
   const starts: number[] = []
   for (const segments of alternatives) {
     starts.push(nodes.length)
-    nodes.push(...nodesOf(segments))
+    nodes.push(...globNodes(segments))
   }
   return {
     start: stateAt(nodes, starts, 0),
@@ -88,16 +89,16 @@ export function braceAlternatives(text: string): string[] {
 }
 
 /** On Windows `\` is a separator; elsewhere it is one unless it escapes a special character. */
-function portable(selector: string): string {
+function portableSelector(selector: string): string {
   if (process.platform === 'win32') return selector.replaceAll('\\', '/')
   return selector.replace(/\\(?![*?[\]{},\\])/g, '/')
 }
 
-function segmentsOf(pattern: string): string[] {
+function patternSegments(pattern: string): string[] {
   return pattern.split('/').filter((segment) => segment !== '' && segment !== '.')
 }
 
-function nodesOf(segments: readonly string[]): Node[] {
+function globNodes(segments: readonly string[]): Node[] {
   const nodes: Node[] = []
   let named: number | undefined = 0
   for (const segment of segments) {
@@ -192,9 +193,9 @@ const TOKEN = /\\[^]|\[(?:[!^][^][^\]]*|[^!^][^\]]*)\]|[^]/gu
 /** `*`, `?`, `[a-z]`, `[!a-z]`, and `\` before a literal character. */
 export function segmentPattern(text: string): SegmentPattern {
   const tokens = text.match(TOKEN) ?? []
-  const dotted = tokens[0] !== undefined && unescaped(tokens[0]) === '.'
+  const dotted = tokens[0] !== undefined && unescapedToken(tokens[0]) === '.'
   if (tokens.every((token) => token !== '*' && token !== '?' && !isClass(token))) {
-    const literal = tokens.map(unescaped).join('')
+    const literal = tokens.map(unescapedToken).join('')
     return { literal, dotted, test: (name) => name === literal }
   }
   const regex = new RegExp(`^${segmentSource(tokens)}$`, 'su')
@@ -217,10 +218,10 @@ function segmentSource(tokens: readonly string[]): string {
 function partSource(token: string): string {
   if (token === '*') return token
   if (token === '?') return '.'
-  return isClass(token) ? classOf(token) : codePoint(unescaped(token))
+  return isClass(token) ? characterClass(token) : codePoint(unescapedToken(token))
 }
 
-function classOf(token: string): string {
+function characterClass(token: string): string {
   const isNegated = /^\[[!^]/.test(token)
   const members = Array.from(token.slice(isNegated ? 2 : 1, -1))
   let ranges = ''
@@ -237,7 +238,7 @@ function isClass(token: string): boolean {
   return token.length > 1 && token.startsWith('[')
 }
 
-function unescaped(token: string): string {
+function unescapedToken(token: string): string {
   return token.length > 1 && token.startsWith('\\') ? token.slice(1) : token
 }
 

@@ -131,25 +131,25 @@ function descriptionText(described: Omit<HarnessDescription, 'toString'>): strin
   const { model, root, tools, servers, agents, hooks, sandbox, budgets, warnings } = described
   return [
     `model     ${model ?? 'none'}`,
-    `root      ${printable(root)}`,
+    `root      ${onOneLine(root)}`,
     `budgets   ${Object.entries(budgets).map(budgetText).join(', ')}`,
     `hooks     ${hooks.join(', ') || 'none'}`,
     ...(sandbox === null ? [] : [`sandbox   ${sandbox.form}`]),
     ...servers.map(({ id, required, tools: count }) => {
-      return `server    ${printable(id)}: ${count} tools${required ? ', required' : ''}`
+      return `server    ${onOneLine(id)}: ${count} tools${required ? ', required' : ''}`
     }),
-    ...warnings.map((warning) => `warning   ${printable(warning)}`),
+    ...warnings.map((warning) => `warning   ${onOneLine(warning)}`),
     ...(tools.length === 0 ? ['tools     none'] : tools.flatMap((tool) => toolLines(tool))),
     ...agents.flatMap(({ name, tools: own, servers: ownServers }) => [
       `agent     ${name}${own === null ? ': the tools of the run that calls it' : ''}`,
-      ...ownServers.map((id) => `server    ${printable(id)}: of this agent, connected by its first run`),
+      ...ownServers.map((id) => `server    ${onOneLine(id)}: of this agent, connected by its first run`),
       ...(own ?? []).flatMap((tool) => toolLines(tool)),
     ]),
   ].join('\n')
 }
 
 function toolLines(tool: ToolDescription): readonly string[] {
-  return [`tool      ${printable(tool.name)}: ${toolText(tool)}`, ...reachLines(tool)]
+  return [`tool      ${onOneLine(tool.name)}: ${toolText(tool)}`, ...reachLines(tool)]
 }
 
 function budgetText([name, value]: [string, number | null]): string {
@@ -159,7 +159,7 @@ function budgetText([name, value]: [string, number | null]): string {
 function toolText({ from, server, approval, annotations, sandbox, timeoutMs }: ToolDescription): string {
   const hints = Object.entries(annotations).flatMap(([hint, holds]) => (holds === true ? [hint] : []))
   const time = timeoutMs === null ? [] : [`at most ${timeoutMs} ms`]
-  const origin = server === null ? from : `${from} ${printable(server)}`
+  const origin = server === null ? from : `${from} ${onOneLine(server)}`
   const confined = sandbox === null ? [] : [CONFINED[sandbox]]
   return [origin, APPROVAL[approval], ...hints, ...confined, ...time].join(', ')
 }
@@ -179,11 +179,11 @@ const APPROVAL = {
 function reachLines({ reach }: ToolDescription): readonly string[] {
   if (reach === null) return ['          reach: not declared']
   return Object.entries(reach).flatMap(([kind, names]: [string, readonly string[] | undefined]) =>
-    names === undefined || names.length === 0 ? [] : [`          ${kind} ${names.map(printable).join(', ')}`],
+    names === undefined || names.length === 0 ? [] : [`          ${kind} ${names.map(onOneLine).join(', ')}`],
   )
 }
 
 /** On one line: a tool name of a server cannot add lines. */
-function printable(text: string): string {
+function onOneLine(text: string): string {
   return text.replace(/\p{C}+|\s+/gu, ' ')
 }

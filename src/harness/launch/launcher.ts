@@ -160,7 +160,7 @@ export class RunLauncher<Output> implements RunHost {
       children: new ChildDocuments(log),
       clock: this.#clock,
       extensions: this.#config.extensions.with(options.use).offered,
-      queue: unread(),
+      queue: unreadQueue(),
       abort: new RunAbort(undefined),
       signingKey: this.#config.signingKey,
       configPolicy: configPolicyOf(opening),
@@ -291,7 +291,7 @@ const END_GRACE_MS = 2000
 const NO_EXTENSIONS = new RunExtensions([])
 
 /** A queue whose events are dropped. */
-function unread(): EventQueue {
+function unreadQueue(): EventQueue {
   const queue = new EventQueue()
   queue.drop()
   return queue

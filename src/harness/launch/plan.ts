@@ -192,12 +192,12 @@ function createAnswerForm(
   model: ModelRef | Model,
 ): AnswerForm {
   const { type } = requested
-  const checkEvidence = type === null ? null : evidenceOf(type, resources)
+  const checkEvidence = type === null ? null : evidenceCheckFor(type, resources)
   return new AnswerForm({ ...requested, checkEvidence }, model)
 }
 
 /** The check of the evidence that a type demands; null if it demands none. */
-function evidenceOf(
+function evidenceCheckFor(
   type: OutputType,
   resources: HarnessResources,
 ): NonNullable<RequestedAnswer['checkEvidence']> | null {

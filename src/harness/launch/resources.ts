@@ -63,7 +63,7 @@ export class HarnessResources {
 
   /** The sandbox for the programs of these tools; null if none of them wants one. */
   async sandbox(tools: readonly ToolSpec[]): Promise<SandboxState | null> {
-    if (tools.every((tool) => modeOf(tool, this.#config.sandbox) === null)) return null
+    if (tools.every((tool) => sandboxModeOf(tool, this.#config.sandbox) === null)) return null
     this.#sandbox ??= import('#toolbox/sandbox/sandbox.js').then(({ sandboxHere }) => sandboxHere())
     return this.#sandbox
   }
@@ -114,7 +114,7 @@ export class HarnessResources {
         } catch (error) {
           signal.throwIfAborted()
           const known = before?.[index]
-          if (source.required && known === undefined) throw failedSource(source, error)
+          if (source.required && known === undefined) throw requiredSourceError(source, error)
           const left = known === undefined || known.length === 0 ? 'is left out' : 'cannot list its tools now'
           warn(`\`${source.id}\` ${left}: ${messageOf(error)}`)
           return known ?? NO_TOOLS
@@ -156,9 +156,9 @@ export class HarnessResources {
     const ended = await Promise.allSettled(sources.map(async (source) => source.close(this.host)))
     const closed = await Promise.allSettled([...this.#models.values()].map(closeLoaded))
     ended.forEach((result, index) => {
-      if (result.status === 'rejected') throw unclosed(`server \`${sources[index]?.id ?? ''}\``, result.reason)
+      if (result.status === 'rejected') throw closeError(`server \`${sources[index]?.id ?? ''}\``, result.reason)
     })
-    for (const result of closed) if (result.status === 'rejected') throw unclosed('the model', result.reason)
+    for (const result of closed) if (result.status === 'rejected') throw closeError('the model', result.reason)
   }
 }
 
@@ -177,12 +177,12 @@ const MOST_WAITING = 20
 /** The same list each time, which means that nothing has changed. */
 const NO_TOOLS: readonly ToolSpec[] = []
 
-function unclosed(what: string, cause: unknown): HarnessError {
+function closeError(what: string, cause: unknown): HarnessError {
   if (cause instanceof HarnessError) return cause
   return new HarnessError('error', `\`close\` of ${what} failed: ${messageOf(cause)}`, { cause })
 }
 
-function failedSource({ id }: ToolSource, cause: unknown): HarnessError {
+function requiredSourceError({ id }: ToolSource, cause: unknown): HarnessError {
   if (cause instanceof HarnessError) return cause
   return new HarnessError('error', `\`${id}\` cannot be used, and is required: ${messageOf(cause)}`, { cause })
 }
@@ -193,7 +193,7 @@ async function closeLoaded(loading: Promise<Model>): Promise<void> {
 }
 
 /** How the programs of a tool are to be confined; null if not at all, or if the tool says nothing. */
-function modeOf({ sandbox = 'off' }: ToolSpec, ofHarness: SandboxMode): 'auto' | 'required' | null {
+function sandboxModeOf({ sandbox = 'off' }: ToolSpec, ofHarness: SandboxMode): 'auto' | 'required' | null {
   const mode = sandbox === 'harness' ? ofHarness : sandbox
   return mode === 'off' ? null : mode
 }
@@ -206,7 +206,7 @@ export function sandboxWarning(
 ): string | null {
   if (state?.problem === undefined) return null
   const toolsInMode = (mode: 'auto' | 'required'): string =>
-    tools.flatMap((tool) => (modeOf(tool, ofHarness) === mode ? [`\`${tool.name}\``] : [])).join(', ')
+    tools.flatMap((tool) => (sandboxModeOf(tool, ofHarness) === mode ? [`\`${tool.name}\``] : [])).join(', ')
   const [open, refused] = [toolsInMode('auto'), toolsInMode('required')]
   const texts = [
     `This machine has no sandbox (${state.problem}).`,

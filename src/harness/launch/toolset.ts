@@ -113,7 +113,7 @@ export class Toolset implements ToolOffers {
       const server = `\`${this.#sources[index]?.id ?? ''}\``
       for (const { name } of tools) {
         const other = owners.get(name)
-        if (other !== undefined) throw collision(name, server, other)
+        if (other !== undefined) throw toolNameCollision(name, server, other)
         owners.set(name, `a tool of ${server}`)
       }
     })
@@ -126,7 +126,7 @@ export class Toolset implements ToolOffers {
   }
 }
 
-function collision(name: string, server: string, other: string): HarnessError {
+function toolNameCollision(name: string, server: string, other: string): HarnessError {
   return new HarnessError(
     'invalid_options',
     `Server ${server} has a tool \`${name}\`, and so is called ${other}. Give the server a \`toolPrefix\`, or leave the tool out with \`excludeTools\`.`,

@@ -13,7 +13,7 @@ import { isObject, parseJson } from '#util/json.js'
 import { acceptedName, argumentsObject } from '../wire/call-ids.js'
 import {
   hasContent,
-  omission,
+  omissionText,
   textWithin,
   thinkingText,
   bareType,
@@ -90,14 +90,14 @@ function toolResultOutput(entry: ToolEntry, rules: EncodeRules): Output {
   const inside: JsonObject[] = []
   const files: PromptFile[] = []
   for (const part of content.filter(hasContent)) {
-    const form = formOf(part, rules)
+    const form = partForm(part, rules)
     if (form.kind === 'file') {
       const file = traits.resultMedia?.test(form.file.mediaType) === true ? version.resultFile(form.file) : null
       if (file === null) files.push(form.file)
       else inside.push(file)
       continue
     }
-    const text = form.kind === 'text' ? form.text : omission(form.problem)
+    const text = form.kind === 'text' ? form.text : omissionText(form.problem)
     texts.push(text)
     inside.push(textPart(text))
   }
@@ -216,7 +216,7 @@ export interface AiSdkContentRules {
 /** Parts of a user message. Throws `invalid_options` for content that the model is known not to support. */
 function userParts(content: readonly ContentPart[], rules: AiSdkContentRules): JsonObject[] {
   return content.filter(hasContent).map((part) => {
-    const form = formOf(part, rules)
+    const form = partForm(part, rules)
     if (form.kind === 'unsupported') throw new HarnessError('invalid_options', form.problem)
     return form.kind === 'text' ? textPart(form.text) : filePart(form.file, rules.version)
   })
@@ -229,7 +229,7 @@ type PartForm =
   | { readonly kind: 'unsupported'; readonly problem: string }
 
 /** Text files are sent as text: few providers support them as files. */
-function formOf(part: ContentPart, { provider, version, inputs }: AiSdkContentRules): PartForm {
+function partForm(part: ContentPart, { provider, version, inputs }: AiSdkContentRules): PartForm {
   if (part.type === 'text') return { kind: 'text', text: part.text }
   if (part.type === 'file' && isTextType(part.mediaType)) return { kind: 'text', text: textOfFile(part) }
   if (inputs?.includes(part.type) === false) {

@@ -44,7 +44,7 @@ export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply
   const hasCalls = parts.some((part) => part.type === 'tool_call')
   return {
     parts,
-    ...finishOf(reply.finishReason, hasCalls, rules.traits.filterWord),
+    ...replyFinish(reply.finishReason, hasCalls, rules.traits.filterWord),
     usage: tokenUsage(reply.usage, reply.providerMetadata),
     responseId: stringIn(reply.response['id']) || null,
     responseModel: stringIn(reply.response['modelId']) || null,
@@ -102,8 +102,8 @@ interface Finish {
  * refusal, so the provider's own word takes precedence. A reply with tool calls has `tool_calls` in place of `stop`.
  * `filterWord`: see `ProviderTraits`.
  */
-export function finishOf(given: unknown, hasCalls: boolean, filterWord?: string): Finish {
-  const { word, native } = wordsOf(given)
+export function replyFinish(given: unknown, hasCalls: boolean, filterWord?: string): Finish {
+  const { word, native } = finishWords(given)
   const unified = WORDS.get(word) ?? 'other'
   const isFiltered = unified === 'content_filter' && isObject(given)
   const isRefusal = isFiltered && filterWord !== undefined && native !== filterWord
@@ -119,7 +119,7 @@ export function finishOf(given: unknown, hasCalls: boolean, filterWord?: string)
  * that they do not know as `other`, such as `error` of a gateway.
  */
 function endedInError(given: unknown): HarnessError | null {
-  const { word, native } = wordsOf(given)
+  const { word, native } = finishWords(given)
   if (word !== 'error' && !ERROR_WORDS.test(native)) return null
   return providerError(`The provider ended the reply with an error (\`${native || word}\`).`, { retryable: true })
 }
@@ -131,7 +131,7 @@ const ERROR_WORDS = /^(error|failed|abort|aborted|cancelled|network_error|insuff
  * complete, with `other`, `unknown` or `interrupted`, and no reason of the API.
  */
 export function isCut(given: unknown): boolean {
-  const { word, native } = wordsOf(given)
+  const { word, native } = finishWords(given)
   return (
     word === 'interrupted' ||
     (native === '' && (word === '' || word === 'unknown' || (word === 'other' && isObject(given))))
@@ -139,7 +139,7 @@ export function isCut(given: unknown): boolean {
 }
 
 /** `v2` has a word, later versions also the provider's own. */
-function wordsOf(given: unknown): { readonly word: string; readonly native: string } {
+function finishWords(given: unknown): { readonly word: string; readonly native: string } {
   return isObject(given)
     ? { word: stringIn(given['unified']), native: stringIn(given['raw']) }
     : { word: stringIn(given), native: '' }

@@ -5,7 +5,7 @@ import type { ReplyFoldOptions } from '../http/wire.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { listIn, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
-import { isOwnCall, finishOf, isCut, isCompaction } from './reply.js'
+import { isOwnCall, replyFinish, isCut, isCompaction } from './reply.js'
 import { aiSdkError } from './transport.js'
 import type { AiSdkReply } from './reply.js'
 
@@ -69,9 +69,9 @@ export class StreamFold {
 
   /** Throws `provider_error` if the stream stopped before its end. */
   end(): AiSdkReply {
-    if (this.#finish === null) throw cut('its `finish` part')
+    if (this.#finish === null) throw cutStreamError('its `finish` part')
     const { finishReason, usage, providerMetadata } = this.#finish
-    if (isCut(finishReason)) throw cut('the API sent a finish reason')
+    if (isCut(finishReason)) throw cutStreamError('the API sent a finish reason')
     this.#endCutCalls(finishReason)
     return {
       content: this.#content.map((part) => ({ ...part })),
@@ -144,7 +144,7 @@ export class StreamFold {
   /** A reply that was stopped at its limit or by a filter may have a call without its end; a complete reply may not. */
   #endCutCalls(finish: unknown): void {
     if (this.#openCalls.size === 0) return
-    if (finishOf(finish, true).finishReason === 'tool_calls') throw cut('the end of a call')
+    if (replyFinish(finish, true).finishReason === 'tool_calls') throw cutStreamError('the end of a call')
     for (const { callId, name, input } of this.#openCalls.values()) {
       this.#content.push({ type: 'tool-call', toolCallId: callId, toolName: name, input })
     }
@@ -179,7 +179,7 @@ function addMetadata(block: Block, metadata: unknown): void {
   block.providerMetadata = mergeJson(block.providerMetadata ?? {}, metadata as JsonObject)
 }
 
-function cut(event: string): Error {
+function cutStreamError(event: string): Error {
   return providerError(`The language model's stream ended before ${event}: the reply is incomplete.`, {
     retryable: true,
   })

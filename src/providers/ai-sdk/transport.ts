@@ -42,7 +42,7 @@ export class AiSdkTransport implements Transport {
     const guard = new RequestGuard(request.signal, this.#limits)
     let reader: Reader | undefined
     try {
-      reader = readerOf(await this.#call('doStream', request, guard))
+      reader = streamReader(await this.#call('doStream', request, guard))
       let isFinished = false
       for (;;) {
         const { done, value } = await nextPart(reader, guard, isFinished)
@@ -85,7 +85,7 @@ interface Next {
   readonly value?: unknown
 }
 
-function readerOf(result: unknown): Reader {
+function streamReader(result: unknown): Reader {
   const stream = isObject(result) ? result['stream'] : undefined
   if (isReadable(stream)) return stream.getReader()
   throw providerError('The language model returned no stream for a streamed request.', {})
@@ -150,7 +150,7 @@ function misuseError(thrown: WireFields): HarnessError | null {
 /** An answer of the API that is an error, or unreadable. */
 function statusError(thrown: Error & WireFields, status: number, midway: boolean): HarnessError {
   const headers = isObject(thrown['responseHeaders']) ? flatHeaders(thrown['responseHeaders']) : {}
-  const body = bodyOf(thrown)
+  const body = errorBody(thrown)
   if (status >= 400) return errorFromBody(status, headers, body ?? thrown.message)
   if (isObject(body) && body['error'] !== undefined && body['error'] !== null)
     return errorFromBody(status, headers, body)
@@ -166,7 +166,7 @@ function isErrorEvent(value: unknown): boolean {
 }
 
 /** The body of an error, parsed if it is JSON; undefined if there is none. */
-function bodyOf({ responseBody, data }: WireFields): unknown {
+function errorBody({ responseBody, data }: WireFields): unknown {
   if (typeof responseBody !== 'string' || responseBody.trim() === '') return data
   const parsed = parseJson(responseBody)
   return parsed.ok ? parsed.value : responseBody

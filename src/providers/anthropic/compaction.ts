@@ -51,16 +51,16 @@ function compactionUsage(usage: unknown): TokenUsage {
   if (iterations.length === 0) return tokenUsage(usage)
   return iterations.map(tokenUsage).reduce(
     (sum, each) => ({
-      inputTokens: added(sum.inputTokens, each.inputTokens),
-      outputTokens: added(sum.outputTokens, each.outputTokens),
-      cacheReadTokens: added(sum.cacheReadTokens, each.cacheReadTokens),
-      cacheWriteTokens: added(sum.cacheWriteTokens, each.cacheWriteTokens),
-      reasoningTokens: added(sum.reasoningTokens, each.reasoningTokens),
+      inputTokens: addedTokens(sum.inputTokens, each.inputTokens),
+      outputTokens: addedTokens(sum.outputTokens, each.outputTokens),
+      cacheReadTokens: addedTokens(sum.cacheReadTokens, each.cacheReadTokens),
+      cacheWriteTokens: addedTokens(sum.cacheWriteTokens, each.cacheWriteTokens),
+      reasoningTokens: addedTokens(sum.reasoningTokens, each.reasoningTokens),
     }),
     UNREPORTED_USAGE,
   )
 }
 
-function added(one: number | null, other: number | null): number | null {
+function addedTokens(one: number | null, other: number | null): number | null {
   return one === null ? other : one + (other ?? 0)
 }

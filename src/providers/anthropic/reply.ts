@@ -41,7 +41,7 @@ export function replyOf(message: WireFields, parts: readonly AssistantPart[]): D
     nativeFinishReason: stopReason || null,
     ...(refusal !== '' && { refusal }),
     usage: tokenUsage(message['usage']),
-    ...(isObject(container) && containerOf(container)),
+    ...(isObject(container) && containerPart(container)),
     responseId: stringIn(message['id']) || null,
     responseModel: stringIn(message['model']) || null,
     raw: message,
@@ -67,40 +67,44 @@ export function blockPart(block: WireFields, call: Call | null): AssistantPart |
     case 'thinking':
       return reasoningPart(block)
     case 'redacted_thinking':
-      return { type: 'reasoning', text: '', ...native(block) }
+      return { type: 'reasoning', text: '', ...anthropicNative(block) }
     case 'tool_use':
       if (call !== null) return toolCallPart(block, call)
   }
-  return { type: 'opaque', ...native(block) }
+  return { type: 'opaque', ...anthropicNative(block) }
 }
 
 /** Keeps the citations. An empty text has no meaning, and is rejected if it is sent back. */
 function textPart({ text, citations }: WireFields): AssistantPart | null {
   if (typeof text !== 'string' || text === '') return null
-  return { type: 'text', text, ...(Array.isArray(citations) && citations.length > 0 && native({ citations })) }
+  return { type: 'text', text, ...(Array.isArray(citations) && citations.length > 0 && anthropicNative({ citations })) }
 }
 
 /** Reasoning that was cut off has no signature: only its text is kept. */
 function reasoningPart(block: WireFields): AssistantPart {
   const isSigned = stringIn(block['signature']) !== ''
-  return { type: 'reasoning', text: stringIn(block['thinking']), ...(isSigned && native(without(block, 'thinking'))) }
+  return {
+    type: 'reasoning',
+    text: stringIn(block['thinking']),
+    ...(isSigned && anthropicNative(without(block, 'thinking'))),
+  }
 }
 
 /** Keeps the other fields of the block, such as `caller`. */
 function toolCallPart(block: WireFields, call: Call): AssistantPart {
   const { type, id, name, input, ...others } = block
   const part = { type: 'tool_call', name: stringIn(name), ...call } as const
-  return isFilled(others) ? { ...part, ...native(others) } : part
+  return isFilled(others) ? { ...part, ...anthropicNative(others) } : part
 }
 
-function native(data: WireFields): { readonly native: NativePart } {
+function anthropicNative(data: WireFields): { readonly native: NativePart } {
   return { native: { provider: PROVIDER, data: data as JsonObject } }
 }
 
 /** The container in which the provider's own tools ran for a reply. It is kept because the next request names it. */
-function containerOf({ id, expires_at: end }: WireFields): { readonly native?: NativePart } {
+function containerPart({ id, expires_at: end }: WireFields): { readonly native?: NativePart } {
   if (typeof id !== 'string') return {}
-  return native({ container: { id, ...(typeof end === 'string' && { expires_at: end }) } })
+  return anthropicNative({ container: { id, ...(typeof end === 'string' && { expires_at: end }) } })
 }
 
 const FINISH_REASONS = new Map<string, FinishReason>([

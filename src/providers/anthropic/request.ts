@@ -50,7 +50,7 @@ export function messagesFormat(options: MessagesRequestOptions): WireFormat {
   const known = new WeakMap<RequestConstants, Settled>()
   const settled = (constants: RequestConstants): Settled => {
     let found = known.get(constants)
-    if (found === undefined) known.set(constants, (found = settle(constants, options, control)))
+    if (found === undefined) known.set(constants, (found = settleThinking(constants, options, control)))
     return found
   }
   return {
@@ -78,7 +78,7 @@ export function messagesFormat(options: MessagesRequestOptions): WireFormat {
   }
 }
 
-function settle(
+function settleThinking(
   { settings }: RequestConstants,
   { defaults }: MessagesRequestOptions,
   control: ThinkingControl,
@@ -120,7 +120,7 @@ function requestHead(constants: RequestConstants, options: MessagesRequestOption
   const base = {
     model: options.id,
     max_tokens: maxTokens(settings, defaults),
-    ...(instructions !== '' && { system: system(instructions, cacheControl) }),
+    ...(instructions !== '' && { system: systemField(instructions, cacheControl) }),
     ...(tools.length > 0 && { tools: wireTools(tools, cacheControl) }),
     ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
     ...(cacheControl !== null && automaticCaching && { cache_control: cacheControl }),
@@ -145,7 +145,7 @@ function cacheControlOf(promptCache: ProviderOptions['promptCache'] = true): Jso
   return { type: 'ephemeral', ...(isLong && { ttl: '1h' }) }
 }
 
-function system(instructions: string, cacheControl: JsonObject | null): string | readonly JsonObject[] {
+function systemField(instructions: string, cacheControl: JsonObject | null): string | readonly JsonObject[] {
   return cacheControl === null ? instructions : [{ ...textBlock(instructions), cache_control: cacheControl }]
 }
 
@@ -221,10 +221,10 @@ export function outputSchema(schema: JsonSchema): JsonObject {
   const rest: string[] = []
   for (const [key, value] of Object.entries(schema)) {
     if (value === undefined || key === '$schema' || key === 'description') continue
-    if (isEnforced(key, value)) kept.push([key === 'oneOf' ? 'anyOf' : key, inner(key, value)])
+    if (isEnforced(key, value)) kept.push([key === 'oneOf' ? 'anyOf' : key, innerKeyword(key, value)])
     else rest.push(`${key}: ${JSON.stringify(value)}`)
   }
-  const description = described(schema['description'], rest)
+  const description = describedKeywords(schema['description'], rest)
   return { ...Object.fromEntries(kept), ...(description !== '' && { description }) }
 }
 
@@ -234,7 +234,7 @@ function isEnforced(key: string, value: JsonValue): boolean {
   return !UNENFORCED.has(key)
 }
 
-function inner(key: string, value: JsonValue): JsonValue {
+function innerKeyword(key: string, value: JsonValue): JsonValue {
   if (NAMED_SCHEMAS.has(key) && isObject(value)) return mapValues(value, schemaOrValue)
   if (key === 'items' || key === 'anyOf' || key === 'oneOf' || key === 'allOf') return schemaOrValue(value)
   return value
@@ -251,7 +251,7 @@ function mapValues(object: JsonObject, change: (value: JsonValue) => JsonValue):
   )
 }
 
-function described(description: JsonValue | undefined, rest: readonly string[]): string {
+function describedKeywords(description: JsonValue | undefined, rest: readonly string[]): string {
   const text = typeof description === 'string' ? description : ''
   if (rest.length === 0) return text
   return `${text === '' ? '' : `${text}\n\n`}{${rest.join(', ')}}`

@@ -200,7 +200,9 @@ class BlockFold {
   /** A piece of an unknown field. */
   #keep(delta: WireFields): void {
     const pieces = Object.entries(without(delta, 'type'))
-    const sums = pieces.map(([name, piece]) => [name, added(this.#other[name] ?? this.#start[name], piece)] as const)
+    const sums = pieces.map(
+      ([name, piece]) => [name, addedDeltas(this.#other[name] ?? this.#start[name], piece)] as const,
+    )
     this.#other = { ...this.#other, ...Object.fromEntries(sums) }
   }
 
@@ -214,7 +216,7 @@ class BlockFold {
 }
 
 /** The sum of two pieces: strings and lists are appended; any other value is replaced. */
-function added(earlier: unknown, later: unknown): unknown {
+function addedDeltas(earlier: unknown, later: unknown): unknown {
   if (typeof earlier === 'string' && typeof later === 'string') return earlier + later
   if (Array.isArray(earlier) && Array.isArray(later)) return [...(earlier as unknown[]), ...(later as unknown[])]
   return later

@@ -25,7 +25,7 @@ export type ChatNative =
   | { readonly form: 'message'; readonly value: JsonObject }
 
 /** The original form of `part`; undefined for a part of another provider. */
-export function nativeOf(part: AssistantPart, provider: string): ChatNative | undefined {
+export function chatNativeOf(part: AssistantPart, provider: string): ChatNative | undefined {
   const { native } = part
   if (native?.provider !== provider || !isObject(native.data)) return undefined
   const { form, value } = native.data
@@ -38,7 +38,7 @@ export function nativeOf(part: AssistantPart, provider: string): ChatNative | un
 }
 
 /** The same, in the form that a part stores. */
-export function native(
+export function chatNativePart(
   provider: string,
   { form, value }: ChatNative,
 ): { readonly provider: string; readonly data: JsonValue } {

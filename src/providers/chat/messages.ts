@@ -12,7 +12,7 @@ import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
 import { acceptedName, customInput } from '../wire/call-ids.js'
 import {
-  omission,
+  omissionText,
   thinkingText,
   bareType,
   dataUrl,
@@ -22,7 +22,7 @@ import {
   wellFormedEscapes,
 } from '../wire/content.js'
 import { stringIn } from '../wire/wire-fields.js'
-import { wireCallId, nativeOf } from './dialect.js'
+import { wireCallId, chatNativeOf } from './dialect.js'
 import type { ChatDialect, ChatNative } from './dialect.js'
 
 /** Messages for entries. The results of a batch stay together; their images and files follow after the last one. */
@@ -67,7 +67,7 @@ function encodeResult(entry: ToolEntry, id: string, rules: ChatContentRules): En
   const media: JsonObject[] = []
   for (const part of content) {
     const form = wirePart(part, rules)
-    if (form.part === null) texts.push(omission(form.problem))
+    if (form.part === null) texts.push(omissionText(form.problem))
     else if (part.type === 'text') texts.push(part.text)
     else media.push(form.part)
   }
@@ -82,7 +82,7 @@ function encodeResult(entry: ToolEntry, id: string, rules: ChatContentRules): En
  */
 function assistantMessage(entry: AssistantEntry, provider: string, dialect: ChatDialect): JsonObject {
   const isOwn = entry.provider === provider
-  const placed = entry.parts.map((part): Placed => ({ part, native: nativeOf(part, provider) }))
+  const placed = entry.parts.map((part): Placed => ({ part, native: chatNativeOf(part, provider) }))
   const calls = placed.flatMap(({ part, native }) =>
     part.type === 'tool_call'
       ? [wireCall({ part, native, id: wireCallId(part.callId, dialect.callIds, isOwn) }, dialect)]
@@ -95,9 +95,9 @@ function assistantMessage(entry: AssistantEntry, provider: string, dialect: Chat
     ...(!isEmpty && { content }),
     ...(isEmpty && withoutText(calls.length > 0, dialect)),
     ...requiredReasoning(dialect),
-    ...(dialect.replaysReasoning && reasoningOf(placed)),
+    ...(dialect.replaysReasoning && reasoningFields(placed)),
     ...(calls.length > 0 && { tool_calls: calls }),
-    ...othersOf(placed, dialect),
+    ...replayedMembers(placed, dialect),
   }
 }
 
@@ -118,16 +118,16 @@ function assistantContent(placed: readonly Placed[], dialect: ChatDialect): stri
       native?.form === 'block' && (part.type === 'opaque' || (part.type === 'reasoning' && dialect.replaysReasoning))
     )
   }
-  if (!placed.some(isReplayed)) return paragraphs(placed)
+  if (!placed.some(isReplayed)) return joinedParagraphs(placed)
   return placed.flatMap((each): JsonValue[] => {
     if (isReplayed(each)) return [each.native?.value ?? {}]
-    const text = paragraphs([each])
+    const text = joinedParagraphs([each])
     return text === '' ? [] : [textPart(text)]
   })
 }
 
 /** Texts are joined as the model wrote them; reasoning of other providers is separated by blank lines. */
-function paragraphs(placed: readonly Placed[]): string {
+function joinedParagraphs(placed: readonly Placed[]): string {
   const texts: string[] = []
   let isOpen = false
   for (const { part, native } of placed) {
@@ -144,7 +144,7 @@ function paragraphs(placed: readonly Placed[]): string {
 }
 
 /** Reasoning with its own field in the message: the details in order, and plain text under its original name. */
-function reasoningOf(placed: readonly Placed[]): JsonObject {
+function reasoningFields(placed: readonly Placed[]): JsonObject {
   const fields: Record<string, JsonValue> = {}
   const details: JsonObject[] = []
   for (const { part, native } of placed) {
@@ -160,7 +160,7 @@ function requiredReasoning({ requiredReasoningField }: ChatDialect): JsonObject 
 }
 
 /** Other fields of the server's message that are sent back. */
-function othersOf(placed: readonly Placed[], { replayedFields }: ChatDialect): JsonObject {
+function replayedMembers(placed: readonly Placed[], { replayedFields }: ChatDialect): JsonObject {
   const fields = placed.flatMap(({ native }) => (native?.form === 'message' ? Object.entries(native.value) : []))
   const wanted = fields.filter(([name]) => replayedFields === 'all' || replayedFields.includes(name))
   return Object.fromEntries(wanted.flatMap(([name, value]) => replayedField(name, value)))
@@ -245,9 +245,12 @@ function mediaPart(part: MediaPart): JsonObject {
     case 'image':
       return { type: 'image_url', image_url: { url: dataUrl(data, type) } }
     case 'file':
-      return { type: 'file', file: { filename: part.name ?? `file.${subtype(type)}`, file_data: dataUrl(data, type) } }
+      return {
+        type: 'file',
+        file: { filename: part.name ?? `file.${mediaSubtype(type)}`, file_data: dataUrl(data, type) },
+      }
     case 'audio':
-      return { type: 'input_audio', input_audio: { data, format: AUDIO_FORMATS.get(type) ?? subtype(type) } }
+      return { type: 'input_audio', input_audio: { data, format: AUDIO_FORMATS.get(type) ?? mediaSubtype(type) } }
   }
 }
 
@@ -269,6 +272,6 @@ const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map([
   ['audio/mp4', 'm4a'],
 ])
 
-function subtype(bareType: string): string {
+function mediaSubtype(bareType: string): string {
   return bareType.replace(/^.*\//, '').replace(/^x-/, '')
 }

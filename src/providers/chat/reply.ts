@@ -8,7 +8,7 @@ import type { DecodedReply } from '../http/wire.js'
 import { argumentsText, customArguments } from '../wire/call-ids.js'
 import { countIn, isFilled, listIn, objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
-import { isJsonObject, native, REASONING_FIELDS } from './dialect.js'
+import { isJsonObject, chatNativePart, REASONING_FIELDS } from './dialect.js'
 
 /** The final id of the call at `index`, whose server gave it `id`. */
 type TakeId = (id: string, index: number) => string
@@ -22,7 +22,7 @@ export function decodeReply(reply: unknown, provider: string, takeId: TakeId): D
   const word = stringIn(choice['finish_reason'])
   const message = isObject(choice['message']) ? choice['message'] : {}
   const parts = decodeMessage(message, provider, takeId)
-  const refusal = refusalIn(message)
+  const refusal = refusalText(message)
   const finishReason = finishReasonOf(word, stringIn(choice['native_finish_reason']), {
     hasCalls: parts.some((part) => part.type === 'tool_call'),
     hasRefusal: refusal !== null,
@@ -79,7 +79,7 @@ function isCutCall(part: AssistantPart): boolean {
 }
 
 /** The text of a refusal, which may be empty; null if there is none. */
-function refusalIn({ refusal, content }: WireFields): string | null {
+function refusalText({ refusal, content }: WireFields): string | null {
   if (stringIn(refusal) !== '') return stringIn(refusal)
   const blocks = objectsIn(content).filter(({ type }) => type === 'refusal')
   return blocks.length === 0 ? null : blocks.map((block) => stringIn(block['refusal'])).join('')
@@ -90,7 +90,7 @@ function decodeMessage(message: WireFields, provider: string, takeId: TakeId): A
   return [
     ...decodeReasoning(message, provider),
     ...decodeContent(message['content'], provider),
-    ...callsIn(message).map((call, index) => decodeCall(call, takeId(stringIn(call['id']), index), provider)),
+    ...messageCalls(message).map((call, index) => decodeCall(call, takeId(stringIn(call['id']), index), provider)),
     ...decodeOthers(message, provider),
   ]
 }
@@ -99,12 +99,12 @@ function decodeMessage(message: WireFields, provider: string, takeId: TakeId): A
 function decodeReasoning(message: WireFields, provider: string): AssistantPart[] {
   const details = listIn(message['reasoning_details']).filter(isJsonObject)
   const parts = details.map((value): AssistantPart => {
-    return { type: 'reasoning', text: textOfDetail(value), native: native(provider, { form: 'detail', value }) }
+    return { type: 'reasoning', text: textOfDetail(value), native: chatNativePart(provider, { form: 'detail', value }) }
   })
   if (details.some((detail) => textOfDetail(detail) !== '')) return parts
   const field = REASONING_FIELDS.find((name) => stringIn(message[name]) !== '')
   if (field === undefined) return parts
-  const plain = native(provider, { form: 'field', value: field })
+  const plain = chatNativePart(provider, { form: 'field', value: field })
   return [{ type: 'reasoning', text: stringIn(message[field]), native: plain }, ...parts]
 }
 
@@ -119,15 +119,15 @@ function decodeContent(content: unknown, provider: string): AssistantPart[] {
 }
 
 function decodeBlock(block: JsonObject, provider: string): AssistantPart[] {
-  const form = native(provider, { form: 'block', value: block })
-  if (block['type'] === 'thinking') return [{ type: 'reasoning', text: thinkingIn(block['thinking']), native: form }]
+  const form = chatNativePart(provider, { form: 'block', value: block })
+  if (block['type'] === 'thinking') return [{ type: 'reasoning', text: thinkingText(block['thinking']), native: form }]
   if (block['type'] !== 'text') return [{ type: 'opaque', native: form }]
   const text = stringIn(block['text'])
   return text === '' ? [] : [{ type: 'text', text }]
 }
 
 /** The text of a thinking block, which is a string or a list of text blocks. */
-function thinkingIn(thinking: unknown): string {
+function thinkingText(thinking: unknown): string {
   if (typeof thinking === 'string') return thinking
   return objectsIn(thinking)
     .map((part) => stringIn(part['text']))
@@ -135,7 +135,7 @@ function thinkingIn(thinking: unknown): string {
 }
 
 /** The calls of a message. A message of the old form has one `function_call`, without an id. */
-function callsIn(message: WireFields): readonly JsonObject[] {
+function messageCalls(message: WireFields): readonly JsonObject[] {
   const calls = listIn(message['tool_calls']).filter(isJsonObject)
   if (calls.length > 0) return calls
   const old: unknown = { function: message['function_call'] }
@@ -146,7 +146,7 @@ function decodeCall(call: JsonObject, callId: string, provider: string): Assista
   const isCustom = call['type'] === 'custom'
   const body = isCustom ? call['custom'] : call['function']
   if (!isObject(body)) {
-    return { type: 'opaque', native: native(provider, { form: 'message', value: { tool_calls: [call] } }) }
+    return { type: 'opaque', native: chatNativePart(provider, { form: 'message', value: { tool_calls: [call] } }) }
   }
   const isSpecial = !['', 'function'].includes(stringIn(call['type']))
   const others = without(call, 'id', 'index', 'function', 'custom', ...(isSpecial ? [] : ['type']))
@@ -155,7 +155,7 @@ function decodeCall(call: JsonObject, callId: string, provider: string): Assista
     callId,
     name: stringIn(body['name']),
     arguments: isCustom ? customArguments(stringIn(body['input'])) : argumentsText(body['arguments']),
-    ...(isFilled(others) && { native: native(provider, { form: 'call', value: others }) }),
+    ...(isFilled(others) && { native: chatNativePart(provider, { form: 'call', value: others }) }),
   }
 }
 
@@ -165,7 +165,9 @@ function decodeOthers(message: WireFields, provider: string): AssistantPart[] {
     if (ANSWER_FIELDS.has(name)) return []
     if (name === 'refusal' ? stringIn(value) === '' : !isFilled(value)) return []
     const field: unknown = { [name]: value }
-    return isJsonObject(field) ? [{ type: 'opaque', native: native(provider, { form: 'message', value: field }) }] : []
+    return isJsonObject(field)
+      ? [{ type: 'opaque', native: chatNativePart(provider, { form: 'message', value: field }) }]
+      : []
   })
 }
 

@@ -23,7 +23,7 @@ export function errorFromBody(status: number, headers: Headers, body: unknown): 
   }
   const message = messageFor(found, ownStatus, body)
   if (!isOverflow(ownStatus, message, found.words)) return providerError(message, details)
-  return new HarnessError('context_overflow', bounded(withoutKeys(message)), { ...details, retryable: false })
+  return new HarnessError('context_overflow', boundedMessage(withoutKeys(message)), { ...details, retryable: false })
 }
 
 /** The error in a body with status 200, if it has an error message; otherwise undefined. */
@@ -38,7 +38,7 @@ export function notJson(error: unknown): HarnessError {
 
 /** A `provider_error` whose message is bounded and contains no key. */
 export function providerError(message: string, details: HarnessErrorDetails): HarnessError {
-  return new HarnessError('provider_error', bounded(withoutKeys(message)), details)
+  return new HarnessError('provider_error', boundedMessage(withoutKeys(message)), details)
 }
 
 /** The content of an error body. */
@@ -57,7 +57,7 @@ const DEEPEST = 5
 function findError(body: unknown, depth = 0): FoundError | undefined {
   if (depth > DEEPEST) return undefined
   if (typeof body === 'string') return ofText(body, depth)
-  if (Array.isArray(body)) return firstOf(body, depth)
+  if (Array.isArray(body)) return firstFoundError(body, depth)
   if (!isObject(body)) return undefined
   const { error, errors, detail, details, message, base_resp: base } = body
   const own = ofObject(body)
@@ -65,7 +65,7 @@ function findError(body: unknown, depth = 0): FoundError | undefined {
   if (own.message !== undefined)
     return trimmedText(error) === undefined ? own : { ...own, words: [...own.words, String(error)] }
   return mergedError(
-    firstOf([error, errors, detail, details, base, isObject(message) ? message : undefined], depth),
+    firstFoundError([error, errors, detail, details, base, isObject(message) ? message : undefined], depth),
     own,
   )
 }
@@ -77,7 +77,7 @@ function mergedError(inner: FoundError | undefined, outer: FoundError): FoundErr
   return { message: message ?? outer.message, words: [...words, ...outer.words], status: status ?? outer.status }
 }
 
-function firstOf(list: readonly unknown[], depth: number): FoundError | undefined {
+function firstFoundError(list: readonly unknown[], depth: number): FoundError | undefined {
   return list.map((each) => findError(each, depth + 1)).find((found) => found !== undefined)
 }
 
@@ -99,7 +99,7 @@ function ofObject(body: Readonly<Record<string, unknown>>): FoundError {
     message: message === undefined || upstream === undefined ? message : `${message}: ${upstream}`,
     // `error` names the envelope, not the cause.
     words: names.filter((word) => word !== 'error'),
-    status: [body['status_code'], body['status'], body['code']].map(statusIn).find((status) => status !== undefined),
+    status: [body['status_code'], body['status'], body['code']].map(httpStatus).find((status) => status !== undefined),
   }
 }
 
@@ -111,7 +111,7 @@ function trimmedText(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
 
-function statusIn(value: unknown): number | undefined {
+function httpStatus(value: unknown): number | undefined {
   const number = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value
   return typeof number === 'number' && number >= 400 && number < 600 ? number : undefined
 }
@@ -127,7 +127,9 @@ function textOfHtml(html: string): string {
 function messageFor(found: FoundError, status: number | undefined, body: unknown): string {
   if (found.message === undefined || found.message === '') return messageWithout(found, status, body)
   const word = found.words.find((each) => !found.message?.includes(each))
-  return word === undefined ? found.message : `${bounded(found.message, LONGEST_MESSAGE - 100)} (${word.slice(0, 80)})`
+  return word === undefined
+    ? found.message
+    : `${boundedMessage(found.message, LONGEST_MESSAGE - 100)} (${word.slice(0, 80)})`
 }
 
 function messageWithout(found: FoundError, status: number | undefined, body: unknown): string {
@@ -214,7 +216,7 @@ function withoutKeys(text: string): string {
   return text.slice(0, 4 * LONGEST_MESSAGE).replace(KEYS, '***')
 }
 
-function bounded(text: string, longest = LONGEST_MESSAGE): string {
+function boundedMessage(text: string, longest = LONGEST_MESSAGE): string {
   if (text.length <= longest) return text
   // A surrogate pair is not cut in two.
   return `${text.slice(0, longest - 1).replace(/[\uD800-\uDBFF]$/, '')}…`

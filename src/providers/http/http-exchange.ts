@@ -17,8 +17,8 @@ export function httpExchange(): Exchange {
       if (!isUser) users += 1
       isUser = true
       const connections = await connectionsFor(request.url.protocol)
-      const incoming = await guard.wait('connectMs', () => headOf(request, connections, guard))
-      const { authority: host } = targetOf(request.url)
+      const incoming = await guard.wait('connectMs', () => responseHead(request, connections, guard))
+      const { authority: host } = requestTarget(request.url)
       const { read } = await readableBody(incoming, { host, encoding: incoming.headers['content-encoding'] }, guard)
       return new HttpAnswer(incoming, read)
     },
@@ -93,7 +93,7 @@ async function closeKept(): Promise<void> {
 
 /** The agent's keys of connections begin with host and port. */
 function dropKept({ agent, defaultPort }: Connections, url: URL): void {
-  const { host, port = defaultPort } = targetOf(url)
+  const { host, port = defaultPort } = requestTarget(url)
   const names = Object.keys(agent.freeSockets).filter((name) => name.startsWith(`${host}:${port}:`))
   destroyAll(names.map((name) => agent.freeSockets[name]))
 }
@@ -104,9 +104,9 @@ function destroyAll(lists: readonly (readonly Socket[] | undefined)[]): void {
 }
 
 /** Resolves when the head of the answer has arrived. */
-function headOf(request: PostRequest, connections: Connections, guard: RequestGuard): Promise<IncomingMessage> {
+function responseHead(request: PostRequest, connections: Connections, guard: RequestGuard): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const outgoing = open(request, connections)
+    const outgoing = openRequest(request, connections)
     guard.onStop(() => outgoing.destroy())
     let received = 0
     outgoing.once('socket', (socket) => {
@@ -133,9 +133,9 @@ function headOf(request: PostRequest, connections: Connections, guard: RequestGu
 }
 
 /** Node writes a flat list of headers as it is, without copying and checking each. */
-function open({ url, headers, body }: PostRequest, { request, agent }: Connections): ClientRequest {
+function openRequest({ url, headers, body }: PostRequest, { request, agent }: Connections): ClientRequest {
   const length = body.reduce((sum, piece) => sum + piece.length, 0)
-  const { host, port, path, authority } = targetOf(url)
+  const { host, port, path, authority } = requestTarget(url)
   const list = ['host', authority, 'content-length', String(length), ...headerList(headers)]
   try {
     return request({ host, port, path, method: 'POST', agent, headers: list })
@@ -165,7 +165,7 @@ interface Target {
 /** A `URL` computes its properties on each access, and a model has few URLs. */
 const targets = new WeakMap<URL, Target>()
 
-function targetOf(url: URL): Target {
+function requestTarget(url: URL): Target {
   let target = targets.get(url)
   if (target === undefined) {
     // The URL has brackets around an IPv6 address, the resolver expects none.

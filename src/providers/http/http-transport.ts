@@ -84,7 +84,7 @@ export class HttpTransport implements Transport {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
       const answer = await this.#post(request, WHOLE, guard)
-      return await jsonOf(answer, guard)
+      return await bodyJson(answer, guard)
     } finally {
       guard.release()
     }
@@ -96,7 +96,7 @@ export class HttpTransport implements Transport {
       const answer = await this.#post(request, STREAM, guard)
       const first = await readOrFinish(answer, guard)
       if (first !== null && isNoStream(first)) {
-        yield [{ event: WHOLE_REPLY, data: await jsonOf(answer, guard, first) }]
+        yield [{ event: WHOLE_REPLY, data: await bodyJson(answer, guard, first) }]
         return
       }
       const reader = await newEventReader()
@@ -184,7 +184,7 @@ function isNoStream(bytes: Uint8Array): boolean {
 }
 
 /** The whole answer, parsed. If it is not JSON, it is broken or the server is not a model server. */
-async function jsonOf(answer: HttpResponse, guard: RequestGuard, first?: Uint8Array): Promise<unknown> {
+async function bodyJson(answer: HttpResponse, guard: RequestGuard, first?: Uint8Array): Promise<unknown> {
   const text = await bodyText(answer, guard, first)
   const parsed = parseJson(text)
   if (parsed.ok) return parsed.value
@@ -211,7 +211,7 @@ async function bodyText(answer: HttpResponse, guard: RequestGuard, first?: Uint8
 /** The provider's refusal, in its own words. */
 async function refusalError(answer: HttpResponse, endpoint: Endpoint, guard: RequestGuard): Promise<HarnessError> {
   const { status, headers } = answer
-  const text = endpoint.withoutSecrets(await startOf(answer, guard))
+  const text = endpoint.withoutSecrets(await bodyStart(answer, guard))
   if (status >= 400) return errorFromBody(status, headers, text)
   const location = headers['location'] ?? 'an unknown address'
   const message =
@@ -222,7 +222,7 @@ async function refusalError(answer: HttpResponse, endpoint: Endpoint, guard: Req
 }
 
 /** The beginning of an error's body, as far as it arrives. */
-async function startOf(answer: HttpResponse, guard: RequestGuard): Promise<string> {
+async function bodyStart(answer: HttpResponse, guard: RequestGuard): Promise<string> {
   const pieces: Uint8Array[] = []
   let length = 0
   try {

@@ -12,7 +12,7 @@ export async function readableBody(
   guard: RequestGuard,
 ): Promise<Pick<HttpResponse, 'read'>> {
   const { host, encoding } = origin
-  const source = encoding === undefined || isIdentity(encoding) ? stream : await decompressed(stream, encoding)
+  const source = encoding === undefined || isIdentity(encoding) ? stream : await decompressedStream(stream, encoding)
   const body = new ReadableBody(source, host)
   return { read: () => body.next() ?? guard.wait('idleMs', () => body.wait()) }
 }
@@ -83,7 +83,7 @@ function isIdentity(encoding: string): boolean {
   return /^\s*(identity)?\s*$/i.test(encoding)
 }
 
-async function decompressed(stream: Readable, encoding: string): Promise<Readable> {
+async function decompressedStream(stream: Readable, encoding: string): Promise<Readable> {
   // An error while the library loads has no other listener.
   stream.on('error', () => undefined)
   const decompressor = await decompressorFor(encoding.trim().toLowerCase())

@@ -4,7 +4,7 @@ import type { Timeouts } from './options.js'
 export type TimeLimits = { readonly [Name in keyof Timeouts]-?: number | null }
 
 /** The limits of a request, in ms; null disables one. */
-export function limitsOf(timeouts: Timeouts = {}): TimeLimits {
+export function timeLimitsOf(timeouts: Timeouts = {}): TimeLimits {
   const { connectMs = 10_000, firstByteMs = 300_000, idleMs = 300_000, totalMs = null } = timeouts
   return { connectMs, firstByteMs, idleMs, totalMs }
 }
@@ -37,7 +37,7 @@ export class RequestGuard {
     this.#signal = signal
     this.#limits = limits
     this.#totalEnd = limits.totalMs === null ? Infinity : performance.now() + limits.totalMs
-    if (signal.aborted) this.#failure = { reason: reasonOf(signal) }
+    if (signal.aborted) this.#failure = { reason: abortReason(signal) }
     else signal.addEventListener('abort', this.#onAbort)
   }
 
@@ -110,7 +110,7 @@ export class RequestGuard {
     stop?.()
   }
 
-  readonly #onAbort = (): void => this.#fail(reasonOf(this.#signal))
+  readonly #onAbort = (): void => this.#fail(abortReason(this.#signal))
 
   #fail(reason: Error): void {
     if (this.#failure !== null) return
@@ -151,7 +151,7 @@ export function mayBeCharged(error: Error): boolean {
 }
 
 /** The reason of an abort, passed on unchanged. */
-function reasonOf(signal: AbortSignal): Error {
+function abortReason(signal: AbortSignal): Error {
   return signal.reason as Error
 }
 

@@ -8,7 +8,7 @@ import { HttpTransport } from './http-transport.js'
 import type { Endpoint } from './http-transport.js'
 import type { Timeouts } from './options.js'
 import { readableBody } from './readable-body.js'
-import { limitsOf } from './request-guard.js'
+import { timeLimitsOf } from './request-guard.js'
 import type { Transport } from './wire.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { Readable } from 'node:stream'
@@ -27,7 +27,7 @@ export type Connection =
 
 /** The transport for a model's options. It does no I/O, loads nothing and opens no connection yet. */
 export function openTransport({ over, timeouts }: TransportSettings): Transport {
-  const limits = limitsOf(timeouts)
+  const limits = timeLimitsOf(timeouts)
   if (over.kind === 'client') return new ClientTransport(over.call, over.headers, limits)
   return new HttpTransport(exchangeOver(over), over.endpoint, limits)
 }

@@ -5,7 +5,7 @@ import { errorWithin, providerError } from '../http/errors.js'
 import type { Compactor } from '../http/wire.js'
 import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
-import { failureOf, responseUsage } from './reply.js'
+import { responseFailure, responseUsage } from './reply.js'
 import { PROVIDER } from './parts.js'
 
 /** The fields of a request that the endpoint takes too. */
@@ -22,10 +22,10 @@ export const compactor: Compactor = {
   decode(reply) {
     const output = isObject(reply) ? objectsIn(reply['output']) : []
     if (!isObject(reply) || !output.some(({ type }) => type === 'compaction')) {
-      const failure = isObject(reply) ? (failureOf(reply) ?? errorWithin(reply)) : undefined
+      const failure = isObject(reply) ? (responseFailure(reply) ?? errorWithin(reply)) : undefined
       throw failure ?? providerError('The provider sent no compaction.', {})
     }
-    const items = output.map(inputOf)
+    const items = output.map(inputItem)
     return { data: { items }, text: messagesText(items), usage: responseUsage(reply['usage']) }
   },
 }
@@ -37,7 +37,7 @@ export function compactedItems({ provider, data }: NativePart): readonly JsonObj
 }
 
 /** The API rejects ids of messages that it has not stored. */
-function inputOf(item: WireFields): JsonObject {
+function inputItem(item: WireFields): JsonObject {
   return (item['type'] === 'message' ? without(item, 'id', 'status') : item) as JsonObject
 }
 

@@ -15,9 +15,9 @@ export function outputParts(item: WireFields, callId: () => string): readonly As
     case 'message':
       return messageParts(item)
     case 'reasoning':
-      return [{ type: 'reasoning', text: reasoningText(item), native: itemOf(item) }]
+      return [{ type: 'reasoning', text: reasoningText(item), native: nativeItem(item) }]
     default:
-      return [isCall(item) ? callPart(item, callId()) : { type: 'opaque', native: itemOf(item) }]
+      return [isCall(item) ? callPart(item, callId()) : { type: 'opaque', native: nativeItem(item) }]
   }
 }
 
@@ -70,7 +70,7 @@ export function callIdOf(item: WireFields): string {
 }
 
 /** A call's arguments as JSON text. The plain text input of a custom tool becomes `{"input": …}`. */
-export function argumentsOf(item: WireFields): string {
+export function callArguments(item: WireFields): string {
   if (item['type'] === 'custom_tool_call') return customArguments(stringIn(item['input']))
   return argumentsText(item['arguments'])
 }
@@ -87,8 +87,8 @@ export function isVisibleText(block: WireFields): boolean {
 }
 
 function callPart(item: WireFields, callId: string): AssistantPart {
-  const native = itemOf(without(item, 'call_id', 'name', 'arguments', 'input'))
-  return { type: 'tool_call', callId, name: stringIn(item['name']), arguments: argumentsOf(item), native }
+  const native = nativeItem(without(item, 'call_id', 'name', 'arguments', 'input'))
+  return { type: 'tool_call', callId, name: stringIn(item['name']), arguments: callArguments(item), native }
 }
 
 function messageParts(item: WireFields): readonly AssistantPart[] {
@@ -96,7 +96,9 @@ function messageParts(item: WireFields): readonly AssistantPart[] {
   const blocks = contentBlocks(item)
   // A message without content must still follow its reasoning when the reply is sent back.
   if (blocks.length === 0) {
-    return [{ type: 'text', text: '', native: nativeOf({ kind: 'block', block: { type: 'output_text' }, message }) }]
+    return [
+      { type: 'text', text: '', native: openAiNative({ kind: 'block', block: { type: 'output_text' }, message }) },
+    ]
   }
   return blocks.map((block, index) => blockPart(block, index === 0 ? message : undefined))
 }
@@ -104,14 +106,14 @@ function messageParts(item: WireFields): readonly AssistantPart[] {
 function blockPart(block: WireFields, message: JsonObject | undefined): AssistantPart {
   const opening = message === undefined ? {} : { message }
   if (!isVisibleText(block)) {
-    return { type: 'opaque', native: nativeOf({ kind: 'block', block: block as JsonObject, ...opening }) }
+    return { type: 'opaque', native: openAiNative({ kind: 'block', block: block as JsonObject, ...opening }) }
   }
-  const native = nativeOf({ kind: 'block', block: without(block, 'text') as JsonObject, ...opening })
+  const native = openAiNative({ kind: 'block', block: without(block, 'text') as JsonObject, ...opening })
   return { type: 'text', text: stringIn(block['text']), native }
 }
 
-function itemOf(item: WireFields): NonNullable<AssistantPart['native']> {
-  return nativeOf({ kind: 'item', item: item as JsonObject })
+function nativeItem(item: WireFields): NonNullable<AssistantPart['native']> {
+  return openAiNative({ kind: 'item', item: item as JsonObject })
 }
 
 /** Name of the provider in entries, events and native parts. */
@@ -129,7 +131,7 @@ export type NativeData =
   | { readonly kind: 'item'; readonly item: JsonObject }
   | { readonly kind: 'block'; readonly block: JsonObject; readonly message?: JsonObject }
 
-function nativeOf(data: NativeData): NativePart {
+function openAiNative(data: NativeData): NativePart {
   return { provider: PROVIDER, data: { ...data } }
 }
 

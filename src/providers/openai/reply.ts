@@ -14,7 +14,7 @@ import { nativeDataOf, callIdOf, clientItems, outputParts } from './parts.js'
  * part. Throws `provider_error` for a failed response, and for anything but a response.
  */
 export function decodeReply(reply: unknown, { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>): DecodedReply {
-  const response = responseIn(reply)
+  const response = responseFields(reply)
   const ids = new ReplyCallIds(callIdFor)
   const parts = objectsIn(response['output']).flatMap((item, position) =>
     outputParts(item, () => ids.take(callIdOf(item), position)),
@@ -27,11 +27,11 @@ export function decodedReply(response: WireFields, parts: readonly AssistantPart
   const waiting = clientItems(parts)
   if (waiting.length > 0) throw waitsForClient(waiting)
   const all = withOutputText(parts, response)
-  const refusals = all.map(refusalIn).filter((refusal) => refusal !== undefined)
+  const refusals = all.map(partRefusal).filter((refusal) => refusal !== undefined)
   const refusal = refusals.join('')
   return {
     parts: all,
-    ...finishOf(response, all, refusals.length > 0),
+    ...responseFinish(response, all, refusals.length > 0),
     ...(refusal !== '' && { refusal }),
     usage: responseUsage(response['usage']),
     responseId: stringIn(response['id']) || null,
@@ -41,7 +41,7 @@ export function decodedReply(response: WireFields, parts: readonly AssistantPart
 }
 
 /** The error of a response that failed or was cancelled; undefined for any other. */
-export function failureOf(response: WireFields): HarnessError | undefined {
+export function responseFailure(response: WireFields): HarnessError | undefined {
   const { status, error } = response
   if (status === 'cancelled') return new HarnessError('provider_error', 'The provider cancelled the response.')
   if (status !== 'failed') return undefined
@@ -49,9 +49,9 @@ export function failureOf(response: WireFields): HarnessError | undefined {
   return known ? errorFromBody(200, {}, { error }) : new HarnessError('provider_error', 'The response failed.')
 }
 
-function responseIn(reply: unknown): WireFields {
+function responseFields(reply: unknown): WireFields {
   if (!isObject(reply)) throw noResponse(reply)
-  const failure = failureOf(reply)
+  const failure = responseFailure(reply)
   if (failure !== undefined) throw failure
   if (Array.isArray(reply['output']) || typeof reply['output_text'] === 'string' || isPending(reply)) return reply
   const isError = ['error', 'detail', 'message'].some((name) => reply[name] !== undefined && reply[name] !== null)
@@ -83,17 +83,17 @@ interface Finish {
  * The finish reason, with the API's own: its `status`, and for an incomplete reply the reason, as in
  * `incomplete:max_output_tokens`. `failed` and `cancelled` are errors.
  */
-function finishOf(response: WireFields, parts: readonly AssistantPart[], isRefusal: boolean): Finish {
+function responseFinish(response: WireFields, parts: readonly AssistantPart[], isRefusal: boolean): Finish {
   const status = typeof response['status'] === 'string' ? response['status'] : null
-  if (status === 'incomplete') return incomplete(response['incomplete_details'])
+  if (status === 'incomplete') return incompleteFinish(response['incomplete_details'])
   if (status === 'queued' || status === 'in_progress') return { finishReason: 'error', nativeFinishReason: status }
   // A compatible server may omit the status.
   const ended = status === null || status === 'completed'
-  return { finishReason: ended ? completed(parts, isRefusal) : 'other', nativeFinishReason: status }
+  return { finishReason: ended ? completedReason(parts, isRefusal) : 'other', nativeFinishReason: status }
 }
 
 /** With any reason or none, the reply is not complete and so not an answer. */
-function incomplete(details: unknown): Finish {
+function incompleteFinish(details: unknown): Finish {
   const reason = isObject(details) && typeof details['reason'] === 'string' ? details['reason'] : null
   const finishReason = INCOMPLETE_REASONS.get(reason ?? '') ?? 'error'
   return { finishReason, nativeFinishReason: reason === null ? 'incomplete' : `incomplete:${reason}` }
@@ -105,14 +105,14 @@ const INCOMPLETE_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['content_filter', 'content_filter'],
 ])
 
-function completed(parts: readonly AssistantPart[], isRefusal: boolean): FinishReason {
+function completedReason(parts: readonly AssistantPart[], isRefusal: boolean): FinishReason {
   if (isRefusal) return 'refusal'
   if (parts.some(isCutCall)) return 'length'
   return parts.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop'
 }
 
 /** The text of a refusal, which may be empty; undefined for any other part. */
-function refusalIn(part: AssistantPart): string | undefined {
+function partRefusal(part: AssistantPart): string | undefined {
   const native = part.type === 'opaque' ? nativeDataOf(part) : undefined
   if (native?.kind !== 'block' || native.block['type'] !== 'refusal') return undefined
   return stringIn(native.block['refusal'])

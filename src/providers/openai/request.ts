@@ -129,11 +129,11 @@ function wireToolChoice(choice: ToolChoice): JsonValue {
 /** The lists of `include` are joined, too. */
 function withFields(body: JsonObject, fields: JsonObject | undefined): JsonObject {
   const merged = withCallerFields(body, fields)
-  const include = [...listIn(body), ...listIn(fields)]
+  const include = [...includeList(body), ...includeList(fields)]
   return include.length === 0 ? merged : { ...merged, include: [...new Set(include)] }
 }
 
-function listIn(fields: JsonObject | undefined): readonly JsonValue[] {
+function includeList(fields: JsonObject | undefined): readonly JsonValue[] {
   const include = fields?.['include']
   return Array.isArray(include) ? (include as readonly JsonValue[]) : []
 }

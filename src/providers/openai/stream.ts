@@ -8,7 +8,7 @@ import { ReplyCallIds } from '../wire/call-ids.js'
 import { objectsIn, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import {
-  argumentsOf,
+  callArguments,
   contentBlocks,
   callIdOf,
   isCall,
@@ -17,7 +17,7 @@ import {
   reasoningText,
   REASONING_SEPARATOR,
 } from './parts.js'
-import { decodedReply, failureOf } from './reply.js'
+import { decodedReply, responseFailure } from './reply.js'
 
 /**
  * Adds up a streamed response. An item is taken from its `response.output_item.done`, or else from the final response, or
@@ -61,23 +61,23 @@ export class ResponseFold implements ReplyFold {
 
   #grow({ kind, index }: TextEvents, data: WireFields): void {
     const text = stringIn(data['delta'])
-    if (text !== '') this.#itemOf(data).grow(kind, numberOf(data[index]) ?? 0, text)
+    if (text !== '') this.#itemOf(data).grow(kind, indexNumber(data[index]) ?? 0, text)
   }
 
   /** The whole of a text, for a server that sent no pieces of it. */
   #complete({ kind, index, whole }: TextEvents, data: WireFields): void {
     const text = stringIn(data[whole])
     if (text === '') return
-    const item = numberOf(data['output_index'])
+    const item = indexNumber(data['output_index'])
     const isKnown = item === undefined ? this.#current !== null : this.#byIndex.has(item)
     // An item without earlier events may be known under another index.
-    if (isKnown || this.#items.length === 0) this.#itemOf(data).complete(kind, numberOf(data[index]) ?? 0, text)
+    if (isKnown || this.#items.length === 0) this.#itemOf(data).complete(kind, indexNumber(data[index]) ?? 0, text)
   }
 
   #addEvent(type: string, data: WireFields): void {
     switch (type) {
       case 'response.created':
-        this.#begun = responseOf(data)
+        this.#begun = eventResponse(data)
         return
       case 'response.output_item.added':
         if (isObject(data['item'])) this.#announce(data, data['item'])
@@ -86,13 +86,13 @@ export class ResponseFold implements ReplyFold {
         if (isObject(data['item'])) this.#itemOf(data, data['item']).close(data['item'])
         return
       default:
-        if (ENDINGS.has(type)) this.#conclude(type, responseOf(data))
+        if (ENDINGS.has(type)) this.#conclude(type, eventResponse(data))
         else if (type === 'error' || (type === '' && isObject(data['error']))) throw errorFromBody(200, {}, data)
     }
   }
 
   #announce(data: WireFields, item: WireFields): void {
-    const index = numberOf(data['output_index'])
+    const index = indexNumber(data['output_index'])
     const known = index === undefined ? undefined : this.#byIndex.get(index)
     // A repeated item is the same item; another item in the place of a finished one is a new item with a wrong index.
     if (known === undefined || (known.isDone && known.item['id'] !== item['id'])) this.#open(index, item)
@@ -101,7 +101,7 @@ export class ResponseFold implements ReplyFold {
 
   /** The item of an event: by its index, or else by its id, or else the item of the last event. */
   #itemOf(data: WireFields, item: WireFields = {}): OutputItem {
-    const index = numberOf(data['output_index'])
+    const index = indexNumber(data['output_index'])
     if (index === undefined) {
       const id = stringIn(data['item_id']) || stringIn(item['id'])
       const named = id === '' ? undefined : this.#items.find((each) => each.item['id'] === id)
@@ -123,7 +123,7 @@ export class ResponseFold implements ReplyFold {
     // Some servers end a response with the status of its beginning.
     const status = ENDINGS.has(`response.${own}`) ? own : event.slice('response.'.length)
     const final = { ...this.#begun, ...response, status }
-    const failure = failureOf(final)
+    const failure = responseFailure(final)
     if (failure !== undefined) throw failure
     this.#final = final
   }
@@ -190,11 +190,11 @@ function placeByOrder({ type }: OutputItem, output: ReadonlyMap<number, WireFiel
   return [...output].find(([, each]) => each['type'] === type)?.[0]
 }
 
-function responseOf(data: WireFields): WireFields {
+function eventResponse(data: WireFields): WireFields {
   return isObject(data['response']) ? data['response'] : {}
 }
 
-function numberOf(value: unknown): number | undefined {
+function indexNumber(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
@@ -323,7 +323,7 @@ class OutputItem {
   /** Emits the content of `item` that its deltas lacked. */
   #catchUp(item: WireFields): void {
     if (isCall(item)) {
-      this.#emitInput(argumentsOf(item).slice(this.#emittedInput), this.#idOf(item))
+      this.#emitInput(callArguments(item).slice(this.#emittedInput), this.#idOf(item))
     } else if (item['type'] === 'reasoning') {
       const text = reasoningText(item)
       if (text !== '' && !this.#blocks.some(isReasoning)) this.#growBlock('summary', 0, text)
@@ -363,7 +363,7 @@ class OutputItem {
   /** True if `item` contains everything that its deltas did: some servers close an item without content. */
   #isWhole(item: WireFields): boolean {
     if (isCall(item)) {
-      const input = this.#input?.kind === 'input' ? stringIn(item['input']) : argumentsOf(item)
+      const input = this.#input?.kind === 'input' ? stringIn(item['input']) : callArguments(item)
       return input.length >= (this.#input?.text.length ?? 0)
     }
     if (item['type'] !== 'message') return true

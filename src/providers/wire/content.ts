@@ -47,7 +47,7 @@ export function parseDataUrl(url: string): { readonly data: string; readonly med
 }
 
 /** Text in place of a part of a tool result that the API does not accept, so that the model knows of it. */
-export function omission(problem: string): string {
+export function omissionText(problem: string): string {
   return `[Left out of this result. ${problem}]`
 }
 

@@ -52,10 +52,10 @@ export class SessionModel implements Model {
     const reaches = (other: string | undefined): boolean =>
       other !== undefined && (other === path || options.transport.bodies === 'bytes')
     this.countTokens = reaches(counter?.path)
-      ? (...given) => asides().then((of) => of.countedBy(options, ...given))
+      ? (...given) => loadAsides().then((of) => of.countedBy(options, ...given))
       : undefined
     this.compact = reaches(compactor?.path)
-      ? (...given) => asides().then((of) => of.compactedBy(options, ...given))
+      ? (...given) => loadAsides().then((of) => of.compactedBy(options, ...given))
       : undefined
   }
 
@@ -71,7 +71,7 @@ export class SessionModel implements Model {
 }
 
 /** Loaded by the first of these requests, which most runs do not send. */
-function asides(): Promise<typeof Asides> {
+function loadAsides(): Promise<typeof Asides> {
   return import('./compact-and-count.js')
 }
 
@@ -436,7 +436,7 @@ function wellFormedJson<T extends JsonValue>(value: T): T
 function wellFormedJson(value: JsonValue): JsonValue {
   if (typeof value === 'string') return value.toWellFormed()
   if (Array.isArray(value)) return wellFormedList(value as JsonValue[])
-  return isObject(value) ? objectOf(value) : value
+  return isObject(value) ? stableObject(value) : value
 }
 
 function wellFormedList(list: readonly JsonValue[]): readonly JsonValue[] {
@@ -444,7 +444,7 @@ function wellFormedList(list: readonly JsonValue[]): readonly JsonValue[] {
   return items.some((item, index) => item !== list[index]) ? items : list
 }
 
-function objectOf(object: JsonObject): JsonObject {
+function stableObject(object: JsonObject): JsonObject {
   const members = Object.entries(object)
   const formed = members.map(([name, value]) => {
     return [name.toWellFormed(), value === undefined ? value : wellFormedJson(value)] as const

@@ -26,16 +26,16 @@ interface Agent extends Omit<SubagentSpec, 'description'> {
  */
 export function subagent(options: SubagentOptions = {}): ToolSpec {
   const { agents = [], defaultAgent = {}, maxDepth = 1, maxConcurrent = 8 } = parseSubagentOptions(options)
-  const named = new Map<string, Agent>(agents.map((agent) => [agent.name, agentOf(agent)]))
-  if (defaultAgent !== false) named.set('default', defaultOf(defaultAgent))
+  const named = new Map<string, Agent>(agents.map((agent) => [agent.name, agentOfSpec(agent)]))
+  if (defaultAgent !== false) named.set('default', defaultAgentSpec(defaultAgent))
   const slots = new Slots(maxConcurrent)
   const exclusive = new Slots(1)
   return {
     name: NAME,
-    description: descriptionOf(agents, defaultAgent),
-    parameters: parametersOf(defaultAgent !== false),
+    description: toolDescription(agents, defaultAgent),
+    parameters: toolParameters(defaultAgent !== false),
     onUnknownOutcome: 'retry',
-    ...reachOf(defaultAgent === false ? agents : [...agents, defaultAgent]),
+    ...agentsReach(defaultAgent === false ? agents : [...agents, defaultAgent]),
     async call(args, context) {
       const { task, agent: name = 'default' } = args as unknown as SubagentArguments
       const agent = named.get(name)
@@ -55,7 +55,7 @@ export function subagent(options: SubagentOptions = {}): ToolSpec {
 }
 
 /** The reach of the agents' own tools; undeclared if one of these tools declares none. */
-function reachOf(agents: readonly Pick<SubagentSpec, 'tools' | 'mcpServers'>[]): { readonly reach?: ToolReach } {
+function agentsReach(agents: readonly Pick<SubagentSpec, 'tools' | 'mcpServers'>[]): { readonly reach?: ToolReach } {
   // The tools of servers are not known yet.
   if (agents.some(({ mcpServers = [] }) => mcpServers.length > 0)) return {}
   const own = agents.flatMap(({ tools = 'inherit' }) => (tools === 'inherit' ? [] : tools))
@@ -143,11 +143,11 @@ function spawnOptionsOf(
 const INSTRUCTIONS = `You are a subagent: you work on one task for another agent, which reads only your final answer.
 Complete the task with the tools you have. You cannot ask questions. End with a short answer: what you found or changed.`
 
-function agentOf({ description: _, ...agent }: SubagentSpec): Agent {
+function agentOfSpec({ description: _, ...agent }: SubagentSpec): Agent {
   return { ...agent, tools: agent.tools ?? (agent.mcpServers === undefined ? 'inherit' : []) }
 }
 
-function defaultOf(agent: DefaultSubagent): Agent {
+function defaultAgentSpec(agent: DefaultSubagent): Agent {
   return { ...agent, name: 'default', tools: 'inherit' }
 }
 
@@ -179,7 +179,7 @@ function tooDeep(name: string, maxDepth: number): ToolOutcome {
   return { kind: 'failed', errorType: 'TooDeep', content, retry: false, metadata: { agent: name } }
 }
 
-function descriptionOf(agents: readonly SubagentSpec[], defaultAgent: DefaultSubagent | false): string {
+function toolDescription(agents: readonly SubagentSpec[], defaultAgent: DefaultSubagent | false): string {
   const isInBackground = defaultAgent !== false && defaultAgent.background === true
   const general = `Omit \`agent\` for a general subagent with your own tools${isInBackground ? BACKGROUND : ''}.`
   return [
@@ -201,7 +201,7 @@ const BACKGROUND = ' (in the background)'
 const REPORTS =
   'A call of a background subagent only starts it; its report arrives as a message when it has ended. Continue with other work until then, or end your turn to wait for it.'
 
-function parametersOf(hasDefault: boolean): ToolSpec['parameters'] {
+function toolParameters(hasDefault: boolean): ToolSpec['parameters'] {
   return {
     type: 'object',
     properties: {

@@ -79,7 +79,7 @@ export class ShellRunner {
     const cwd = await folderAt(workspace, args.cwd ?? '.')
     const shell = await findShell(this.#shells)
     const mode = this.#sandbox.modeFor(context.sandbox ?? 'auto')
-    const sandbox = mode === 'off' ? UNCONFINED : await this.#sandbox.open(await roomIn(workspace))
+    const sandbox = mode === 'off' ? UNCONFINED : await this.#sandbox.open(await prepareRoom(workspace))
     if (sandbox.form === 'none' && mode === 'required') return withoutSandbox(sandbox.problem)
     const isConfined = sandbox.form !== 'none'
     const environment = this.#environment(isConfined)
@@ -143,7 +143,7 @@ async function folderAt(workspace: Workspace, raw: string): Promise<string> {
 }
 
 /** The files of a command in a sandbox. */
-async function roomIn(workspace: Workspace): Promise<Room> {
+async function prepareRoom(workspace: Workspace): Promise<Room> {
   return { root: workspace.root, ownFolder: await ownFolderIn(workspace.root), given: [] }
 }
 
@@ -216,8 +216,8 @@ const MAX_PARTIAL_CHARS = 4_000
 
 /** A command that has ended, successfully or not: its streams under their names, and an exit code other than 0. */
 async function endedOutcome({ workspace, launch, end, maxChars, timeouts }: CommandEnd): Promise<ToolOutcome> {
-  const stdout = await section(workspace, 'stdout', { end, maxChars })
-  const stderr = end.stdout === end.stderr ? EMPTY : await section(workspace, 'stderr', { end, maxChars })
+  const stdout = await outputSection(workspace, 'stdout', { end, maxChars })
+  const stderr = end.stdout === end.stderr ? EMPTY : await outputSection(workspace, 'stderr', { end, maxChars })
   const message = timeoutMessage(end, timeouts)
   const refused = refusedNote(launch.refusedHosts())
   const texts = [message ?? '', stdout.text, stderr.text, refused, codeLine(end)].filter((text) => text !== '')
@@ -270,7 +270,7 @@ interface Section {
 
 const EMPTY: Section = { text: '', metadata: {} }
 
-async function section(
+async function outputSection(
   workspace: Workspace,
   stream: OutputStream,
   { end, maxChars }: { readonly end: Ended; readonly maxChars: number },

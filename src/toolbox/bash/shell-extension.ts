@@ -115,7 +115,7 @@ class Background {
   async #start(args: BashArguments, context: ToolContext): Promise<ToolOutcome> {
     const commands = this.commandsOf(context.runId)
     if (commands.running >= MOST_RUNNING) {
-      return failure('TooManyCommands', `${MOST_RUNNING} commands are running in the background: end one first.`)
+      return commandFailure('TooManyCommands', `${MOST_RUNNING} commands are running in the background: end one first.`)
     }
     const workspace = workspaceOf(this.#files, context.root)
     const prepared = await (await this.#runner()).prepare({ workspace, args, context })
@@ -142,14 +142,14 @@ class Background {
     const commands = this.commandsOf(context.runId)
     const id = typeof given === 'string' ? given : ''
     const command = commands.get(id)
-    if (command === undefined) return failure('NotFound', commands.missing(id))
+    if (command === undefined) return commandFailure('NotFound', commands.missing(id))
     await use(command)
     const { end } = command
     const { text, metadata } = await this.#excerpt(command.takeOutput(), context)
     if (end !== null) await commands.forget(id)
     return {
       kind: 'succeeded',
-      content: `${id} ${stateOf(end)}\n${text}`,
+      content: `${id} ${backgroundState(end)}\n${text}`,
       metadata: { id, running: end === null, ...(end !== null && { exit_code: end.exitCode }), ...metadata },
     }
   }
@@ -191,7 +191,7 @@ function withBackground(
   }
 }
 
-function failure(errorType: string, content: string): ToolOutcome {
+function commandFailure(errorType: string, content: string): ToolOutcome {
   return { kind: 'failed', errorType, content, retry: false }
 }
 
@@ -276,7 +276,7 @@ class RunCommands {
   notice(): string {
     const lines = [...this.#commands.values()].map((command) => {
       const unread = command.end !== null && command.hasUnread ? ' Its output has not been read.' : ''
-      return `${command.id} ${stateOf(command.end)}${unread}`
+      return `${command.id} ${backgroundState(command.end)}${unread}`
     })
     const lost = [...this.#lost].map((id) => `${id} ended when the process that ran it ended.`)
     const all = [...lost, ...lines]
@@ -291,7 +291,7 @@ class RunCommands {
 const PREFIX = 'bg_'
 
 /** A sentence about a command, without its id. */
-function stateOf(end: BackgroundEnd | null): string {
+function backgroundState(end: BackgroundEnd | null): string {
   if (end === null) return 'is running.'
   if (end.stopped === 'aborted') return 'was ended.'
   if (end.stopped !== null) return 'was ended: it ran longer than an hour.'

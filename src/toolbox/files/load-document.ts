@@ -1,4 +1,4 @@
-import { convert, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
+import { convertDocument, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
 import { docxToMarkdown } from '../workspace/docx.js'
 import { failedOutcome, FileFailure } from '../workspace/file-failure.js'
 import { shownPath } from '../workspace/path-text.js'
@@ -72,9 +72,9 @@ async function documentText(
   const name = `document ${shown}`
   switch (contentKind(type, bytes)) {
     case 'html':
-      return convert(HTML_TO_MARKDOWN, Buffer.from(decodeText(type, bytes)), { name, signal })
+      return convertDocument(HTML_TO_MARKDOWN, Buffer.from(decodeText(type, bytes)), { name, signal })
     case 'pdf':
-      return convert(PDF_TO_TEXT, bytes, { name, signal })
+      return convertDocument(PDF_TO_TEXT, bytes, { name, signal })
     case 'docx':
       return docxToMarkdown(bytes, { name, signal })
     case 'text':

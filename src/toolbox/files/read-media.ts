@@ -1,6 +1,6 @@
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import { parseJson } from '#util/json.js'
-import { convert, PDF_TO_PAGES } from '../workspace/convert.js'
+import { convertDocument, PDF_TO_PAGES } from '../workspace/convert.js'
 import { FileFailure, invalidInput } from '../workspace/file-failure.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 
@@ -77,12 +77,12 @@ async function readImage(media: Media): Promise<ToolOutcome> {
   if (size !== null && Math.max(size.width, size.height) > MAX_IMAGE_PIXELS) {
     throw new FileFailure(
       'FileTooLarge',
-      `${shown} has ${pixels(size)}, more than the ${MAX_IMAGE_PIXELS} of a side that models accept`,
+      `${shown} has ${pixelsText(size)}, more than the ${MAX_IMAGE_PIXELS} of a side that models accept`,
     )
   }
   return {
     kind: 'succeeded',
-    content: `${shown}: ${mediaType}${size === null ? '' : `, ${pixels(size)}`}, ${bytes.length} bytes`,
+    content: `${shown}: ${mediaType}${size === null ? '' : `, ${pixelsText(size)}`}, ${bytes.length} bytes`,
     parts: [{ type: 'image', data: bytes.toString('base64'), mediaType }],
     metadata: { path: file.path, media_type: mediaType, size_bytes: bytes.length, ...size },
   }
@@ -91,7 +91,7 @@ async function readImage(media: Media): Promise<ToolOutcome> {
 async function readPdf(media: Media): Promise<DocumentText> {
   const { shown, signal } = media
   const bytes = await mediaBytes(media, MAX_DOCUMENT_BYTES)
-  const parsed = parseJson(await convert(PDF_TO_PAGES, bytes, { name: `PDF ${shown}`, signal }))
+  const parsed = parseJson(await convertDocument(PDF_TO_PAGES, bytes, { name: `PDF ${shown}`, signal }))
   const texts = parsed.ok && Array.isArray(parsed.value) ? parsed.value.map(String) : []
   const [first, last] = pageRange(media, texts.length)
   const chosen = texts.slice(first - 1, last)
@@ -128,7 +128,7 @@ function throwChanged(shown: string): never {
   throw new FileFailure('Conflict', `${shown} was changed while it was read: read it again`)
 }
 
-function pixels({ width, height }: NonNullable<ImageHeader['size']>): string {
+function pixelsText({ width, height }: NonNullable<ImageHeader['size']>): string {
   return `${width} x ${height} pixels`
 }
 

@@ -70,7 +70,7 @@ async function writeFile(call: FileCall<WriteArguments>): Promise<ToolOutcome> {
     const { read, write } = editorFilesOf(workspace)
     await withTarget(workspace, { path, shown, signal: context.signal, create: true }, (target) => {
       if (write !== undefined) return writeInEditor({ read, write }, { target, path, content, append, file })
-      return append ? appendTo(target, bytes, file) : overwrite(target, bytes, file)
+      return append ? appendTo(target, bytes, file) : overwriteFile(target, bytes, file)
     })
     const text = `${append ? 'appended' : 'wrote'} ${bytes.length} bytes to ${name}`
     return { kind: 'succeeded', content: text, metadata: { path, ...known?.metadata } }
@@ -99,7 +99,7 @@ async function writeInEditor(
   const place = { path, shown: target.shown, signal: target.signal }
   const isThere = (await writableStats(target)) !== undefined
   const edited = await read?.(place)
-  const hash = edited !== undefined ? hashOfText(edited) : isThere ? await hashOf(target) : undefined
+  const hash = edited !== undefined ? hashOfText(edited) : isThere ? await fileHash(target) : undefined
   if (!append && hash !== undefined) file?.known.require(file.name, hash)
   const before = append ? (edited ?? (isThere ? await writtenText(target) : '')) : ''
   await write(place, before + content)
@@ -123,9 +123,9 @@ async function writtenText({ folder, name, shown }: WriteTarget): Promise<string
   }
 }
 
-async function overwrite(target: WriteTarget, bytes: Buffer, file: KnownFile | null): Promise<void> {
+async function overwriteFile(target: WriteTarget, bytes: Buffer, file: KnownFile | null): Promise<void> {
   const old = await writableStats(target)
-  if (old !== undefined && file !== null) file.known.require(file.name, await hashOf(target))
+  if (old !== undefined && file !== null) file.known.require(file.name, await fileHash(target))
   await replaceFile(target, old, {
     write: (copy) => copy.writeFile(bytes),
     ...(old !== undefined && file !== null && { requireUnchanged: () => requireSame(target, old) }),
@@ -134,15 +134,15 @@ async function overwrite(target: WriteTarget, bytes: Buffer, file: KnownFile | n
 }
 
 async function appendTo(target: WriteTarget, bytes: Buffer, file: KnownFile | null): Promise<void> {
-  const before = file === null || (await writableStats(target)) === undefined ? undefined : await hashOf(target)
+  const before = file === null || (await writableStats(target)) === undefined ? undefined : await fileHash(target)
   await appendToFile(target, bytes)
   if (file === null) return
-  const after = await hashOf(target)
+  const after = await fileHash(target)
   if (before === undefined) file.known.wrote(file.name, after)
   else file.known.appended(file.name, before, after)
 }
 
-async function hashOf({ folder, name, signal }: WriteTarget): Promise<string> {
+async function fileHash({ folder, name, signal }: WriteTarget): Promise<string> {
   const handle = await openIn(folder, name, { flags: constants.O_RDONLY })
   try {
     return await hashOfFile(handle, signal)

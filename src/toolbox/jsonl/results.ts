@@ -167,7 +167,7 @@ export class FirstRows implements RowResults {
       const order = compareKeys(left.keys[index], right.keys[index], isDescending)
       if (order !== 0) return order
     }
-    return compare(left.file, right.file) || left.line - right.line
+    return compareSortKeys(left.file, right.file) || left.line - right.line
   }
 }
 
@@ -183,11 +183,11 @@ function orderKey(row: unknown, { path, type }: Order): OrderKey {
 
 function compareKeys(left: OrderKey, right: OrderKey, isDescending: boolean): number {
   if (left === undefined || right === undefined) return Number(left === undefined) - Number(right === undefined)
-  const order = left.rank - right.rank || compare(left.value, right.value)
+  const order = left.rank - right.rank || compareSortKeys(left.value, right.value)
   return isDescending ? -order : order
 }
 
-function compare(left: number | string, right: number | string): number {
+function compareSortKeys(left: number | string, right: number | string): number {
   return left === right ? 0 : left < right ? -1 : 1
 }
 
@@ -221,7 +221,7 @@ export class RowCounts implements RowResults {
   /** The most frequent values first, then by value. */
   body(): Body {
     const { offset, limit } = this.#part
-    const groups = [...this.#rows].sort(([left, many], [right, most]) => most - many || compare(left, right))
+    const groups = [...this.#rows].sort(([left, many], [right, most]) => most - many || compareSortKeys(left, right))
     const shown = groups.slice(offset, offset + limit)
     const lines = shown.map(([value, rows]) => `  ${rows}: ${cutText(value, MAX_VALUE_CHARS)}`)
     return {

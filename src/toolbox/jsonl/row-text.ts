@@ -95,10 +95,10 @@ function searchField(row: unknown, search: FieldSearch, onPause: () => void): re
     onPause()
     return search.pattern.test(line) ? [index] : []
   })
-  return matches.length === 0 ? 'none' : excerpt(lines, matches, search)
+  return matches.length === 0 ? 'none' : rowExcerpt(lines, matches, search)
 }
 
-function excerpt(lines: readonly string[], matches: readonly number[], search: FieldSearch): readonly string[] {
+function rowExcerpt(lines: readonly string[], matches: readonly number[], search: FieldSearch): readonly string[] {
   const { contextLines, maxMatches, maxLineChars } = search
   const windows = new Set<number>()
   for (const match of matches.slice(0, maxMatches)) {

@@ -1,7 +1,7 @@
 import { textBlocks } from '../search/text-blocks.js'
 import { eachMatchingLine, lineFeeds, compilePattern } from '../search/pattern.js'
 import type { Pattern } from '../search/pattern.js'
-import { incomplete, outputLimit } from '../search/render.js'
+import { incompleteMetadata, outputLimit } from '../search/render.js'
 import { UnreadFiles } from '../search/engine.js'
 import { withinTime } from '../workspace/call-time.js'
 import type { CallTime } from '../workspace/call-time.js'
@@ -97,7 +97,7 @@ async function rowsOutcome(
   const problem = unread.text.slice(0, MAX_WARNING_CHARS)
   const metadata = {
     returncode: problem !== '' ? 2 : counts.rowsMatched > 0 ? 0 : 1,
-    ...(problem !== '' && incomplete(problem)),
+    ...(problem !== '' && incompleteMetadata(problem)),
     ...(counts.compareWarnings > 0 && { compare_warnings: counts.compareWarnings }),
   }
   if (counts.rowsMatched === 0 && problem !== '') {
@@ -211,7 +211,7 @@ async function createPlan(args: JsonlSearchArguments): Promise<Plan> {
   for (const where of args.where ?? []) filters.push(await compileFilter(where))
   const fields = Object.entries(args.fields ?? {}).map(([text, maxChars]) => ({ path: fieldPath(text), maxChars }))
   const searches = await compileSearches(args.field_searches ?? [])
-  return { query: { pattern: await compileQuery(args.query), filters }, fields, searches, shape: shapeOf(args) }
+  return { query: { pattern: await compileQuery(args.query), filters }, fields, searches, shape: resultShape(args) }
 }
 
 async function compileSearches(all: readonly FieldSearchArguments[]): Promise<readonly FieldSearch[]> {
@@ -223,7 +223,7 @@ async function compileSearches(all: readonly FieldSearchArguments[]): Promise<re
     if (!compiled.ok) throw invalidInput(`invalid field_search regex: ${compiled.problem}`)
     const { context_lines: contextLines = 0, max_matches: maxMatches = 20, max_line_chars: maxLineChars = 300 } = each
     searches.push({
-      label: labelOf(each, all),
+      label: searchLabel(each, all),
       path,
       pattern: compiled.pattern,
       contextLines,
@@ -234,7 +234,7 @@ async function compileSearches(all: readonly FieldSearchArguments[]): Promise<re
   return searches
 }
 
-function labelOf(search: FieldSearchArguments, all: readonly FieldSearchArguments[]): string {
+function searchLabel(search: FieldSearchArguments, all: readonly FieldSearchArguments[]): string {
   const sameField = all.filter(({ field }) => field === search.field)
   const label = `${search.field} matches`
   if (sameField.length === 1) return label
@@ -248,7 +248,7 @@ async function compileQuery(query = ''): Promise<Pattern | undefined> {
   throw invalidInput(`invalid query: ${compiled.problem}`, { returncode: 2 })
 }
 
-function shapeOf(args: JsonlSearchArguments): ResultShape {
+function resultShape(args: JsonlSearchArguments): ResultShape {
   const {
     count_by: countBy = '',
     order_by: orderBy = [],
@@ -312,7 +312,7 @@ async function scanFile(file: ListedFile, scan: Scan): Promise<void> {
       continue
     }
     if (pattern === undefined) {
-      for (const text of linesOf(block)) {
+      for (const text of blockLines(block)) {
         scanLine(text, ++lines, scan)
         if (lines % ROWS_BETWEEN_BREATHS === 0) await time.breathe()
       }
@@ -331,7 +331,7 @@ async function scanFile(file: ListedFile, scan: Scan): Promise<void> {
   }
 }
 
-function linesOf(block: Buffer): readonly string[] {
+function blockLines(block: Buffer): readonly string[] {
   const lines = block.toString('utf8').split('\n')
   // After the last line feed there is nothing.
   if (lines.at(-1) === '') lines.pop()

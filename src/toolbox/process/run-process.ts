@@ -309,14 +309,14 @@ class Family {
       for (let round = 0; round < ROUNDS; round++) {
         const left = await processesWith(`${VARIABLE}=${this.#id}`)
         if (left.length === 0) break
-        left.forEach(kill)
+        left.forEach(killProcess)
       }
     }
     guardian.remove(this.#guarded)
   }
 }
 
-function kill(pid: number): void {
+function killProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {

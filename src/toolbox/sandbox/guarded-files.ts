@@ -53,7 +53,7 @@ export class FileGuard {
         if (!isFolder && !entry.isFile()) continue
         const how = this.#ruleFor(names)
         if (how !== null) found.push({ path: join(root, ...names), how, isFolder })
-        else if (isFolder && names.length <= depthIn(names) && !SKIPPED.has(entry.name)) open.push(names)
+        else if (isFolder && names.length <= guardedDepth(names) && !SKIPPED.has(entry.name)) open.push(names)
       }
     }
     return found
@@ -66,7 +66,7 @@ export class FileGuard {
 }
 
 /** The objects of git have names without meaning. */
-function depthIn([first]: readonly string[]): number {
+function guardedDepth([first]: readonly string[]): number {
   return first === '.git' ? 1 : MAX_DEPTH
 }
 
@@ -83,7 +83,7 @@ async function folderEntries(folder: string): Promise<readonly Dirent[]> {
  * The device and number of what is at a path, as `stat -c %d:%i` prints them; `undefined` if a link leads there, or nothing is
  * there that can be opened.
  */
-export async function identityOf(path: string): Promise<string | undefined> {
+export async function fileIdentity(path: string): Promise<string | undefined> {
   try {
     const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {

@@ -17,7 +17,7 @@ export function namespacesCommand(programs: NamespacePrograms, place: MountPlace
     ...[setpriv, '--pdeathsig', 'KILL', '--'],
     ...[unshare, '--user', '--map-root-user', '--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child'],
     ...(place.sharesNetwork ? [] : ['--net']),
-    ...['--', sh, '-c', scriptOf(programs, place), 'sandbox'],
+    ...['--', sh, '-c', mountScript(programs, place), 'sandbox'],
   ]
 }
 
@@ -25,7 +25,7 @@ export function namespacesCommand(programs: NamespacePrograms, place: MountPlace
 const PROGRAM_FOLDERS = '/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** Makes a new root in the mount namespace, where the process is its own root user, and gives up the rights to change it. */
-function scriptOf({ setpriv, unshare }: NamespacePrograms, place: MountPlace): string {
+function mountScript({ setpriv, unshare }: NamespacePrograms, place: MountPlace): string {
   const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0]
   // Another user has lost its capabilities by then.
   const drop = uid === 0 ? '--inh-caps=-all --bounding-set=-all' : ''

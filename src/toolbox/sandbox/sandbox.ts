@@ -8,7 +8,7 @@ import type { Lookup } from '../web/options.js'
 import { isSystemError, FileFailure } from '../workspace/file-failure.js'
 import { isInside } from '../workspace/paths.js'
 import { OWN_FOLDER } from '../workspace/workspace.js'
-import { FileGuard, identityOf } from './guarded-files.js'
+import { FileGuard, fileIdentity } from './guarded-files.js'
 import type { GuardedFile } from './guarded-files.js'
 import type { MountPlace, Mount } from './mounts.js'
 import { mountsOf, READ_ONLY_IN_PROC, SYSTEM } from './mounts.js'
@@ -124,7 +124,7 @@ export class Sandbox {
           const readPaths = [...chains.paths, ...(room.readPaths ?? []), ...(isAbsolute(program) ? [program] : [])]
           const visible = { ...room, readPaths, given: [...given, ...relayFiles(relay)] }
           const place = this.#place(visible, cwd, [...chains.hidden, ...guarded])
-          const [first = '', ...before] = commandOf(found, place)
+          const [first = '', ...before] = sandboxCommand(found, place)
           const inside = [...entrance, program, ...args]
           return { program: first, args: [...before, ...inside], cwd: '/', environment: { ...environment, ...added } }
         },
@@ -146,11 +146,11 @@ export class Sandbox {
   ): Promise<Pick<MountPlace, 'guarded'> & { identities: Map<string, string> }> {
     const found = await this.#guard.filesIn(root)
     const identities = new Map<string, string>()
-    const own = ownFolder === null ? undefined : await identityOf(ownFolder)
+    const own = ownFolder === null ? undefined : await fileIdentity(ownFolder)
     if (ownFolder !== null && own !== undefined) identities.set(ownFolder, own)
     const guarded: MountPlace['guarded'][number][] = []
     for (const file of found) {
-      const identity = file.how === 'hide' ? undefined : await identityOf(file.path)
+      const identity = file.how === 'hide' ? undefined : await fileIdentity(file.path)
       if (file.how === 'read' && identity === undefined) continue
       if (identity !== undefined) identities.set(file.path, identity)
       guarded.push(file)
@@ -189,10 +189,10 @@ export class Sandbox {
     if (process.platform !== 'linux') return { form: 'none', problem: processGroupsProblem() ?? NOT_LINUX }
     const place = this.#place({ ...room, given: [] }, room.root, [])
     const bubblewrap = await bubblewrapHere(this.#settings.bubblewrap)
-    const first = typeof bubblewrap === 'string' ? bubblewrap : await tried(bubblewrap, place)
+    const first = typeof bubblewrap === 'string' ? bubblewrap : await trySandbox(bubblewrap, place)
     if (typeof first !== 'string') return first
     const programs = await namespacesHere()
-    const second = typeof programs === 'string' ? programs : await tried(programs, place)
+    const second = typeof programs === 'string' ? programs : await trySandbox(programs, place)
     return typeof second === 'string' ? { form: 'none', problem: `${first}; ${second}` } : second
   }
 }
@@ -214,7 +214,7 @@ export const UNCONFINED: OpenSandbox = {
   close: () => Promise.resolve(),
 }
 
-function commandOf(found: Exclude<Found, { form: 'none' }>, place: MountPlace): readonly string[] {
+function sandboxCommand(found: Exclude<Found, { form: 'none' }>, place: MountPlace): readonly string[] {
   if (found.form === 'bubblewrap') return [found.program, ...bubblewrapArguments(place)]
   return namespacesCommand(found.programs, place)
 }
@@ -247,11 +247,11 @@ async function namespacesHere(): Promise<string | (Found & { readonly form: 'nam
 }
 
 /** Runs an empty command: containers often forbid the features that a sandbox needs. Gives the problem if it fails. */
-async function tried<Form extends Exclude<Found, { form: 'none' }>>(
+async function trySandbox<Form extends Exclude<Found, { form: 'none' }>>(
   found: Form,
   place: MountPlace,
 ): Promise<Form | string> {
-  const [program = '', ...args] = commandOf(found, place)
+  const [program = '', ...args] = sandboxCommand(found, place)
   const name = found.form === 'bubblewrap' ? basename(found.program) : 'unshare'
   const end = await runProcess({
     program,
@@ -285,13 +285,13 @@ export function bubblewrapArguments(place: MountPlace): string[] {
     ...['--proc', '/proc'],
     ...READ_ONLY_IN_PROC.flatMap((name) => ['--ro-bind-try', `/proc/${name}`, `/proc/${name}`]),
     ...['--dev', '/dev', '--tmpfs', '/tmp'],
-    ...mountsOf(place).flatMap(argumentsOf),
+    ...mountsOf(place).flatMap(mountArguments),
     ...['--chdir', place.cwd],
     '--',
   ]
 }
 
-function argumentsOf(mount: Mount): readonly string[] {
+function mountArguments(mount: Mount): readonly string[] {
   const { how, path } = mount
   switch (how) {
     case 'read':
@@ -392,7 +392,7 @@ export async function toolChains(path = process.env['PATH'] ?? ''): Promise<Tool
   const folders = [...new Set(path.split(delimiter).filter((folder) => isAbsolute(folder) && folder !== '/'))]
   const paths = folders.map((folder) => (isOfToolChain(folder) ? dirname(folder) : folder))
   const inside = paths.filter((folder) => folder !== homedir() && !folders.includes(folder))
-  const hidden = await Promise.all(inside.map(credentialsIn))
+  const hidden = await Promise.all(inside.map(credentialFiles))
   return { paths: [...new Set(paths)], hidden: hidden.flat() }
 }
 
@@ -402,7 +402,7 @@ function isOfToolChain(folder: string): boolean {
   return parent.split('/').some((name) => name.startsWith('.')) || /^\/(?:opt|snap|home\/linuxbrew)\/./.test(parent)
 }
 
-async function credentialsIn(folder: string): Promise<readonly GuardedFile[]> {
+async function credentialFiles(folder: string): Promise<readonly GuardedFile[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true })
     return entries

@@ -42,7 +42,7 @@ export async function compilePattern(text: string, options: PatternOptions): Pro
     const re2 = toRe2(literal ? escapeLiteral(text) : text, scope)
     return {
       ok: true,
-      pattern: caseSensitive && re2.isLiteral ? plainPattern(re2.literal) : await compiled(re2, caseSensitive),
+      pattern: caseSensitive && re2.isLiteral ? plainPattern(re2.literal) : await re2Pattern(re2, caseSensitive),
     }
   } catch (error) {
     if (error instanceof PatternError) return { ok: false, problem: error.message }
@@ -60,7 +60,7 @@ function plainPattern(text: string): Pattern {
   return { literal, weight: 1, reach: Infinity, test: (subject) => subject.includes(text) }
 }
 
-async function compiled({ source, literal }: Re2Source, caseSensitive: boolean): Promise<Pattern> {
+async function re2Pattern({ source, literal }: Re2Source, caseSensitive: boolean): Promise<Pattern> {
   const { RE2JS, RE2JSException } = await import('re2js')
   try {
     const program = RE2JS.compile(source, caseSensitive ? 0 : RE2JS.CASE_INSENSITIVE)
@@ -136,7 +136,7 @@ function toRe2(pattern: string, scope: PatternScope): Re2Source {
   let inClass = false
   let before = ''
   for (const [index, token] of tokens.entries()) {
-    refuse(token, { before, inClass, scope })
+    refuseToken(token, { before, inClass, scope })
     const members = CLASSES[token]
     if (token === '\\b' && !inClass) source += wordBoundary(tokens, index)
     else source += members === undefined ? codePointEscape(token) : inClass ? members : `[${members}]`
@@ -164,7 +164,7 @@ interface Place {
   readonly scope: PatternScope
 }
 
-function refuse(token: string, { before, inClass, scope }: Place): void {
+function refuseToken(token: string, { before, inClass, scope }: Place): void {
   if (inClass) {
     if (/^(?:\[(?!:)|&&|--|~~)/.test(token)) {
       throw new PatternError(

@@ -115,7 +115,7 @@ async function readCounts(
 ): Promise<boolean> {
   let isFound = false
   let rest: Buffer = Buffer.alloc(0)
-  for await (const chunk of chunksOf(stdout)) {
+  for await (const chunk of streamChunks(stdout)) {
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
     let start = 0
     for (;;) {
@@ -198,7 +198,7 @@ function stopProgram(child: Program): void {
 }
 
 /** The output until the stream ends or is destroyed. */
-async function* chunksOf(stream: Readable): AsyncGenerator<Buffer, void, undefined> {
+async function* streamChunks(stream: Readable): AsyncGenerator<Buffer, void, undefined> {
   try {
     for await (const chunk of stream) yield chunk as Buffer
   } catch (error) {
@@ -208,7 +208,7 @@ async function* chunksOf(stream: Readable): AsyncGenerator<Buffer, void, undefin
 
 async function readText(stream: Readable, maxChars: number): Promise<string> {
   let text = ''
-  for await (const chunk of chunksOf(stream)) {
+  for await (const chunk of streamChunks(stream)) {
     if (text.length <= maxChars) text += chunk.toString()
   }
   // A line that is cut cannot be classified.
@@ -308,12 +308,12 @@ let installed: Promise<string | undefined> | undefined
 
 /** The ripgrep of this machine: the npm package's, else the one on PATH; `undefined` if there is none. Searched for once. */
 export async function findRipgrep(): Promise<string | undefined> {
-  installed ??= packaged().then((path) => path ?? findProgram(process.platform === 'win32' ? 'rg.exe' : 'rg'))
+  installed ??= packagedRipgrep().then((path) => path ?? findProgram(process.platform === 'win32' ? 'rg.exe' : 'rg'))
   return installed
 }
 
 /** The import throws if the package is missing, or has no program for this platform. */
-async function packaged(): Promise<string | undefined> {
+async function packagedRipgrep(): Promise<string | undefined> {
   try {
     const { rgPath } = (await importInstalled('@vscode/ripgrep')) as typeof Ripgrep
     return await findProgram(rgPath)

@@ -19,7 +19,7 @@ import { lineText, matchFile } from './match-file.js'
 import type { Line } from './match-file.js'
 import { compilePattern, MAX_PATTERN_CHARS } from './pattern.js'
 import type { Pattern } from './pattern.js'
-import { incomplete, outputLimit, renderNothing, renderResult, renderFile } from './render.js'
+import { incompleteMetadata, outputLimit, renderNothing, renderResult, renderFile } from './render.js'
 import type { RenderedFile, ShownFile } from './render.js'
 import { ResultCollector } from './result-collector.js'
 import type { CollectedFile } from './result-collector.js'
@@ -37,7 +37,7 @@ export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOu
   const { limits } = workspace
   const query = checkQuery(args)
   const pattern = await compileQuery(query)
-  const starts = await startsOf(workspace, args.path)
+  const starts = await searchStarts(workspace, args.path)
   const engine = await engineFor(limits.ripgrep)
   const { file_type: typeName = '' } = args
   const fileType = typeName === '' ? undefined : await engine.fileType(typeName)
@@ -82,7 +82,7 @@ function invalidQuery({ literal }: SearchQuery, problem: string): FileFailure {
 }
 
 /** The path that the model names, or everything readable. */
-async function startsOf(workspace: Workspace, path = '.'): Promise<string[]> {
+async function searchStarts(workspace: Workspace, path = '.'): Promise<string[]> {
   if (path === '.' || path === '') return workspace.readPolicy.existingRoots()
   const start = await walkStart(workspace, path)
   if (!start.isFolder && !(await lstat(start.path)).isFile()) {
@@ -108,7 +108,7 @@ async function pageOutcome(
   const excluded = workspace.limits.excludeGlobs.length > 0 ? scopeText(call) : ''
   const text = renderResult({ ...page, excluded, problem }, page.files)
   const output = await spill(workspace, { text, prefix: 'search', limit: outputLimit(call) })
-  const warning = !isComplete && incomplete(detail)
+  const warning = !isComplete && incompleteMetadata(detail)
   return { kind: 'succeeded', content: output.content, metadata: { ...metadata, ...warning, ...output.metadata } }
 }
 
@@ -218,7 +218,7 @@ async function linesAround(
   { contextLines, maxLineChars }: PageOptions,
 ): Promise<readonly Line[] | undefined> {
   return whileOpen({ workspace: request.workspace, path }, (file) =>
-    linesIn(textBlocks(file, file), joinedRanges(lines, contextLines), { time: request.time, maxLineChars }),
+    readRanges(textBlocks(file, file), joinedRanges(lines, contextLines), { time: request.time, maxLineChars }),
   )
 }
 
@@ -235,7 +235,7 @@ function joinedRanges(lines: readonly Line[], around: number): Range[] {
   return ranges
 }
 
-async function linesIn(
+async function readRanges(
   blocks: AsyncIterable<Buffer | null>,
   ranges: Range[],
   { maxLineChars, time }: { readonly maxLineChars: number; readonly time: CallTime },

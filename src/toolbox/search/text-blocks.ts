@@ -28,7 +28,7 @@ export async function* textBlocks(
   let filled = 0
   let isSkipping = false
   for (;;) {
-    if (filled === buffer.length && filled < capacity) buffer = enlarge(buffer, capacity)
+    if (filled === buffer.length && filled < capacity) buffer = enlargedBuffer(buffer, capacity)
     if (filled === buffer.length) {
       isSkipping = true
       filled = 0
@@ -54,7 +54,7 @@ export async function* textBlocks(
   }
 }
 
-function enlarge(buffer: Buffer, capacity: number): Buffer<ArrayBuffer> {
+function enlargedBuffer(buffer: Buffer, capacity: number): Buffer<ArrayBuffer> {
   const larger = Buffer.allocUnsafe(Math.min(Math.max(buffer.length * 2, BLOCK_BYTES), capacity))
   buffer.copy(larger)
   return larger

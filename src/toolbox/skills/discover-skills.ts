@@ -178,12 +178,13 @@ export async function parseFrontMatter(text: string): Promise<FrontMatter> {
   if (lines[0]?.trimEnd() !== '---' || end === -1)
     return { ok: false, problem: 'it has no front matter between `---` lines' }
   const block = lines.slice(1, end)
-  const fields = (await fieldsOf(block.join('\n'))) ?? (await fieldsOf(block.map(withQuotes).join('\n')))
+  const fields =
+    (await frontMatterFields(block.join('\n'))) ?? (await frontMatterFields(block.map(withQuotes).join('\n')))
   if (fields === undefined) return { ok: false, problem: 'its front matter is not YAML with fields' }
   return { ok: true, fields, body: lines.slice(end + 1).join('\n') }
 }
 
-async function fieldsOf(block: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+async function frontMatterFields(block: string): Promise<Readonly<Record<string, unknown>> | undefined> {
   const { parse } = await import('yaml')
   try {
     const value: unknown = parse(block, { schema: 'core', logLevel: 'error', prettyErrors: false, uniqueKeys: false })

@@ -42,7 +42,7 @@ export async function loadSkills(given: SkillsOptions, root = process.cwd()): Pr
   const skills = selectSkills(all, options.selected)
   const visible = skills.filter(({ hidden }) => !hidden)
   const tools = visible.length === 0 ? [] : [skillReadTool(visible), skillRunTool(visible, options)]
-  return { skills, summary: summaryOf(visible), tools, warnings }
+  return { skills, summary: skillsSummary(visible), tools, warnings }
 }
 
 function requireUnique(skills: readonly Skill[]): void {
@@ -68,7 +68,7 @@ function selectSkills(skills: readonly Skill[], selected: readonly string[] | un
   })
 }
 
-function summaryOf(skills: readonly Skill[]): string {
+function skillsSummary(skills: readonly Skill[]): string {
   if (skills.length === 0) return ''
   const heading =
     'Skills: instructions for special tasks. Call `skill_read` with the name of a skill before you use it.'

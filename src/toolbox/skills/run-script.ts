@@ -70,7 +70,7 @@ async function sandboxFor(
   const opened = await sandbox.open({ root, ownFolder, given: [copy.folder], readPaths: [skill.folder] })
   if (mode === 'auto' || opened.form !== 'none') return opened
   const problem = opened.problem ?? 'it does not work here'
-  return failure(
+  return scriptFailure(
     'SandboxUnavailable',
     `The script was not executed: it requires a sandbox, which is not available: ${problem}.`,
     {},
@@ -86,7 +86,7 @@ async function runCopy(
 ): Promise<ToolOutcome> {
   const { script, args: scriptArgs = [], timeout = timeoutSeconds } = args
   const isConfined = open.form !== 'none'
-  const environment = { ...environmentOf(options.env), ...(isConfined && homeOf(options)) }
+  const environment = { ...environmentOf(options.env), ...(isConfined && homeVariable(options)) }
   const [program = path, ...first] = await runnerFor(path, options.runners, environment)
   if (program === path && !isExecutable) return startFailure('EACCES', [script, ...scriptArgs])
   const before = program === path ? [] : [...first, path]
@@ -108,7 +108,7 @@ async function runCopy(
   return withSandbox(outcome, open)
 }
 
-function homeOf({ env = {} }: SkillsOptions): Environment {
+function homeVariable({ env = {} }: SkillsOptions): Environment {
   const { HOME = SANDBOX_HOME, TMPDIR = '/tmp' } = env
   return { HOME, TMPDIR }
 }
@@ -160,24 +160,28 @@ function scriptOutcome(end: ProcessEnd, { cmd, maxChars, timeoutMs, cancelled }:
   const cut = excerpt.truncated ? { truncated: true } : {}
   const output = excerpt.text === '' ? '' : `\n${excerpt.text}`
   if (cancelled) {
-    return failure('Cancelled', `The script was cancelled and killed.${output}`, { cmd, ...cut })
+    return scriptFailure('Cancelled', `The script was cancelled and killed.${output}`, { cmd, ...cut })
   }
   if (end.stopped !== null) {
     const seconds = timeoutMs / 1_000
-    return failure('Timeout', `skill script timed out after ${seconds}s${output}`, { timeout: seconds, cmd, ...cut })
+    return scriptFailure('Timeout', `skill script timed out after ${seconds}s${output}`, {
+      timeout: seconds,
+      cmd,
+      ...cut,
+    })
   }
   const code = end.exitCode === null ? `none (ended by ${end.signal ?? 'a signal'})` : end.exitCode
   const content = `exit_code: ${code}${output}`
   const metadata = { returncode: end.exitCode, cmd, duration_ms: end.durationMs, ...cut }
-  return end.exitCode === 0 ? { kind: 'succeeded', content, metadata } : failure('NonZeroExit', content, metadata)
+  return end.exitCode === 0 ? { kind: 'succeeded', content, metadata } : scriptFailure('NonZeroExit', content, metadata)
 }
 
 function startFailure(code: string, cmd: readonly string[]): ToolOutcome {
   const hint = code === 'EACCES' ? ': it is not executable, and there is no runner for its extension' : ''
-  return failure('ScriptNotStarted', `The script could not be started (${code})${hint}.`, { cmd })
+  return scriptFailure('ScriptNotStarted', `The script could not be started (${code})${hint}.`, { cmd })
 }
 
-function failure(errorType: string, content: string, metadata: JsonObject): ToolOutcome {
+function scriptFailure(errorType: string, content: string, metadata: JsonObject): ToolOutcome {
   return { kind: 'failed', errorType, content, retry: false, metadata }
 }
 

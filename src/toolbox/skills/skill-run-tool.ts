@@ -20,7 +20,7 @@ export function skillRunTool(skills: readonly Skill[], options: SkillsOptions): 
   let means: ScriptMeans | null = null
   return skillTool<SkillRunArguments>(skills, {
     name: 'skill_run',
-    description: `Run a script of a skill, in the folder of the skill. ${confinement(settings)}`,
+    description: `Run a script of a skill, in the folder of the skill. ${confinementText(settings)}`,
     sandbox: settings.sandbox ?? 'harness',
     parameters: PARAMETERS,
     annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
@@ -52,7 +52,7 @@ const PARAMETERS = {
   additionalProperties: false,
 } as const
 
-function confinement({ sandbox, network }: SandboxSettings): string {
+function confinementText({ sandbox, network }: SandboxSettings): string {
   if (sandbox === 'off') return 'It runs without a sandbox.'
   const when = sandbox === 'required' ? 'It' : 'If a sandbox is available, it'
   return `${when} can write to the workspace and \`/tmp\` only, and ${networkText(network)}.`

@@ -36,7 +36,7 @@ interface Networks {
 /** Made on first use: a program for browsers can contain this file. */
 let known: Networks | undefined
 
-function networks(): Networks {
+function privateNetworks(): Networks {
   known ??= {
     reservedV4: subnetList(RESERVED_V4, 'ipv4'),
     reservedV6: subnetList(RESERVED_V6, 'ipv6'),
@@ -52,12 +52,12 @@ function networks(): Networks {
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:
-      return !networks().reservedV4.check(address, 'ipv4')
+      return !privateNetworks().reservedV4.check(address, 'ipv4')
     case 6:
       return (
         !address.includes('%') &&
-        networks().publicV6.check(address, 'ipv6') &&
-        !networks().reservedV6.check(address, 'ipv6')
+        privateNetworks().publicV6.check(address, 'ipv6') &&
+        !privateNetworks().reservedV6.check(address, 'ipv6')
       )
     default:
       return false

@@ -1,9 +1,9 @@
-import { convert, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
+import { convertDocument, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
 import { contentTypeOf, decodeText, contentKind, kindOfType, refuseBinary } from './content.js'
 import type { ContentKind, ContentType } from './content.js'
 import { failureAt, fetchFailure, shownUrl } from './fetch-failure.js'
 import type { FetchSettings } from './options.js'
-import { parseUrl, targetOf } from './target.js'
+import { parseUrl, checkedTarget } from './target.js'
 import type { FetchTarget } from './target.js'
 import { abortable } from '#util/abort.js'
 import { firstCharacters } from '#util/characters.js'
@@ -39,7 +39,7 @@ const MAX_ERROR_BYTES = 65_536
 export async function fetchPage(text: string, settings: FetchSettings, signal: AbortSignal): Promise<WebPage> {
   const answer = await followRedirects(parseUrl(text), settings, signal)
   try {
-    return await pageOf(answer, settings, signal)
+    return await readPage(answer, settings, signal)
   } catch (error) {
     throw failureAt(answer.url, error)
   }
@@ -50,7 +50,7 @@ interface Answer {
   readonly response: IncomingMessage
 }
 
-async function pageOf({ url, response }: Answer, settings: FetchSettings, signal: AbortSignal): Promise<WebPage> {
+async function readPage({ url, response }: Answer, settings: FetchSettings, signal: AbortSignal): Promise<WebPage> {
   const type = contentTypeOf(response.headers['content-type'])
   const status = response.statusCode ?? 0
   if (status < 200 || status > 299) throw await httpFailure(url, response, { type, signal })
@@ -60,7 +60,7 @@ async function pageOf({ url, response }: Answer, settings: FetchSettings, signal
   }
   const body = await readBody(response, settings.maxBytes, signal)
   const kind = contentKind(type, body.bytes)
-  const read = await readable({ kind, type, body, url, signal })
+  const read = await readableText({ kind, type, body, url, signal })
   return {
     url: url.href,
     status,
@@ -76,9 +76,9 @@ async function followRedirects(first: URL, settings: FetchSettings, signal: Abor
   let url = first
   for (let redirects = 0; redirects <= settings.maxRedirects; redirects++) {
     // A lookup cannot be stopped: it is abandoned.
-    const target = await abortable(targetOf(url, settings), signal)
+    const target = await abortable(checkedTarget(url, settings), signal)
     const response = await requestPage(target, settings.userAgent, signal)
-    const next = redirectOf(response)
+    const next = redirectLocation(response)
     if (next === undefined) return { url, response }
     response.destroy()
     url = parseUrl(next, url)
@@ -86,7 +86,7 @@ async function followRedirects(first: URL, settings: FetchSettings, signal: Abor
   throw fetchFailure('FetchFailed', `${shownUrl(first.href)} redirects more than ${settings.maxRedirects} times.`)
 }
 
-function redirectOf({ statusCode = 0, headers }: IncomingMessage): string | undefined {
+function redirectLocation({ statusCode = 0, headers }: IncomingMessage): string | undefined {
   return [301, 302, 303, 307, 308].includes(statusCode) ? headers.location : undefined
 }
 
@@ -98,14 +98,14 @@ interface Reading {
   readonly signal: AbortSignal
 }
 
-async function readable({ kind, type, body, url, signal }: Reading): Promise<Pick<WebPage, 'format' | 'text'>> {
+async function readableText({ kind, type, body, url, signal }: Reading): Promise<Pick<WebPage, 'format' | 'text'>> {
   switch (kind) {
     case 'html': {
       const html = Buffer.from(decodeText(type, body.bytes))
-      return { format: 'markdown', text: await convert(HTML_TO_MARKDOWN, html, { base: url, signal }) }
+      return { format: 'markdown', text: await convertDocument(HTML_TO_MARKDOWN, html, { base: url, signal }) }
     }
     case 'pdf':
-      return { format: 'text', text: await convert(PDF_TO_TEXT, wholeBody(body, 'PDF'), { base: url, signal }) }
+      return { format: 'text', text: await convertDocument(PDF_TO_TEXT, wholeBody(body, 'PDF'), { base: url, signal }) }
     case 'docx': {
       const { docxToMarkdown } = await import('../workspace/docx.js')
       return { format: 'markdown', text: await docxToMarkdown(wholeBody(body, 'document'), { signal }) }
@@ -151,7 +151,7 @@ async function readBody(response: IncomingMessage, maxBytes: number, signal: Abo
   const chunks: Buffer[] = []
   let size = 0
   try {
-    for await (const chunk of decompressed(response)) {
+    for await (const chunk of decompressedBody(response)) {
       const bytes = chunk as Buffer
       chunks.push(bytes)
       size += bytes.length
@@ -167,7 +167,7 @@ async function readBody(response: IncomingMessage, maxBytes: number, signal: Abo
   return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), cut: size > maxBytes }
 }
 
-function decompressed(response: IncomingMessage): AsyncIterable<unknown> {
+function decompressedBody(response: IncomingMessage): AsyncIterable<unknown> {
   const decompressor = decompressorOf(response.headers['content-encoding'])
   if (decompressor === undefined) return response
   response.once('error', (error) => decompressor.destroy(error))
@@ -212,7 +212,7 @@ export async function requestPage(
   const request = send(url, {
     agent: false,
     headers: { accept: ACCEPT, 'accept-encoding': 'gzip, deflate, br', 'user-agent': userAgent },
-    lookup: lookupOf(target),
+    lookup: lookupChecked(target),
     signal,
   })
   request.end()
@@ -224,7 +224,7 @@ export async function requestPage(
   }
 }
 
-function lookupOf({ addresses }: FetchTarget): LookupFunction {
+function lookupChecked({ addresses }: FetchTarget): LookupFunction {
   const [first] = addresses
   return (_hostname, options, callback) => {
     if (options.all === true) callback(null, [...addresses])

@@ -32,10 +32,10 @@ export function parseUrl(text: string, base?: URL): URL {
  * Looks up a host once, and checks its addresses. A name is refused if one of its addresses is not public.
  * @throws FileFailure `FetchRefused`, or `FetchFailed` if the name is unknown.
  */
-export async function targetOf(url: URL, settings: FetchSettings): Promise<FetchTarget> {
+export async function checkedTarget(url: URL, settings: FetchSettings): Promise<FetchTarget> {
   const host = plainHost(url.hostname)
   requireAllowed(host, settings)
-  const [first, ...others] = isIP(host) === 0 ? await lookUp(host, settings) : [literal(host)]
+  const [first, ...others] = isIP(host) === 0 ? await lookUp(host, settings) : [literalAddress(host)]
   if (first === undefined) throw fetchFailure('FetchFailed', `The host \`${host}\` has no address.`)
   const notPublic = [first, ...others].find(({ address }) => !isPublicAddress(address))
   if (notPublic !== undefined && !mayBePrivate(host, settings)) {
@@ -56,7 +56,7 @@ function mayBePrivate(host: string, { allowPrivate }: FetchSettings): boolean {
   return typeof allowPrivate === 'boolean' ? allowPrivate : isAmong(host, allowPrivate)
 }
 
-function literal(host: string): HostAddress {
+function literalAddress(host: string): HostAddress {
   return { address: host, family: isIP(host) === 6 ? 6 : 4 }
 }
 

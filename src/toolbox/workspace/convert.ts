@@ -139,7 +139,7 @@ export interface Conversion {
  * @throws FileFailure `MissingDependency` with the command that installs it, `ConversionFailed`, or the type
  * of the converter's error; the signal's reason.
  */
-export async function convert(
+export async function convertDocument(
   converter: Converter,
   bytes: Uint8Array,
   { base, name = 'page', signal }: Conversion,
@@ -184,13 +184,13 @@ function workerResult(worker: Worker): Promise<string> {
     worker.once('message', (result: unknown) => {
       if (!isObject(result)) reject(new Error('it returned no text'))
       else if (typeof result['text'] === 'string') resolve(result['text'])
-      else reject(failureIn(result))
+      else reject(conversionFailure(result))
     })
     worker.once('error', reject)
     worker.once('exit', () => reject(new Error('it was stopped')))
   })
 }
 
-function failureIn({ problem, errorType }: Readonly<Record<string, unknown>>): FileFailure {
+function conversionFailure({ problem, errorType }: Readonly<Record<string, unknown>>): FileFailure {
   return new FileFailure(typeof errorType === 'string' ? errorType : 'ConversionFailed', String(problem))
 }

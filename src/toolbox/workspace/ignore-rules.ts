@@ -32,7 +32,7 @@ export function parseIgnoreFile(text: string): IgnoreRule[] {
   return text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
-    .map(ruleOf)
+    .map(ignoreRule)
     .filter((rule) => rule !== undefined)
 }
 
@@ -55,7 +55,7 @@ export function ignoreVerdict(
   return undefined
 }
 
-function ruleOf(line: string): IgnoreRule | undefined {
+function ignoreRule(line: string): IgnoreRule | undefined {
   if (line.startsWith('#') || line.length > MAX_RULE_CHARS) return undefined
   const text = withoutSpacesAtEnd(line)
   const negated = text.startsWith('!')

@@ -87,7 +87,7 @@ export class PathPolicy {
   /** True if the name of a path (absolute, links resolved) may be shown: it is allowed, or would be if it were not protected. */
   lists(path: string): boolean {
     return this.#entries.some(
-      (entry) => includes(entry, path) && (!this.#isReserved(path) || this.#isReserved(entry.path)),
+      (entry) => includesPath(entry, path) && (!this.#isReserved(path) || this.#isReserved(entry.path)),
     )
   }
 
@@ -178,7 +178,7 @@ function requireInside(root: string, path: string, raw: string): string {
   throw new PathValidationError(`path escapes root: ${shownPath(raw)}`)
 }
 
-function includes(entry: AllowedEntry, path: string): boolean {
+function includesPath(entry: AllowedEntry, path: string): boolean {
   return path === entry.path || (!entry.isFile && isInside(entry.path, path))
 }
 
@@ -208,7 +208,7 @@ function resolveLinksSync(path: string, raw: string): string {
   }
   let current = parse(path).root
   let links = 0
-  const open = namesOf(path).reverse()
+  const open = pathNames(path).reverse()
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     const next = name === '..' ? dirname(current) : join(current, name)
     const target = name === '..' ? undefined : linkTarget(next)
@@ -218,12 +218,12 @@ function resolveLinksSync(path: string, raw: string): string {
     }
     if (++links > MAX_LINKS) throw new PathValidationError(`path has too many links: ${shownPath(raw)}`)
     if (isAbsolute(target)) current = parse(target).root
-    open.push(...namesOf(target).reverse())
+    open.push(...pathNames(target).reverse())
   }
   return withTrueCase(current, raw)
 }
 
-function namesOf(path: string): string[] {
+function pathNames(path: string): string[] {
   const names = path.slice(parse(path).root.length).split(sep === '/' ? '/' : /[\\/]/)
   return names.filter((name) => name !== '' && name !== '.')
 }

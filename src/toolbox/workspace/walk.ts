@@ -137,7 +137,7 @@ async function firstVisit(workspace: Workspace, start: string, matcher: Glob | u
     const path = join(workspace.root, ...segments.slice(0, depth))
     try {
       scope = await withFolder(workspace, path, async (folder) =>
-        scopeOf(folder, await readdir(folder.at('.')), { depth, parent: scope }),
+        ignoreScope(folder, await readdir(folder.at('.')), { depth, parent: scope }),
       )
     } catch (error) {
       if (!isSkippable(error)) throw error
@@ -152,7 +152,7 @@ async function matchingEntries(workspace: Workspace, visit: Visit, options: Matc
     return await withFolder(workspace, visit.path, async (folder) => {
       const entries = await readdir(folder.at('.'), { withFileTypes: true })
       const names = entries.map(({ name }) => name)
-      const scope = await scopeOf(folder, names, { depth: visit.segments.length, parent: visit.scope })
+      const scope = await ignoreScope(folder, names, { depth: visit.segments.length, parent: visit.scope })
       entries.sort((left, right) => (left.name < right.name ? -1 : 1))
       const found: FolderEntry[] = []
       for (const [index, entry] of entries.entries()) {
@@ -233,7 +233,7 @@ async function typeAt(folder: Folder, name: string): Promise<EntryType | undefin
   }
 }
 
-async function scopeOf(
+async function ignoreScope(
   folder: Folder,
   names: readonly string[],
   { depth, parent }: { readonly depth: number; readonly parent: IgnoreScope | undefined },
@@ -241,11 +241,11 @@ async function scopeOf(
   const present = IGNORE_FILES.filter((file) => names.includes(file))
   if (present.length === 0) return parent
   const rules: Partial<Record<IgnoreFileName, readonly IgnoreRule[]>> = {}
-  for (const file of present) rules[file] = await rulesIn(folder, file)
+  for (const file of present) rules[file] = await readIgnoreRules(folder, file)
   return { parent, depth, rules }
 }
 
-async function rulesIn(folder: Folder, file: IgnoreFileName): Promise<readonly IgnoreRule[]> {
+async function readIgnoreRules(folder: Folder, file: IgnoreFileName): Promise<readonly IgnoreRule[]> {
   try {
     const handle = await openIn(folder, file, { flags: constants.O_RDONLY })
     try {

@@ -188,7 +188,7 @@ export class Mailbox<Event extends { readonly kind: string }> implements Listene
     const joined = last === undefined ? null : joinedOnce(last, event)
     if (joined === null) this.#events.push(event)
     else this.#events[this.#events.length - 1] = joined
-    this.#size += sizeOf(event)
+    this.#size += eventSize(event)
     // One event may be larger: the log would give it to the reader as well.
     this.#isBehind = this.#size > this.#maxWaiting && last !== undefined
     this.#bell.ring()
@@ -231,7 +231,7 @@ function joinedOnce<Event extends { readonly kind: string }>(earlier: Event, lat
 /** Sizes of events, in characters of their JSON: counted once for all readers. */
 const sizes = new WeakMap<object, number>()
 
-function sizeOf(event: { readonly kind: string }): number {
+function eventSize(event: { readonly kind: string }): number {
   if (isDelta(event)) return event.text.length
   let size = sizes.get(event)
   if (size === undefined) sizes.set(event, (size = JSON.stringify(event).length))

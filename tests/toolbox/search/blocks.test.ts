@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { textBlocks } from '#toolbox/search/text-blocks.js'
 import type { BlockOptions } from '#toolbox/search/text-blocks.js'
-import { concurrently } from '#toolbox/search/builtin-engine.js'
+import { forEachConcurrently } from '#toolbox/search/builtin-engine.js'
 import { folderWith } from '../support.js'
 
 /** The blocks of a file with this content, as text; `null` for an overlong line. */
@@ -71,6 +71,6 @@ test('work on items that arrive one by one is concurrent, and stops at the first
     if (item === 11) throw new Error('broken')
     done.push(item)
   }
-  await expect(concurrently(items(), 3, work)).rejects.toThrow('broken')
+  await expect(forEachConcurrently(items(), 3, work)).rejects.toThrow('broken')
   expect({ most, isStopped: done.length < 15 }).toEqual({ most: 3, isStopped: true })
 })

@@ -192,7 +192,9 @@ export interface PromptBatch {
 export async function askPrompt(batch: PromptBatch, prompt: string, index: number): Promise<Entry> {
   const { settings, context, slots } = batch
   for (let attempt = 0; ; attempt++) {
-    const entry = await slots.within(context.callId, context.signal, () => attemptOf(batch, prompt, { index, attempt }))
+    const entry = await slots.within(context.callId, context.signal, () =>
+      attemptPrompt(batch, prompt, { index, attempt }),
+    )
     if ('index' in entry) return entry
     const { error } = entry
     if (attempt + 1 >= settings.maxAttempts || !isTemporary(error)) return { index, ok: false, error: error.message }
@@ -201,7 +203,7 @@ export async function askPrompt(batch: PromptBatch, prompt: string, index: numbe
   }
 }
 
-async function attemptOf(
+async function attemptPrompt(
   batch: PromptBatch,
   prompt: string,
   { index, attempt }: { readonly index: number; readonly attempt: number },

@@ -47,7 +47,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
     const edited = await look()
     const old = await editableStats(target, edited !== undefined)
     const before = edited ?? (await readBytes(target))
-    const text = decode(before, shown)
+    const text = decodeText(before, shown)
     const mayBeRead = workspace.readPolicy.covers(path)
     const name = workspace.display(path)
     if (mayBeRead) known?.require(name, hashOfBytes(before))
@@ -61,7 +61,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
         requireUnchanged: () => requireSame(target, before),
       })
     } else {
-      if (!((await look()) ?? (await readBytes(target))).equals(before)) throw conflict(shown)
+      if (!((await look()) ?? (await readBytes(target))).equals(before)) throw conflictFailure(shown)
       await write(place, result.text)
     }
     known?.wrote(name, hashOfBytes(after))
@@ -96,7 +96,7 @@ function editorBytes(text: string | undefined, shown: string): Buffer | undefine
 async function readBytes({ folder, name, shown, signal }: WriteTarget): Promise<Buffer> {
   const file = await openIn(folder, name, { flags: constants.O_RDONLY })
   try {
-    if (!(await file.stat()).isFile()) throw conflict(shown)
+    if (!(await file.stat()).isFile()) throw conflictFailure(shown)
     const range = { offset: 1, limit: Infinity, maxBytes: MAX_EDIT_BYTES, signal }
     const { bytes, end } = await readLineRange(file, range)
     if (end === 'file') return bytes
@@ -111,19 +111,20 @@ function requireSame({ folder, name, shown }: WriteTarget, before: Buffer): void
   const file = openSyncIn(folder, name)
   try {
     const stats = fstatSync(file)
-    if (!stats.isFile() || stats.size !== before.length || !readFileSync(file).equals(before)) throw conflict(shown)
+    if (!stats.isFile() || stats.size !== before.length || !readFileSync(file).equals(before))
+      throw conflictFailure(shown)
   } finally {
     closeSync(file)
   }
 }
 
 /** Only text can be written back unchanged, so other files are rejected. */
-function decode(bytes: Buffer, shown: string): string {
-  if (bytes.includes(0)) throw mismatch(`${shown} is a binary file`)
+function decodeText(bytes: Buffer, shown: string): string {
+  if (bytes.includes(0)) throw mismatchFailure(`${shown} is a binary file`)
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw mismatch(`${shown} is not UTF-8 text`)
+    throw mismatchFailure(`${shown} is not UTF-8 text`)
   }
 }
 
@@ -141,21 +142,29 @@ function refusedEdit(result: Refusal, { text, shown, mayBeRead, replacement }: R
     case 'equal':
       return invalidInput('old_string and new_string are equal: there is nothing to change')
     case 'not_found':
-      return mismatch(`old_string not found in ${shown}.${mayBeRead ? nearest(text, replacement.oldText) : ''}`)
+      return mismatchFailure(
+        `old_string not found in ${shown}.${mayBeRead ? nearestLinesText(text, replacement.oldText) : ''}`,
+      )
     case 'unexpected_count':
-      return mismatch(`expected ${result.expected} replacement(s), found ${result.count} match(es)`, result.count)
+      return mismatchFailure(
+        `expected ${result.expected} replacement(s), found ${result.count} match(es)`,
+        result.count,
+      )
     case 'ambiguous': {
       const lines = lineNumbers(text, result.offsets).join(', ')
       const more = result.count > result.offsets.length ? ', …' : ''
       const advice = 'include more of the surrounding text, or set replace_all'
-      return mismatch(`old_string matches ${result.count} times, in lines ${lines}${more}: ${advice}`, result.count)
+      return mismatchFailure(
+        `old_string matches ${result.count} times, in lines ${lines}${more}: ${advice}`,
+        result.count,
+      )
     }
     case 'too_large':
       return invalidInput(`${shown} would become too large`)
   }
 }
 
-function nearest(text: string, wanted: string): string {
+function nearestLinesText(text: string, wanted: string): string {
   const lines = nearestLines(text, wanted).map(({ line, text }) => `${line}: ${text}`)
   const near = lines.length === 0 ? '' : ` The nearest lines are ${lines.map((line) => `\`${line}\``).join(', ')}.`
   const mixed = /(?<!\r)\n/.test(text) && text.includes('\r\n') ? ' The file has both LF and CRLF line endings.' : ''
@@ -163,14 +172,14 @@ function nearest(text: string, wanted: string): string {
 }
 
 function tooLargeToEdit(shown: string): FileFailure {
-  return mismatch(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
+  return mismatchFailure(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
 }
 
-function conflict(shown: string): FileFailure {
-  return mismatch(`${shown} was changed meanwhile by another program: read it again`)
+function conflictFailure(shown: string): FileFailure {
+  return mismatchFailure(`${shown} was changed meanwhile by another program: read it again`)
 }
 
 /** The file is not as the model expects: an ordinary failure, like a missing file. */
-function mismatch(message: string, matches?: number): FileFailure {
+function mismatchFailure(message: string, matches?: number): FileFailure {
   return new FileFailure('InvalidInput', message, matches === undefined ? {} : { metadata: { matches } })
 }

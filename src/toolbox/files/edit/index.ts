@@ -87,7 +87,7 @@ async function runEdits(call: FileCall<EditArguments>): Promise<ToolOutcome> {
   const metadata = {
     applied: results.length - failures.length,
     failed: failures.length,
-    results: describe(results),
+    results: editMetadata(results),
     ...known?.metadata,
   }
   // A failure that the model can correct is more useful to it.
@@ -146,7 +146,7 @@ function editLine(result: EditResult, index: number): string {
 }
 
 /** The results for the metadata; diffs as long as there is room. */
-function describe(results: readonly EditResult[]): JsonObject[] {
+function editMetadata(results: readonly EditResult[]): JsonObject[] {
   let room = MAX_DIFF_CHARS
   return results.map((result, index) => {
     const { ok, path } = result

@@ -45,7 +45,7 @@ export function replaceText(text: string, { oldText, newText, replaceAll, expect
   const isCrlf = endsLinesWithCrlf(text)
   const adapt = (part: string): string => (isCrlf ? part.replace(/\r?\n/g, '\r\n') : part)
   const exact = { old: adapt(oldText), new: adapt(newText) }
-  const matches = matchesOf(text, exact.old)
+  const matches = textMatches(text, exact.old)
   if (matches.count === 0) return replaceRepaired(text, { oldText, newText, expected }, adapt)
   if (expected !== undefined && matches.count !== expected) {
     return { kind: 'unexpected_count', count: matches.count, expected }
@@ -75,7 +75,7 @@ function replaceRepaired(
   if (decoded === undefined || decoded === oldText) return { kind: 'not_found' }
   const pair = { old: adapt(decoded), new: adapt(decodeEscapes(newText) ?? newText) }
   if (pair.old === pair.new) return { kind: 'equal' }
-  const matches = matchesOf(text, pair.old)
+  const matches = textMatches(text, pair.old)
   if (matches.count !== 1) return { kind: 'not_found' }
   if (expected !== undefined && expected !== 1) return { kind: 'unexpected_count', count: 1, expected }
   return applyReplacement(text, pair, { matches, repaired: true })
@@ -98,7 +98,7 @@ function applyReplacement(
   return { kind: 'replaced', text: after, count: matches.count, changes, repaired }
 }
 
-function matchesOf(text: string, wanted: string): Matches {
+function textMatches(text: string, wanted: string): Matches {
   const offsets: number[] = []
   let count = 0
   if (wanted === '') return { count, offsets }
@@ -178,11 +178,11 @@ export function smallDiff(before: string, after: string, changes: readonly Chang
 
 /** Up to three lines of `text` that are most similar to the first line of `wanted`, in their order. */
 export function nearestLines(text: string, wanted: string): { readonly line: number; readonly text: string }[] {
-  const model = comparable(splitLines(wanted).find((line) => line.trim() !== '') ?? '')
+  const model = comparableLine(splitLines(wanted).find((line) => line.trim() !== '') ?? '')
   if (model === '') return []
   return splitLines(text)
     .slice(0, SEARCHED_LINES)
-    .map((line, index) => ({ line: index + 1, text: line.trim(), likeness: likeness(model, comparable(line)) }))
+    .map((line, index) => ({ line: index + 1, text: line.trim(), likeness: lineLikeness(model, comparableLine(line)) }))
     .filter(({ likeness }) => likeness >= NEAR_ENOUGH)
     .sort((left, right) => right.likeness - left.likeness)
     .slice(0, NEAREST)
@@ -227,12 +227,12 @@ function shownLines(mark: string, lines: readonly string[]): string[] {
   return lines.length > SHOWN_LINES ? [...shown, `${mark}… ${lines.length - SHOWN_LINES} more line(s)`] : shown
 }
 
-function comparable(line: string): string {
+function comparableLine(line: string): string {
   return line.trim().slice(0, COMPARED_CHARS)
 }
 
 /** The share of two lines that is equal at their beginning and their end, from 0 to 1. */
-function likeness(left: string, right: string): number {
+function lineLikeness(left: string, right: string): number {
   const [head, tail] = commonEnds(left, right)
   return (head + tail) / Math.max(left.length, right.length)
 }
