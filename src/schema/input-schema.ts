@@ -87,7 +87,7 @@ const made = new WeakMap<JsonSchema, InputSchema>()
 
 function objectSchema(schema: JsonSchema): InputSchema {
   const { $ref, anyOf, oneOf, allOf, not, enum: options, const: constant, ...rest } = schema
-  if ($ref === undefined && anyOf === undefined && oneOf === undefined && allShapes === undefined) {
+  if ($ref === undefined && anyOf === undefined && oneOf === undefined && allOf === undefined) {
     return { ...rest, type: 'object', ...(rest['properties'] === undefined && { properties: {} }) }
   }
   const { properties, required } = schemaShape(schema, schema, new Set())
