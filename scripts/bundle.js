@@ -10,7 +10,9 @@ import { entries } from './entries.js'
 const paths = new Map(entries.map(({ name }) => [name, resolve(`.build/src/${name}.js`)]))
 const main = paths.get('index')
 /** What a run loads when it begins, and what tells it which model is meant. */
-const RUN = ['harness/runs', 'harness/map', 'providers/infer'].map((name) => resolve(`.build/src/${name}.js`))
+const RUN = ['harness/launch/launcher', 'harness/map', 'providers/infer'].map((name) =>
+  resolve(`.build/src/${name}.js`),
+)
 const helper = resolve('.build/src/util/platform/node.js')
 
 const bundle = await rollup({

@@ -3,11 +3,11 @@ import type { ModelRef } from '#contracts/model-reference.js'
 import { parseHarnessOptions } from './option-shapes.js'
 import { BUILTIN_TOOL_NAMES, DEFAULT_TOOL_NAMES } from './options.js'
 import type { BuiltinToolName, DepsFactory, HarnessOptions } from './options.js'
-import { FINAL_RESULT } from '#core/state/output-format.js'
 import { outputForm, outputSchemaOf } from '#run/output/forms.js'
 import type { Budget } from '#run/money/budget.js'
 import type { Prices } from '#run/money/prices.js'
 import { budgetsOf } from './budgets.js'
+import { checkToolNames } from './tool-names.js'
 import type { Budgets } from './budgets.js'
 import { invalidOptions } from '#contracts/parse.js'
 import { RunExtensions, checkedExtensions, optionsAsExtensions } from '#core/extension/run-extensions.js'
@@ -114,17 +114,6 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
     settings: options.settings ?? {},
     signingKey: options.signingKey ?? null,
   }
-}
-
-/** Throws `invalid_options` for a repeated name, and for that of the tool for structured answers if there is one. */
-export function checkToolNames(names: readonly string[], outputType: OutputType | null): void {
-  const seen = new Set<string>()
-  const twice = names.find((name) => seen.size === seen.add(name).size)
-  if (twice !== undefined) throw invalidOptions(`Two tools have the name \`${twice}\`; each needs a name of its own.`)
-  if (outputType === null || !names.includes(FINAL_RESULT)) return
-  throw invalidOptions(
-    `With an \`outputType\` no tool can be called \`${FINAL_RESULT}\`: the model gives its answer by that name.`,
-  )
 }
 
 /** Throws `invalid_options` for an output type that is no schema for a model, or that the given model does not support. */

@@ -1,4 +1,5 @@
-import { checkToolNames, resolveConfig } from './config.js'
+import { resolveConfig } from './config.js'
+import { checkToolNames } from './tool-names.js'
 import {
   checkRunId,
   checkTool,
@@ -14,18 +15,18 @@ import {
   parseRunOptions,
 } from './option-shapes.js'
 import type { Config } from './config.js'
-import type { HarnessDescription } from './describe.js'
+import type { HarnessDescription } from './launch/describe.js'
 import { HarnessError } from '#contracts/errors.js'
-import { followRun } from './follow.js'
+import { followRun, OpenRuns } from './open-runs.js'
 import type { FollowOptions, RunLog } from '#core/log/log.js'
-import { HarnessResources } from './resources.js'
-import type * as Runs from './runs.js'
-import { OpenRuns } from './open-runs.js'
-import { checkRecorded, checkRun, chosenModel, parseResumed } from './run-checks.js'
-import type { Launch, RunLauncher } from './runs.js'
+import { HarnessResources } from './launch/resources.js'
+import type * as Runs from './launch/launcher.js'
+import { checkRecorded, checkRun, chosenModel, parseResumed } from './launch/run-checks.js'
+import type { Launch, RunLauncher } from './launch/launcher.js'
 import type { MapOptions, MappedRow, RowMapper } from './map.js'
 import type {
   CloseOptions,
+  DepsOption,
   ForkOptions,
   HarnessOptions,
   Prompt,
@@ -43,6 +44,13 @@ import { openStream } from '#core/stream/stream.js'
 import type { HarnessStream, StreamedRun } from '#core/stream/stream.js'
 import { flushTracing } from '#core/extension/tracing.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
+import { defineExtension } from '#core/extension/extension.js'
+import type { Extension } from '#core/extension/extension.js'
+import type { Schema } from '#schema/schema.js'
+import { defineTool } from '#core/tools/define.js'
+import type { ToolOptions } from '#core/tools/tool-options.js'
+import type { InferOutput } from '#core/tools/output-type.js'
+import type { JsonSchema } from '#util/json.js'
 import { systemClock } from '#util/clock.js'
 
 /** Everything that runs need, loaded in one step by the first run of a process. */
@@ -66,7 +74,7 @@ interface Opening {
  * const result = await harness.run('What is in here?')
  * ```
  */
-export class Harness<Output = string, Deps = unknown> implements AsyncDisposable {
+class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
   readonly #config: Config<Output>
   readonly #runs = new OpenRuns()
   readonly #resources: HarnessResources
@@ -90,7 +98,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
 
   /** Runs to the end, or to a pause. Rejects with a `HarnessError` that carries the run so far (`error.run`). */
   async run(prompt: Prompt, options: RunOptions<Deps> = {}): Promise<HarnessResult<Output>> {
-    return resultOf(this.#begin(prompt, options as RunOptions, false))
+    return onlyResult(this.#begin(prompt, options as RunOptions, false))
   }
 
   /** Begins a run and yields its events. Throws for invalid arguments, and on a closed harness. */
@@ -117,12 +125,13 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
   ): AsyncIterable<MappedRow<Item, Output>> {
     this.#assertOpen()
     const { budget = this.#config.budget, ...parsed } = parseMapOptions(rows, toRun, options)
-    const start = (prompt: Prompt, given: RunOptions<Deps>): Promise<HarnessResult<Output>> => this.run(prompt, given)
+    const startRow = (prompt: Prompt, given: RunOptions<Deps>): Promise<HarnessResult<Output>> =>
+      this.run(prompt, given)
     const newRunId = (): string => this.#newRunId()
     return {
       [Symbol.asyncIterator]: async function* () {
         const { mapRows } = await import('./map.js')
-        yield* mapRows({ rows, toRun, start, newRunId }, { ...parsed, ...(budget !== null && { budget }) })
+        yield* mapRows({ rows, toRun, start: startRow, newRunId }, { ...parsed, ...(budget !== null && { budget }) })
       },
     }
   }
@@ -136,7 +145,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
     answers: readonly Answer[],
     options: ResumeOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginResumed(runIdOrState, answers, { given: options as ResumeOptions, streamed: false }))
+    return onlyResult(this.#beginResumed(runIdOrState, answers, { given: options as ResumeOptions, streamed: false }))
   }
 
   /** `resume` as a stream. Throws for invalid arguments; checks that need the log reject through the result. */
@@ -154,7 +163,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
    * with `run_owned` while another process executes the run.
    */
   async recover(runId: string, options: ResumeOptions<Deps> = {}): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'recovered', streamed: false }))
+    return onlyResult(this.#beginStored(runId, options as ResumeOptions, { begun: 'recovered', streamed: false }))
   }
 
   /** `recover` as a stream of the new events. */
@@ -169,7 +178,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
    * child run and for a run whose conversation another run of the log continues.
    */
   async retry(runId: string, options: ResumeOptions<Deps> = {}): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: false }))
+    return onlyResult(this.#beginStored(runId, options as ResumeOptions, { begun: 'retried', streamed: false }))
   }
 
   /** `retry` as a stream of the new events. */
@@ -202,7 +211,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
     point: ForkPoint,
     options: ForkOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
-    return resultOf(this.#beginFork(log, point, { given: options as ForkOptions, streamed: false }))
+    return onlyResult(this.#beginFork(log, point, { given: options as ForkOptions, streamed: false }))
   }
 
   /** `fork` as a stream. */
@@ -296,7 +305,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
   }
 
   #load(): Promise<Loaded<Output>> {
-    this.#loading ??= import('./runs.js').then((runs) => {
+    this.#loading ??= import('./launch/launcher.js').then((runs) => {
       const setup = { config: this.#config, resources: this.#resources, runs: this.#runs, clock: this.#clock }
       return { runs, launcher: new runs.RunLauncher(setup) }
     })
@@ -320,8 +329,7 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
     const history = parseHistory(options.history ?? [], this.#config.signingKey)
     const { ifExists = 'fail', metadata = null } = options
     const prompted = { runId, prompt: parsePrompt(prompt), history, metadata, ifExists }
-    const launch: Opening['launch'] = ({ promptedLaunch }, log) => promptedLaunch(prompted, log)
-    return this.#open(options, { runId, streamed, launch })
+    return this.#open(options, { runId, streamed, launch: ({ promptedLaunch }, log) => promptedLaunch(prompted, log) })
   }
 
   #beginResumed(
@@ -383,7 +391,58 @@ export class Harness<Output = string, Deps = unknown> implements AsyncDisposable
 }
 
 /** The events of a run are dropped if only its result is used. */
-function resultOf<Output>({ queue, outcome }: StreamedRun<Output>): Promise<HarnessResult<Output>> {
+function onlyResult<Output>({ queue, outcome }: StreamedRun<Output>): Promise<HarnessResult<Output>> {
   queue.drop()
   return outcome
+}
+
+/** Creates harnesses, typed by their `outputType`. */
+export interface HarnessConstructor {
+  // More type parameters than the one below, which is therefore the one that `new Harness<Answer>(…)` means.
+  /** Of several output types, whose answers are a union, or of a JSON Schema document, whose answers are JSON. */
+  new <const Type extends JsonSchema | readonly Schema[], Output extends InferOutput<Type>, Deps = unknown>(
+    options: HarnessOptions<NoInfer<InferOutput<Type>>, Deps> & { readonly outputType: Type } & DepsOption<Deps>,
+  ): Harness<Output, Deps>
+  /** Throws `invalid_options` if the options are not valid. Does no I/O and loads nothing. */
+  new <Output = string, Deps = unknown>(options: HarnessOptions<Output, Deps> & DepsOption<Deps>): Harness<Output, Deps>
+  new (): Harness
+}
+
+export type Harness<Output = string, Deps = unknown> = HarnessClass<Output, Deps>
+
+/** The class `Harness`, which infers its output from `outputType`. */
+export const Harness: HarnessConstructor = HarnessClass
+
+/** The entry points of an app whose tools share dependencies. */
+export interface AppEntryPoints<App> {
+  /** `defineTool`, with `context.deps` of the app. */
+  readonly defineTool: <S extends Schema>(tool: ToolOptions<S, App>) => ToolSpec<App>
+  /** `defineExtension`, with `context.deps` of the app. */
+  readonly defineExtension: (extension: Extension<App>) => Extension<App>
+  /** Creates harnesses whose runs need `deps`, of the harness or of the call. */
+  readonly Harness: AppHarnessConstructor<App>
+}
+
+/** Creates harnesses, typed by their `outputType`. */
+export interface AppHarnessConstructor<App> {
+  new <const Type extends JsonSchema | readonly Schema[], Output extends InferOutput<Type>>(
+    options: HarnessOptions<NoInfer<InferOutput<Type>>, App> & { readonly outputType: Type },
+  ): Harness<Output, App>
+  new <Output = string>(options?: HarnessOptions<Output, App>): Harness<Output, App>
+}
+
+/**
+ * The entry points of one app, typed by its dependencies. A run without `deps` of the harness or of the call is refused, with
+ * `invalid_options`.
+ *
+ * @example
+ * export const { defineTool, defineExtension, Harness } = withDeps<App>()
+ */
+export function withDeps<App>(): AppEntryPoints<App> {
+  class AppHarness<Output = string> extends HarnessClass<Output, App> {
+    constructor(options: HarnessOptions<Output, App> = {}) {
+      super(options, { needsDeps: true })
+    }
+  }
+  return { defineTool, defineExtension, Harness: AppHarness }
 }

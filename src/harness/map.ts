@@ -4,7 +4,7 @@ import { purseOf } from '#run/money/budget.js'
 import type { Budget } from '#run/money/budget.js'
 import { listenToAbort } from '#util/abort.js'
 import { isObject } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import type { Prompt, RunOptions } from './options.js'
 
 /** The run of a row: its prompt and the options of the run. */
@@ -232,7 +232,7 @@ class Batch<Item, Output, Deps> {
 
 function checkedRow<Deps>(row: RowRun<Deps>, index: number): RowRun<Deps> {
   if (isObject(row) && 'prompt' in row) return row
-  const message = `Expected the function of \`map\` to return { prompt, … } for row ${index}, got ${shown(row)}.`
+  const message = `Expected the function of \`map\` to return { prompt, … } for row ${index}, got ${shownValue(row)}.`
   throw new HarnessError('invalid_options', message)
 }
 

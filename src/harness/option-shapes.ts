@@ -12,7 +12,7 @@ import { CHILD_HISTORY } from '#toolbox/agents/subagent-options.js'
 import type { BackgroundLine, SpawnOptions, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { mismatch, shown } from '#util/mismatch.js'
+import { mismatch, shownValue } from '#util/mismatch.js'
 import {
   abortSignal,
   anything,
@@ -270,9 +270,9 @@ export function parseCancelOptions(given: Pick<RunOptions, 'log'>): Pick<RunOpti
 /** Checks the arguments of `map`. Throws `invalid_options`. */
 export function parseMapOptions(rows: unknown, toRun: unknown, given: MapOptions): MapOptions {
   if (typeof rows !== 'object' || rows === null || !(Symbol.iterator in rows || Symbol.asyncIterator in rows))
-    throw invalidOptions(`Expected the rows of \`map\` to be a list or another iterable, got ${shown(rows)}.`)
+    throw invalidOptions(`Expected the rows of \`map\` to be a list or another iterable, got ${shownValue(rows)}.`)
   if (typeof toRun !== 'function')
-    throw invalidOptions(`Expected a function that gives the run of a row, got ${shown(toRun)}.`)
+    throw invalidOptions(`Expected a function that gives the run of a row, got ${shownValue(toRun)}.`)
   return parse(MAP, given, '`map`')
 }
 
@@ -325,7 +325,7 @@ export function parsePrompt(prompt: InputMessage): InputMessage {
   if (typeof prompt === 'string') return prompt
   if (hasParts(prompt)) return contentOf(prompt)
   throw invalidOptions(
-    `Expected the prompt to be a string or a list of content parts, got ${shown(prompt)}.${messagesHint(prompt)}`,
+    `Expected the prompt to be a string or a list of content parts, got ${shownValue(prompt)}.${messagesHint(prompt)}`,
   )
 }
 

@@ -47,13 +47,13 @@ export async function callTool<Deps = unknown>(
   options: CallToolOptions<Deps> = {},
 ): Promise<CalledTool> {
   const checked = await checkArguments(spec, typeof args === 'string' ? args : JSON.stringify(args))
-  if (!checked.ok) return called(checked.outcome)
+  if (!checked.ok) return calledTool(checked.outcome)
   const outcome = await invoke(spec, checked.value, contextOutside(spec, options))
-  if (outcome.kind === 'suspended') return called(NOBODY_TO_ASK)
-  return called(noteRepairs(withinBounds(spec, outcome), checked.repairs))
+  if (outcome.kind === 'suspended') return calledTool(NOBODY_TO_ASK)
+  return calledTool(noteRepairs(withinBounds(spec, outcome), checked.repairs))
 }
 
-function called(outcome: ToolOutcome): CalledTool {
+function calledTool(outcome: ToolOutcome): CalledTool {
   const value = outcome.kind === 'succeeded' ? outcome.value : undefined
   return { ...envelopeOf(outcome), ...(value !== undefined && { value }) }
 }

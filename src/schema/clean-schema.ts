@@ -37,7 +37,7 @@ class Inliner {
   result(most = MOST_INLINED_SCHEMAS): JsonSchema | undefined {
     this.#most = most
     // The root is always spelled out: providers want to see an object there.
-    const top = this.#expand(dereferenced(this.#root, this.#root))
+    const top = this.#expand(dereferencedSchema(this.#root, this.#root))
     if (this.#count > this.#most) return undefined
     if (this.#definitions.size === 0) return top
     return { ...top, $defs: Object.fromEntries(this.#definitions) }
@@ -49,7 +49,7 @@ class Inliner {
     const { $ref, ...rest } = withoutNoise(schema)
     const members = mapSubschemas(rest, this.#expand)
     if (typeof $ref !== 'string') return members
-    if (this.#kept?.has($ref) === false) return { ...this.#expand(target(this.#root, $ref)), ...members }
+    if (this.#kept?.has($ref) === false) return { ...this.#expand(referenceTarget(this.#root, $ref)), ...members }
     return { $ref: `#/$defs/${this.#define($ref)}`, ...members }
   }
 
@@ -60,7 +60,7 @@ class Inliner {
     this.#names.set(reference, name)
     // The place in the order is taken first, because the definition may refer to itself.
     this.#definitions.set(name, {})
-    this.#definitions.set(name, this.#expand(target(this.#root, reference)))
+    this.#definitions.set(name, this.#expand(referenceTarget(this.#root, reference)))
     return name
   }
 }
@@ -69,19 +69,19 @@ class Inliner {
 function recursiveReferences(root: JsonSchema): Set<string> {
   const next = new Map<string, ReadonlySet<string>>()
   const visit = (schema: JsonSchema): Set<string> => {
-    const found = referencesIn(schema)
+    const found = schemaReferences(schema)
     for (const reference of found) {
       if (next.has(reference)) continue
       next.set(reference, new Set())
-      next.set(reference, visit(target(root, reference)))
+      next.set(reference, visit(referenceTarget(root, reference)))
     }
     return found
   }
   visit(root)
-  return new Set([...next.keys()].filter((reference) => reachable(next, reference).has(reference)))
+  return new Set([...next.keys()].filter((reference) => reachableReferences(next, reference).has(reference)))
 }
 
-function reachable(next: ReadonlyMap<string, ReadonlySet<string>>, from: string): Set<string> {
+function reachableReferences(next: ReadonlyMap<string, ReadonlySet<string>>, from: string): Set<string> {
   const found = new Set<string>()
   const open = [from]
   for (let reference = open.pop(); reference !== undefined; reference = open.pop()) {
@@ -94,22 +94,22 @@ function reachable(next: ReadonlyMap<string, ReadonlySet<string>>, from: string)
   return found
 }
 
-function referencesIn(schema: JsonSchema): Set<string> {
+function schemaReferences(schema: JsonSchema): Set<string> {
   const references = new Set<string>()
   for (const { $ref } of schemasIn(withoutDefinitions(schema))) if (typeof $ref === 'string') references.add($ref)
   return references
 }
 
-function target(root: JsonSchema, reference: string): JsonSchema {
+function referenceTarget(root: JsonSchema, reference: string): JsonSchema {
   const found = resolveReference(root, reference)
   if (found === undefined) throw new RangeError(`The reference \`${reference}\` leads nowhere.`)
   return found
 }
 
-function dereferenced(root: JsonSchema, schema: JsonSchema): JsonSchema {
+function dereferencedSchema(root: JsonSchema, schema: JsonSchema): JsonSchema {
   const { $ref, ...rest } = schema
   if (typeof $ref !== 'string' || $ref === '#') return rest
-  return { ...target(root, $ref), ...withoutDefinitions(rest) }
+  return { ...referenceTarget(root, $ref), ...withoutDefinitions(rest) }
 }
 
 function freeName(reference: string, taken: ReadonlySet<string>): string {

@@ -10,7 +10,7 @@ export function withoutFillers(root: JsonSchema, value: JsonValue): JsonValue {
 
   function clean(stated: readonly JsonSchema[], here: JsonValue, depth: number): JsonValue {
     if (typeof here !== 'object' || here === null || depth > DEEPEST) return here
-    const schemas = formsOf(root, stated, here)
+    const schemas = matchingForms(root, stated, here)
     if (isList(here)) return here.map((item, index) => clean(memberSchemas(schemas, index), item, depth + 1))
     const kept: [string, JsonValue][] = []
     for (const [name, member] of Object.entries(here as Readonly<Record<string, JsonValue>>)) {
@@ -31,7 +31,7 @@ export function withoutFillers(root: JsonSchema, value: JsonValue): JsonValue {
 const DEEPEST = 500
 
 /** The schemas that `value` can have been given by, of those that are stated and those that they choose between. */
-function formsOf(
+function matchingForms(
   root: JsonSchema,
   stated: readonly JsonSchema[],
   value: JsonObject | readonly JsonValue[],

@@ -1,7 +1,7 @@
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
-import { modernSchema } from './modern-schema.js'
-import { soundSchema } from './sound.js'
+import { modernSchema } from './answer-document.js'
+import { soundSchema } from './sound-schema.js'
 import {
   resolveReference,
   withGatheredTargets,
@@ -66,7 +66,7 @@ function withAcceptedKeys(root: InputSchema, leftOut: Set<string>): InputSchema 
     return {
       ...rest,
       ...(rejected.length > 0 && rest['additionalProperties'] === false && { additionalProperties: true }),
-      properties: Object.fromEntries(entriesOf(properties).filter(([key]) => !rejected.includes(key))),
+      properties: Object.fromEntries(entriesIn(properties).filter(([key]) => !rejected.includes(key))),
       ...(isList(required) && {
         required: required.filter((key) => typeof key !== 'string' || !rejected.includes(key)),
       }),
@@ -90,7 +90,7 @@ function objectSchema(schema: JsonSchema): InputSchema {
   if ($ref === undefined && anyOf === undefined && oneOf === undefined && allOf === undefined) {
     return { ...rest, type: 'object', ...(rest['properties'] === undefined && { properties: {} }) }
   }
-  const { properties, required } = shapeOf(schema, schema, new Set())
+  const { properties, required } = schemaShape(schema, schema, new Set())
   return {
     ...rest,
     type: 'object',
@@ -107,27 +107,35 @@ interface Shape {
 const NO_SHAPE: Shape = { properties: new Map(), required: new Set() }
 
 /** The properties of an object schema, those of its branches included. Each schema is looked at once, so that references cannot go in circles. */
-function shapeOf(schema: unknown, root: JsonSchema, seen: Set<unknown>): Shape {
+function schemaShape(schema: unknown, root: JsonSchema, seen: Set<unknown>): Shape {
   if (!isObject(schema) || seen.has(schema)) return NO_SHAPE
   seen.add(schema)
-  const shapes = (key: string): Shape[] => listOf(schema[key]).map((branch) => shapeOf(branch, root, seen))
-  const own = { properties: new Map(entriesOf(schema['properties'])), required: new Set(stringsOf(schema['required'])) }
-  const alternatives = [shapes('anyOf'), shapes('oneOf')].filter((branches) => branches.length > 0).map(eitherOf)
-  return allOf([own, shapeOf(targetOf(schema['$ref'], root), root, seen), ...shapes('allOf'), ...alternatives])
+  const shapes = (key: string): Shape[] => anyList(schema[key]).map((branch) => schemaShape(branch, root, seen))
+  const own = {
+    properties: new Map(entriesIn(schema['properties'])),
+    required: new Set(stringList(schema['required'])),
+  }
+  const alternatives = [shapes('anyOf'), shapes('oneOf')].filter((branches) => branches.length > 0).map(eitherShape)
+  return allShapes([
+    own,
+    schemaShape(localTarget(schema['$ref'], root), root, seen),
+    ...shapes('allOf'),
+    ...alternatives,
+  ])
 }
 
-function allOf(shapes: readonly Shape[]): Shape {
-  return { properties: propertiesOf(shapes), required: new Set(shapes.flatMap(({ required }) => [...required])) }
+function allShapes(shapes: readonly Shape[]): Shape {
+  return { properties: shapeProperties(shapes), required: new Set(shapes.flatMap(({ required }) => [...required])) }
 }
 
-function eitherOf(shapes: readonly Shape[]): Shape {
+function eitherShape(shapes: readonly Shape[]): Shape {
   const [first = NO_SHAPE, ...others] = shapes
   const required = [...first.required].filter((name) => others.every((shape) => shape.required.has(name)))
-  return { properties: propertiesOf(shapes), required: new Set(required) }
+  return { properties: shapeProperties(shapes), required: new Set(required) }
 }
 
 /** The properties of all; one that differs between them may be either. */
-function propertiesOf(shapes: readonly Shape[]): Map<string, JsonValue> {
+function shapeProperties(shapes: readonly Shape[]): Map<string, JsonValue> {
   const forms = new Map<string, Map<string, JsonValue>>()
   for (const [name, form] of shapes.flatMap(({ properties }) => [...properties])) {
     const known = forms.get(name) ?? new Map<string, JsonValue>()
@@ -141,19 +149,19 @@ function oneOrAny(forms: readonly JsonValue[]): JsonValue {
   return others.length === 0 ? first : { anyOf: forms }
 }
 
-function targetOf(reference: unknown, root: JsonSchema): JsonSchema | undefined {
+function localTarget(reference: unknown, root: JsonSchema): JsonSchema | undefined {
   return typeof reference === 'string' ? resolveReference(root, reference) : undefined
 }
 
-function listOf(value: unknown): readonly unknown[] {
+function anyList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? (value as readonly unknown[]) : []
 }
 
-function stringsOf(value: unknown): string[] {
-  return listOf(value).filter((item) => typeof item === 'string')
+function stringList(value: unknown): string[] {
+  return anyList(value).filter((item) => typeof item === 'string')
 }
 
-function entriesOf(value: unknown): [string, JsonValue][] {
+function entriesIn(value: unknown): [string, JsonValue][] {
   return isObject(value) ? Object.entries(value as Readonly<Record<string, JsonValue>>) : []
 }
 

@@ -1,12 +1,14 @@
 import type * as Vm from 'node:vm'
+import { schemaIssues } from './argument-issues.js'
+import { isStandardSchema, jsonSchemaOf, parseTyped } from './schema.js'
+import type { ParsedArguments, Schema } from './schema.js'
+import { checkedKeywords } from './sound-schema.js'
+import { isEndless, isSchema, mapSubschemas, schemasIn, withGatheredTargets, withoutKeywords } from './subschemas.js'
+import type { ArgumentIssue } from './argument-issues.js'
 import type { OutputUnit, SchemaDraft } from '@cfworker/json-schema'
-import { messageOf } from '#contracts/errors.js'
+import { messageOf, HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonSchema } from '#util/json.js'
-import { schemaIssues } from './findings.js'
-import { checkedKeywords } from './sound.js'
-import { isEndless, isSchema, mapSubschemas, schemasIn, withGatheredTargets, withoutKeywords } from './subschemas.js'
-import type { ArgumentIssue } from './validation.js'
 
 /** The verdict of a JSON Schema. */
 type SchemaProblems =
@@ -58,7 +60,7 @@ async function makeValidator(schema: JsonSchema): Promise<Validator> {
   try {
     const { dereference, validate } = await import('@cfworker/json-schema')
     const whole = withGatheredTargets(schema)
-    const { own, lookup } = dereferenced(checkable(whole, whole), dereference)
+    const { own, lookup } = dereferencedOwn(checkableSchema(whole, whole), dereference)
     const draft = draftOf(schema)
     acceptDangling(own, lookup)
     return {
@@ -78,7 +80,7 @@ async function makeValidator(schema: JsonSchema): Promise<Validator> {
 }
 
 /** Names of parts that contradict each other are ignored. */
-function dereferenced<Lookup>(
+function dereferencedOwn<Lookup>(
   own: JsonSchema,
   dereference: (schema: JsonSchema) => Lookup,
 ): { readonly own: JsonSchema; readonly lookup: Lookup } {
@@ -101,13 +103,15 @@ function acceptDangling(schema: JsonSchema, lookup: Record<string, unknown>): vo
 }
 
 function withoutVerdict(error: unknown): SchemaProblems {
-  if (error instanceof TimeBoxError) return unchecked('too long or too complicated to be checked; send less at once')
-  if (error instanceof RangeError) return unchecked('too large or too deeply nested to be checked; send less at once')
-  if (error instanceof URIError) return unchecked('a field name in it is broken Unicode')
+  if (error instanceof TimeBoxError)
+    return uncheckedProblem('too long or too complicated to be checked; send less at once')
+  if (error instanceof RangeError)
+    return uncheckedProblem('too large or too deeply nested to be checked; send less at once')
+  if (error instanceof URIError) return uncheckedProblem('a field name in it is broken Unicode')
   return { kind: 'broken', message: messageOf(error) }
 }
 
-function unchecked(message: string): SchemaProblems {
+function uncheckedProblem(message: string): SchemaProblems {
   return { kind: 'invalid', issues: [{ path: [], type: 'unchecked', message }] }
 }
 
@@ -133,7 +137,7 @@ function hasMany(value: unknown): boolean {
 }
 
 /** A copy, because the validator writes into it, without keywords that are not sound or not checked here. */
-function checkable(given: JsonSchema, root: JsonSchema): JsonSchema {
+function checkableSchema(given: JsonSchema, root: JsonSchema): JsonSchema {
   const schema = checkedKeywords(given)
   const { pattern, patternProperties, $ref } = schema
   const unchecked = ['format']
@@ -143,7 +147,7 @@ function checkable(given: JsonSchema, root: JsonSchema): JsonSchema {
   const isReadable = isSchema(patternProperties) && Object.keys(patternProperties).every(isRegExp)
   if (!isReadable) unchecked.push('patternProperties')
   if (!isReadable && patternProperties !== undefined) unchecked.push('additionalProperties', 'unevaluatedProperties')
-  return mapSubschemas(withoutKeywords(schema, unchecked), (each) => checkable(each, root))
+  return mapSubschemas(withoutKeywords(schema, unchecked), (each) => checkableSchema(each, root))
 }
 
 function isRegExp(pattern: string): boolean {
@@ -225,4 +229,16 @@ function timeBox({ createContext, Script }: typeof Vm): TimeBox {
 /** By its code: the error belongs to the other context and is no `Error` of this one. */
 function isTimeout(error: unknown): boolean {
   return isObject(error) && error['code'] === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+}
+
+/**
+ * Parses a value with a schema; problems have the sentences of the validator. A typed schema parses (its defaults and transforms
+ * apply); a JSON Schema document checks, and gives back the value itself.
+ */
+export async function parseWith<T>(schema: Schema<T>, value: unknown): Promise<ParsedArguments<T>> {
+  const document = jsonSchemaOf(schema, 'a schema')
+  if (isStandardSchema(schema)) return parseTyped<T>(schema, value)
+  const problems = await schemaProblems(document, value)
+  if (problems.kind === 'broken') throw new HarnessError('invalid_options', `Broken schema: ${problems.message}`)
+  return problems.kind === 'valid' ? { ok: true, value: value as T } : { ok: false, issues: problems.issues }
 }

@@ -2,9 +2,8 @@ import { HarnessError, messageOf } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import { cleanSchema } from './clean-schema.js'
-import { typedIssues } from './findings.js'
-import type { StandardResult } from './findings.js'
-import type { ArgumentIssue, Validate } from './validation.js'
+import { typedIssues } from './argument-issues.js'
+import type { StandardResult, ArgumentIssue, Validate } from './argument-issues.js'
 
 /**
  * A schema of values of type `T`: zod (from 4.2) or any Standard Schema that can emit JSON Schema, or a JSON Schema
@@ -27,7 +26,7 @@ export interface StandardSchema<T = unknown> {
 export type InferSchema<S> = S extends StandardSchema<infer T> ? T : JsonObject
 
 /** The result of parsing a value. */
-export type Parsed<T> =
+export type ParsedArguments<T> =
   { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly ArgumentIssue[] }
 
 export function isStandardSchema(schema: unknown): schema is StandardSchema {
@@ -68,7 +67,7 @@ export function coversParameters(validate: Validate, parameters: JsonSchema): bo
 const covered = new WeakMap<Validate, JsonSchema>()
 
 /** Parses a value with a typed schema, whose defaults and transforms apply. */
-export async function parseTyped<T>(schema: StandardSchema<T>, value: unknown): Promise<Parsed<T>> {
+export async function parseTyped<T>(schema: StandardSchema<T>, value: unknown): Promise<ParsedArguments<T>> {
   const result = await schema['~standard'].validate(value)
   return result.issues === undefined
     ? { ok: true, value: result.value }
@@ -77,16 +76,16 @@ export async function parseTyped<T>(schema: StandardSchema<T>, value: unknown): 
 
 function cleanedSchema(schema: StandardSchema, where: string): JsonSchema {
   try {
-    return cleanSchema(emitted(schema))
+    return cleanSchema(emittedSchema(schema))
   } catch (cause) {
-    const message = `${where} cannot be given to a model: ${problemOf(schema, cause)}`
+    const message = `${where} cannot be given to a model: ${schemaProblem(schema, cause)}`
     throw new HarnessError('invalid_options', message, { cause })
   }
 }
 
 const TARGET = 'draft-2020-12'
 
-function emitted(schema: StandardSchema, libraryOptions?: Record<string, unknown>): JsonSchema {
+function emittedSchema(schema: StandardSchema, libraryOptions?: Record<string, unknown>): JsonSchema {
   const { vendor, jsonSchema } = schema['~standard'] as Partial<StandardSchema['~standard']>
   if (typeof jsonSchema?.input !== 'function') {
     throw new TypeError(
@@ -99,7 +98,7 @@ function emitted(schema: StandardSchema, libraryOptions?: Record<string, unknown
 }
 
 /** The problem and, if the library reports it, its field. */
-function problemOf(schema: StandardSchema, cause: unknown): string {
+function schemaProblem(schema: StandardSchema, cause: unknown): string {
   let place: string | undefined
   const unrepresentable = ({ path }: { path?: readonly unknown[] }): 'any' => {
     place ??= path
@@ -109,7 +108,7 @@ function problemOf(schema: StandardSchema, cause: unknown): string {
     return 'any'
   }
   try {
-    emitted(schema, { unrepresentable })
+    emittedSchema(schema, { unrepresentable })
   } catch {
     // The first error is reported.
   }
@@ -118,7 +117,7 @@ function problemOf(schema: StandardSchema, cause: unknown): string {
 
 function checkedDocument(schema: unknown, where: string): JsonSchema {
   if (!isObject(schema) || !isPlain(schema)) {
-    const message = `Expected ${where} to be a zod schema (from 4.2), another Standard Schema or a JSON Schema object, got ${nameOf(schema)}.`
+    const message = `Expected ${where} to be a zod schema (from 4.2), another Standard Schema or a JSON Schema object, got ${valueName(schema)}.`
     throw new HarnessError('invalid_options', message)
   }
   if (documents.has(schema)) return schema as JsonSchema
@@ -169,7 +168,7 @@ function isPlain(value: object): boolean {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-function nameOf(value: unknown): string {
+function valueName(value: unknown): string {
   if (value === null || value === undefined) return String(value)
   if (Array.isArray(value)) return 'a list'
   return isObject(value) ? 'an object of a class' : `a ${typeof value}`

@@ -1,7 +1,7 @@
 import { isList, isSchema } from './subschemas.js'
 import { isObject } from '#util/json.js'
 import type { JsonSchema, JsonValue } from '#util/json.js'
-import { both } from './document.js'
+import { bothSchemas } from './answer-document.js'
 
 /**
  * A schema in the form that constrained decoding accepts (the rules of OpenAI's strict mode, the narrowest): each object
@@ -11,13 +11,13 @@ import { both } from './document.js'
  */
 export function strictSchema(document: JsonSchema): JsonSchema | null {
   const { $defs, ...root } = document
-  const schema = strict(root)
+  const schema = strictForm(root)
   const definitions = strictMap(isSchema($defs) ? $defs : {})
   if (schema === null || definitions === null || !isWithinLimits([schema, ...Object.values(definitions)])) return null
   return Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions }
 }
 
-function strict(schema: JsonValue | undefined): JsonSchema | null {
+function strictForm(schema: JsonValue | undefined): JsonSchema | null {
   if (!isSchema(schema) || schema['allOf'] !== undefined) return null
   const { $ref, enum: options, const: constant, anyOf, oneOf } = schema
   // A reference must have no siblings.
@@ -26,7 +26,7 @@ function strict(schema: JsonValue | undefined): JsonSchema | null {
     return strictOptions(schema, isList(options) ? options : [constant ?? null])
   const branches = anyOf ?? oneOf
   if (isList(branches)) return strictUnion(schema, branches)
-  const types = typesOf(schema)
+  const types = jsonTypes(schema)
   const [type, ...others] = types
   if (type === undefined) return null
   if (others.length === 0) return strictOfType(schema, type)
@@ -39,7 +39,7 @@ function strict(schema: JsonValue | undefined): JsonSchema | null {
   return strictScalar(schema, types)
 }
 
-function typesOf({ type, properties, items, prefixItems }: JsonSchema): readonly string[] {
+function jsonTypes({ type, properties, items, prefixItems }: JsonSchema): readonly string[] {
   if (typeof type === 'string') return [type]
   if (isList(type)) return type.filter((each) => typeof each === 'string')
   if (properties !== undefined) return ['object']
@@ -59,11 +59,11 @@ function strictOfType(schema: JsonSchema, type: string): JsonSchema | null {
 
 function strictOptions(schema: JsonSchema, options: readonly JsonValue[]): JsonSchema | null {
   if (options.length === 0 || options.some((option) => typeof option === 'object' && option !== null)) return null
-  const types = [...new Set(options.map(typeOf))]
-  return described(schema, { type: types.length === 1 ? (types[0] ?? 'string') : types, enum: options }, [])
+  const types = [...new Set(options.map(optionType))]
+  return describedSchema(schema, { type: types.length === 1 ? (types[0] ?? 'string') : types, enum: options }, [])
 }
 
-function typeOf(option: JsonValue): string {
+function optionType(option: JsonValue): string {
   return option === null ? 'null' : typeof option
 }
 
@@ -73,11 +73,11 @@ function strictUnion(schema: JsonSchema, branches: readonly JsonValue[]): JsonSc
   const isShared = Object.keys(siblings).some((keyword) => !ANNOTATIONS.has(keyword))
   const members = branches
     .filter((branch) => branch !== false)
-    .map((branch) => strict(isShared && isSchema(branch) ? both(siblings, branch) : branch))
+    .map((branch) => strictForm(isShared && isSchema(branch) ? bothSchemas(siblings, branch) : branch))
   if (members.length === 0 || !members.every(isMade)) return null
   const [only] = members
   const union = members.length === 1 && only !== undefined && description === undefined ? only : { anyOf: members }
-  return described({ description }, union, [])
+  return describedSchema({ description }, union, [])
 }
 
 const ANNOTATIONS = new Set(['default', 'examples', 'title', 'deprecated', 'readOnly', 'writeOnly', '$comment'])
@@ -91,9 +91,9 @@ function strictObject(schema: JsonSchema): JsonSchema | null {
   if (demanded.some((name) => typeof name !== 'string' || !names.includes(name))) return null
   const members: [string, JsonSchema][] = []
   for (const name of names) {
-    const member = strict(properties[name])
+    const member = strictForm(properties[name])
     if (member === null) return null
-    members.push([name, demanded.includes(name) ? member : nullable(member)])
+    members.push([name, demanded.includes(name) ? member : nullableSchema(member)])
   }
   const object = {
     type: 'object',
@@ -101,7 +101,7 @@ function strictObject(schema: JsonSchema): JsonSchema | null {
     required: names,
     additionalProperties: false,
   }
-  return described(schema, object, [
+  return describedSchema(schema, object, [
     'minProperties',
     'maxProperties',
     'propertyNames',
@@ -122,21 +122,21 @@ function strictArray(schema: JsonSchema): JsonSchema | null {
   const limits = { ...(isCount(minItems) && { minItems }), ...(isCount(maxItems) && { maxItems }) }
   const keywords = ['uniqueItems', 'contains', 'minContains', 'maxContains', 'not', 'if', 'then', 'else']
   if (inPlace === null) {
-    const item = strict(items)
-    return item && described(schema, { type: 'array', items: item, ...limits }, keywords)
+    const item = strictForm(items)
+    return item && describedSchema(schema, { type: 'array', items: item, ...limits }, keywords)
   }
   const others = isSchema(rest) ? [rest] : []
-  const item = strictUnion({}, distinct([...inPlace, ...others]))
+  const item = strictUnion({}, distinctSchemas([...inPlace, ...others]))
   const most = others.length > 0 ? {} : { maxItems: inPlace.length }
   const array = item && { type: 'array', items: item, minItems: inPlace.length, ...most, ...limits }
-  return array && described(schema, array, ['prefixItems', ...keywords])
+  return array && describedSchema(schema, array, ['prefixItems', ...keywords])
 }
 
 function isCount(value: JsonValue | undefined): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
 }
 
-function distinct(schemas: readonly JsonValue[]): JsonValue[] {
+function distinctSchemas(schemas: readonly JsonValue[]): JsonValue[] {
   return [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()]
 }
 
@@ -154,11 +154,15 @@ function strictScalar(schema: JsonSchema, types: readonly string[]): JsonSchema 
   // Groups with a question mark look ahead, or have names.
   if (typeof pattern === 'string' && !pattern.includes('(?')) kept['pattern'] = pattern
   else keywords.push('pattern')
-  return described(schema, { type: types.length === 1 ? (types[0] ?? 'string') : types, ...kept }, keywords)
+  return describedSchema(schema, { type: types.length === 1 ? (types[0] ?? 'string') : types, ...kept }, keywords)
 }
 
 /** `strict` with the description of `schema`, and with its keywords that are not enforced in words. */
-function described({ description, ...schema }: JsonSchema, made: JsonSchema, keywords: readonly string[]): JsonSchema {
+function describedSchema(
+  { description, ...schema }: JsonSchema,
+  made: JsonSchema,
+  keywords: readonly string[],
+): JsonSchema {
   const words = keywords.flatMap((keyword) =>
     schema[keyword] === undefined ? [] : [`${keyword}: ${JSON.stringify(schema[keyword])}`],
   )
@@ -170,7 +174,7 @@ function described({ description, ...schema }: JsonSchema, made: JsonSchema, key
 }
 
 /** The same, or null for an absent property. */
-function nullable(schema: JsonSchema): JsonSchema {
+function nullableSchema(schema: JsonSchema): JsonSchema {
   const { type, enum: options, anyOf } = schema
   if (isList(anyOf)) {
     return anyOf.some((branch) => isSchema(branch) && takesNull(branch['type']))
@@ -192,7 +196,7 @@ function takesNull(type: JsonValue | undefined): boolean {
 function strictMap(definitions: JsonSchema): Record<string, JsonSchema> | null {
   const members: [string, JsonSchema][] = []
   for (const [name, definition] of Object.entries(definitions)) {
-    const member = strict(definition)
+    const member = strictForm(definition)
     if (member === null) return null
     members.push([name, member])
   }

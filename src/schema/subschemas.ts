@@ -6,15 +6,18 @@ import type { JsonSchema, JsonValue } from '#util/json.js'
  * `default` stays as it is. `true` and `false` in the place of a schema are left alone.
  */
 export function mapSubschemas(schema: JsonSchema, change: (subschema: JsonSchema) => JsonValue): JsonSchema {
-  const changed = (value: JsonValue): JsonValue => (isSchema(value) ? change(value) : value)
+  const changedMember = (value: JsonValue): JsonValue => (isSchema(value) ? change(value) : value)
   return Object.fromEntries(
     Object.entries(schema).map(([keyword, value]) => {
       if (value === undefined) return [keyword, value]
       if (MAPS.has(keyword) && isSchema(value)) {
-        return [keyword, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, changed(each ?? true)]))]
+        return [
+          keyword,
+          Object.fromEntries(Object.entries(value).map(([name, each]) => [name, changedMember(each ?? true)])),
+        ]
       }
-      if (LISTS.has(keyword) && isList(value)) return [keyword, value.map(changed)]
-      return [keyword, SINGLE.has(keyword) ? changed(value) : value]
+      if (LISTS.has(keyword) && isList(value)) return [keyword, value.map(changedMember)]
+      return [keyword, SINGLE.has(keyword) ? changedMember(value) : value]
     }),
   )
 }
@@ -51,7 +54,7 @@ export function withGatheredTargets(root: JsonSchema): JsonSchema {
   const held = new Set(schemasIn(root))
   const gathered = new Map<JsonSchema, string>()
   const definitions: Record<string, JsonSchema> = {}
-  const nameOf = (target: JsonSchema): string => {
+  const definitionName = (target: JsonSchema): string => {
     const known = gathered.get(target)
     if (known !== undefined) return known
     const name = `gathered_${gathered.size + 1}`
@@ -63,7 +66,7 @@ export function withGatheredTargets(root: JsonSchema): JsonSchema {
     const members = mapSubschemas(schema, gather)
     const target = typeof schema['$ref'] === 'string' ? resolveReference(root, schema['$ref']) : undefined
     if (target === undefined || held.has(target)) return members
-    return { ...members, $ref: `#/$defs/${nameOf(target)}` }
+    return { ...members, $ref: `#/$defs/${definitionName(target)}` }
   }
   const whole = gather(root)
   if (gathered.size === 0) return root

@@ -1,5 +1,5 @@
 import { memoryLog } from '#store/memory-log.js'
-import type { ArgumentIssue } from '#schema/validation.js'
+import type { ArgumentIssue } from '#schema/argument-issues.js'
 import type { Extension } from '#core/extension/extension.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { LogStore } from '#core/log/log.js'

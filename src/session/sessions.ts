@@ -1,5 +1,5 @@
 import { MEMORY_THREADS } from '#core/log/ref.js'
-import type { HarnessDescription } from '#harness/describe.js'
+import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { JsonObject } from '#util/json.js'
 import type { LogStore } from '#core/log/log.js'
 import type { LogSummaries } from '#core/log/digest.js'

@@ -3,7 +3,7 @@ import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, ut
 import { join } from 'node:path'
 import { hasEnded } from '#util/platform/owner.js'
 import { isObject, parseJson } from '#util/json.js'
-import { makeFolder } from './folder.js'
+import { makeFolder } from './file-paths.js'
 import { mendTail } from './log-file.js'
 import type { LogRef } from '#core/log/ref.js'
 
@@ -59,7 +59,7 @@ export class FileLease {
   /** Takes the lease in `folder` on the log at `logPath`; null if another owner has it. */
   static take(folder: string, text: LeaseText, logPath: string): FileLease | null {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const seen = leasesIn(folder)
+      const seen = foundLeases(folder)
       if (seen.some((lease) => lease.owner !== text.owner && isHeld(lease))) return null
       const lease = FileLease.#create(folder, Math.max(0, ...seen.map(({ number }) => number)) + 1, text)
       if (lease === null) continue
@@ -94,7 +94,7 @@ export class FileLease {
   get stands(): boolean {
     const stats = statSync(this.#path, { throwIfNoEntry: false })
     if (stats?.ino !== this.#inode) return false
-    return stats.mtimeMs === this.#mtimeMs || textIn(this.#path)?.owner === this.owner
+    return stats.mtimeMs === this.#mtimeMs || storedLease(this.#path)?.owner === this.owner
   }
 
   /** Extends it to `ttlMs` from now. False if it has been taken over. */
@@ -152,7 +152,7 @@ export class FileLease {
 
   /** A process that began before this one may finish later: each gives up if it sees another. */
   #isAlone(): boolean {
-    const others = leasesIn(this.#folder).filter(({ number }) => `${number}` !== this.#name)
+    const others = foundLeases(this.#folder).filter(({ number }) => `${number}` !== this.#name)
     return !others.some((lease) => lease.owner !== this.owner && isHeld(lease))
   }
 
@@ -164,12 +164,12 @@ export class FileLease {
 
 /** True if the log of the folder has been claimed, even if that claim has expired. */
 export function isClaimed(folder: string): boolean {
-  return statSync(folder, { throwIfNoEntry: false }) !== undefined && leasesIn(folder).length > 0
+  return statSync(folder, { throwIfNoEntry: false }) !== undefined && foundLeases(folder).length > 0
 }
 
 /** The owner whose claim has not expired, and whose process is not known to have ended. */
-export function ownerIn(folder: string): string | null {
-  return leasesIn(folder).find(isHeld)?.owner ?? null
+export function leaseOwner(folder: string): string | null {
+  return foundLeases(folder).find(isHeld)?.owner ?? null
 }
 
 interface FoundLease extends LeaseText {
@@ -177,17 +177,17 @@ interface FoundLease extends LeaseText {
   readonly sinceMs: number
 }
 
-function leasesIn(folder: string): FoundLease[] {
-  return namesIn(folder).flatMap((name) => {
+function foundLeases(folder: string): FoundLease[] {
+  return leaseNames(folder).flatMap((name) => {
     if (!/^\d+$/.test(name)) return []
     const path = join(folder, name)
     const stat = statSync(path, { throwIfNoEntry: false })
-    const text = stat === undefined ? undefined : textIn(path)
+    const text = stat === undefined ? undefined : storedLease(path)
     return stat === undefined || text === undefined ? [] : [{ ...text, number: Number(name), sinceMs: stat.mtimeMs }]
   })
 }
 
-function namesIn(folder: string): readonly string[] {
+function leaseNames(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch (error) {
@@ -196,7 +196,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-function textIn(path: string): LeaseText | undefined {
+function storedLease(path: string): LeaseText | undefined {
   try {
     const parsed = parseJson(readFileSync(path, 'utf8'))
     const { owner, ttlMs } = parsed.ok && isObject(parsed.value) ? parsed.value : {}

@@ -1,7 +1,7 @@
 import type { FollowOptions, LogEvent, ReadOptions } from '#core/log/log.js'
 import type { LogRef } from '#core/log/ref.js'
 import { keyOf } from '#core/log/ref.js'
-import { Bell, polled } from '#util/queue/polled.js'
+import { Bell, pollEvents } from '#util/queue/polled.js'
 
 /** The shortest time between two looks at a log that other processes write to, in ms. */
 const SHORTEST_MS = 25
@@ -33,7 +33,7 @@ export class Followers {
     const stopListening = this.#listen(keyOf(ref), bell.ring)
     try {
       const polling = { after, signal, shortestMs: SHORTEST_MS, longestMs, bell, version }
-      yield* polled((last) => read({ after: last }), polling)
+      yield* pollEvents((last) => read({ after: last }), polling)
     } finally {
       stopListening()
     }

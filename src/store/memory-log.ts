@@ -6,7 +6,7 @@ import { checkClaim, checkPost, ownedByAnother } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'
 import type { FollowOptions, Post, ReadOptions } from '#core/log/log.js'
 import { hasEnded } from '#util/platform/owner.js'
-import { prunables, removable } from './pruning.js'
+import { listPrunable, removableRuns } from './pruning.js'
 import type { Removal } from './pruning.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { JsonObject } from '#util/json.js'
@@ -79,7 +79,7 @@ class MemoryLog implements LogStore {
     const known = this.#find(ref)
     checkClaim(owner, ttlMs)
     const holder = known?.claim ?? null
-    if (holder !== null && holder.owner !== owner && (ttlMs === 0 || ownerOf(holder) !== null)) return false
+    if (holder !== null && holder.owner !== owner && (ttlMs === 0 || claimOwner(holder) !== null)) return false
     if (ttlMs > 0) (known ?? this.#create(ref)).claim = { owner, untilMs: Date.now() + ttlMs }
     else if (known !== undefined) known.claim = null
     return true
@@ -133,13 +133,13 @@ class MemoryLog implements LogStore {
   }
 
   async prune(options: PruneOptions): Promise<number> {
-    const runs = await prunables(this.list())
+    const runs = await listPrunable(this.list())
     const all = [...this.#logs.run.values(), ...this.#logs.thread.values()]
     const references = all.flatMap((from) => [...from.references].map((to) => ({ from: from.ref, to: to.ref })))
-    const removals = removable({ runs, references }, options, Date.now())
+    const removals = removableRuns({ runs, references }, options, Date.now())
     const { owner } = options
     const isFree = ({ ref }: Removal): boolean => {
-      const claimant = ownerOf(this.#find(ref)?.claim ?? null)
+      const claimant = claimOwner(this.#find(ref)?.claim ?? null)
       return claimant === null || claimant === owner
     }
     if (owner !== undefined && !removals.every(isFree)) return 0
@@ -177,7 +177,7 @@ class MemoryLog implements LogStore {
 
   async #summaryOf(kept: KeptLog): Promise<RunSummary | ThreadSummary | null> {
     const { ref, events, digest } = kept
-    const owner = ownerOf(kept.claim)
+    const owner = claimOwner(kept.claim)
     const [first, last] = [events[0], events.at(-1)]
     if (first === undefined || last === undefined) return null
     if (ref.kind === 'run') {
@@ -225,7 +225,7 @@ class MemoryLog implements LogStore {
   }
 }
 
-function ownerOf(claim: KeptLog['claim']): string | null {
+function claimOwner(claim: KeptLog['claim']): string | null {
   return claim !== null && claim.untilMs > Date.now() && !hasEnded(claim.owner) ? claim.owner : null
 }
 

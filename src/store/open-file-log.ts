@@ -1,30 +1,48 @@
-import { fstatSync, readFileSync, rmSync, statSync, unlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { FileLease, isClaimed, leaseOwner } from './file-lease.js'
+import { folderOf, pathsOf, runIdOf, fileNameOf, fileNamesIn, replaceText, makeFolder } from './file-paths.js'
+import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
+import { Followers } from './followers.js'
+import {
+  freeDescriptor,
+  lacksDescriptor,
+  LogFile,
+  withDescriptor,
+  LogTail,
+  readEvents,
+  readFirst,
+  readLast,
+} from './log-file.js'
+import type { LogWriter } from './log-file.js'
+import { listPrunable, removableRuns } from './pruning.js'
+import type { Removal, Reference } from './pruning.js'
 import { summaryOf } from '#core/log/digest.js'
 import type { LogSummaries, ThreadSummary } from '#core/log/digest.js'
 import { comparePlaces, isListed, isRuledOut, listQuery, placeOf } from '#core/log/listing.js'
 import type { ListOptions, ListQuery, Place, PruneOptions } from '#core/log/listing.js'
 import { checkClaim, checkPost, ownedByAnother, storeFailure } from '#core/log/log.js'
-import { checkRef, keyOf, nameOf, runRef } from '#core/log/ref.js'
-import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'
-import type { LogKind, LogRef } from '#core/log/ref.js'
-import type { FollowOptions, Post, ReadOptions } from '#core/log/log.js'
+import type { AppendOptions, LogEvent, LogStore, FollowOptions, Post, ReadOptions } from '#core/log/log.js'
 import { newOwner } from '#util/platform/owner.js'
-import { prunables, removable } from './pruning.js'
-import type { Removal } from './pruning.js'
+import { checkRef, keyOf, nameOf, runRef } from '#core/log/ref.js'
+import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { FileInbox } from './file-inbox.js'
-import { FileLease, isClaimed, ownerIn } from './file-lease.js'
-import { namesIn, replaceText } from './folder.js'
-import { folderOf, pathsOf, runIdOf } from './file-paths.js'
-import { addReference, referencesIn, referencesTo } from './file-references.js'
-import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
-import { Followers } from './followers.js'
-import { freeDescriptor, lacksDescriptor, LogFile, withDescriptor } from './log-file.js'
-import type { Writer } from './log-file.js'
-import { LogTail, readEvents, readFirst, readLast } from './read-file.js'
+import {
+  fstatSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  truncateSync,
+  writeSync,
+  appendFileSync,
+  existsSync,
+} from 'node:fs'
+import { join, dirname } from 'node:path'
 
 /** When events are written to the disk; see `FileLogOptions`. */
 export type Fsync = 'always' | 'interval' | 'never'
@@ -143,10 +161,10 @@ export class OpenFileLog implements LogStore {
   }
 
   async prune(options: PruneOptions): Promise<number> {
-    const [runs, references] = [await prunables(this.list()), await referencesIn(this.#folder)]
+    const [runs, references] = [await listPrunable(this.list()), await referencesIn(this.#folder)]
     const { owner } = options
-    const removals = removable({ runs, references }, options, Date.now())
-    const isOwnedByOther = ({ ref }: Removal): boolean => ![null, owner].includes(ownerIn(this.#pathsOf(ref).lease))
+    const removals = removableRuns({ runs, references }, options, Date.now())
+    const isOwnedByOther = ({ ref }: Removal): boolean => ![null, owner].includes(leaseOwner(this.#pathsOf(ref).lease))
     if (owner !== undefined && removals.some(isOwnedByOther)) return 0
     let removed = 0
     for (const removal of removals) {
@@ -195,17 +213,17 @@ export class OpenFileLog implements LogStore {
   }
 
   /** A writer without a claim may write while the log has no owner, and not into a file that a claim has replaced. */
-  #writerOf(ref: LogRef, owner: string | undefined): Writer {
+  #writerOf(ref: LogRef, owner: string | undefined): LogWriter {
     const { lease: folder, log } = this.#pathsOf(ref)
     const lease = this.#leases.get(keyOf(ref))
-    const check: Writer['check'] = (fd) => {
+    const checkOwner: LogWriter['check'] = (fd) => {
       const may =
         owner === undefined
           ? !isClaimed(folder) && !(fd !== null && fstatSync(fd).nlink === 0 && isThere(log))
           : lease !== undefined && lease.owner === owner && lease.stands
       if (!may) throw ownedByAnother(ref, owner)
     }
-    return { isOwner: owner !== undefined, check }
+    return { isOwner: owner !== undefined, check: checkOwner }
   }
 
   async #claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
@@ -249,9 +267,9 @@ export class OpenFileLog implements LogStore {
 
   async #summaryOf(ref: LogRef): Promise<LogSummaries[LogKind] | null> {
     const { lease } = this.#pathsOf(ref)
-    if (ref.kind === 'thread') return this.#threadSummary(ref, ownerIn(lease))
+    if (ref.kind === 'thread') return this.#threadSummary(ref, leaseOwner(lease))
     const digest = await foldRun(this, ref.id)
-    return digest === null ? null : summaryOf(digest, ownerIn(lease) !== null)
+    return digest === null ? null : summaryOf(digest, leaseOwner(lease) !== null)
   }
 
   async #threadSummary(ref: LogRef, owner: string | null): Promise<ThreadSummary | null> {
@@ -259,10 +277,10 @@ export class OpenFileLog implements LogStore {
     if (!isThere(log)) return null
     const first = await readFirst<LogEvent>(log, ref)
     let last = await readLast(log)
-    let digest = last === undefined ? null : digestIn(path, last.seq)
+    let digest = last === undefined ? null : readDigest(path, last.seq)
     if (digest === null) for await (last of this.read<LogEvent>(ref));
     if (first === undefined || last === undefined) return null
-    digest ??= digestIn(path, last.seq)
+    digest ??= readDigest(path, last.seq)
     return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, owner, digest }
   }
 
@@ -290,7 +308,7 @@ export class OpenFileLog implements LogStore {
 
   /** The logs of one kind, and the times of their first events. */
   async #places(kind: LogKind): Promise<FilePlace[]> {
-    const names = (await namesIn(folderOf(this.#folder, kind))).filter((name) => name.endsWith('.jsonl'))
+    const names = (await fileNamesIn(folderOf(this.#folder, kind))).filter((name) => name.endsWith('.jsonl'))
     const places: FilePlace[] = []
     for (let start = 0; start < names.length; start += READ_TOGETHER) {
       const together = names.slice(start, start + READ_TOGETHER).map((name) => this.#placeOf(kind, name))
@@ -350,7 +368,7 @@ function isThere(path: string): boolean {
 }
 
 /** The digest of a thread after its last event; null if its writer passed none with that, or it was not stored. */
-function digestIn(path: string, lastSeq: number): JsonObject | null {
+function readDigest(path: string, lastSeq: number): JsonObject | null {
   if (!isThere(path)) return null
   const parsed = parseJson(readFileSync(path, 'utf8'))
   if (!parsed.ok || !isObject(parsed.value) || parsed.value['lastSeq'] !== lastSeq) return null
@@ -365,4 +383,111 @@ function replaceLog(lease: FileLease, path: string, how: { readonly ref: LogRef;
   } finally {
     if (!replaced) lease.release()
   }
+}
+
+interface DatedPost extends Post {
+  /** When it was posted, in ms with fractions: the order of the inbox. */
+  readonly atMs: number
+}
+
+/** The posts to one log: a file for each, named after its id. The file of a post that has left the inbox is empty. */
+export class FileInbox {
+  readonly #folder: string
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  /** `sync`: waits for the disk. */
+  post({ id, body }: Post, sync: boolean): void {
+    makeFolder(this.#folder)
+    const written = join(this.#folder, `new-${globalThis.crypto.randomUUID()}`)
+    const fd = openSync(written, 'wx', 0o600)
+    try {
+      const post: DatedPost = { id, body, atMs: nowMs() }
+      writeSync(fd, JSON.stringify(post))
+      if (sync) fsyncSync(fd)
+      linkSync(written, this.#pathOf(id))
+    } catch (error) {
+      // There is or was a post with this id.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    } finally {
+      closeSync(fd)
+      unlinkSync(written)
+    }
+  }
+
+  /** The posts that have not left the inbox, in the order of their arrival. */
+  async posts(): Promise<Post[]> {
+    // Nearly always there is none, and the owner of a thread looks often.
+    if (statSync(this.#folder, { throwIfNoEntry: false }) === undefined) return []
+    const names = (await fileNamesIn(this.#folder)).filter((name) => name.endsWith('.json'))
+    const posts = names.flatMap((name) => parsedPost(readFileSync(join(this.#folder, name), 'utf8')) ?? [])
+    return posts.sort((left, right) => left.atMs - right.atMs).map(({ id, body }) => ({ id, body }))
+  }
+
+  empty(ids: readonly string[]): void {
+    for (const id of ids) truncateSync(this.#pathOf(id))
+  }
+
+  #pathOf(id: string): string {
+    return join(this.#folder, `${fileNameOf(id)}.json`)
+  }
+}
+
+function parsedPost(text: string): DatedPost | undefined {
+  const parsed = parseJson(text)
+  return parsed.ok && isObject(parsed.value) ? (parsed.value as unknown as DatedPost) : undefined
+}
+
+let lastMs = 0
+
+/** The time with fractions of a ms, later each time. */
+function nowMs(): number {
+  lastMs = Math.max(performance.timeOrigin + performance.now(), lastMs + 0.001)
+  return lastMs
+}
+
+const ENDING = '.references'
+
+/** Stores that one log refers to another: as a line of a file next to the other, which is removed with it. */
+export function addReference(folder: string, reference: Reference): void {
+  const path = pathsOf(folder, reference.to).references
+  // The break comes first: a process may have ended within the line before.
+  const line = `\n${JSON.stringify(reference)}`
+  try {
+    appendFileSync(path, line, { mode: 0o600 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    makeFolder(dirname(path))
+    appendFileSync(path, line, { mode: 0o600 })
+  }
+}
+
+/** All references between the logs in a folder, without those of logs that are gone. */
+export async function referencesIn(folder: string): Promise<Reference[]> {
+  const references: Reference[] = []
+  for (const kind of ['run', 'thread'] as const satisfies readonly LogRef['kind'][]) {
+    const parent = folderOf(folder, kind)
+    for (const name of await fileNamesIn(parent))
+      if (name.endsWith(ENDING)) references.push(...readReferences(folder, join(parent, name)))
+  }
+  return references
+}
+
+/** The references to one log, without those of logs that are gone. */
+export function referencesTo(folder: string, ref: LogRef): Reference[] {
+  const path = pathsOf(folder, ref).references
+  return existsSync(path) ? readReferences(folder, path) : []
+}
+
+function readReferences(folder: string, path: string): Reference[] {
+  const bySource = new Map<string, Reference>()
+  for (const line of readFileSync(path, 'utf8').split('\n')) {
+    const parsed = line === '' ? null : parseJson(line)
+    if (parsed?.ok !== true || !isObject(parsed.value)) continue
+    const reference = parsed.value as unknown as Reference
+    if (existsSync(pathsOf(folder, reference.from).log)) bySource.set(keyOf(reference.from), reference)
+  }
+  return [...bySource.values()]
 }

@@ -39,7 +39,7 @@ async function loadPackage(name: string) {
 
 /** Creates schema and tables: in one transaction, by one process at a time. */
 export async function createTables(pool: PostgresPool, schema: string): Promise<void> {
-  if (await exist(pool, schema)) return
+  if (await tablesExist(pool, schema)) return
   await pool.query(`
     select pg_advisory_xact_lock(hashtext('thinharness'), hashtext('${schema}'));
     create schema if not exists "${schema}";
@@ -100,7 +100,7 @@ function logTables(schema: string, { logs, events, id }: LogTableNames): string 
 }
 
 /** True if the tables of this version exist. */
-async function exist(pool: PostgresPool, schema: string): Promise<boolean> {
+async function tablesExist(pool: PostgresPool, schema: string): Promise<boolean> {
   const sql = `select obj_description(to_regclass($1), 'pg_class') as mark, to_regclass($1) is not null as there`
   const [table] = (await pool.query(sql, [`"${schema}".runs`])).rows as { mark: string | null; there: boolean }[]
   if (table?.there === true && table.mark !== MARK) {

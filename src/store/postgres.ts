@@ -1,18 +1,18 @@
-import { HarnessError } from '#contracts/errors.js'
-import { parse } from '#contracts/parse.js'
 import { checkPlace, POSTGRES_PLACE, createTables, openPool } from './postgres-pool.js'
 import type { PostgresPool, OwnPool } from './postgres-pool.js'
+import { listPrunable, removableRuns } from './pruning.js'
+import type { Reference, Removal } from './pruning.js'
+import { digestColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
+import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
+import { HarnessError } from '#contracts/errors.js'
+import { parse } from '#contracts/parse.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { checkClaim, ownedByAnother } from '#core/log/log.js'
-import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'
+import type { AppendOptions, LogEvent, LogStore, Post } from '#core/log/log.js'
 import { hasEnded } from '#util/platform/owner.js'
-import { prunables, removable } from './pruning.js'
 import { checkRef, keyOf, lastSeqOf, nameOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
 import { partial } from '#util/shape.js'
-import { PostgresTables } from './postgres-tables.js'
-import type { VersionedAppend, VersionedRow } from './postgres-tables.js'
-import { columnsOf, SqlLog } from './sql-log.js'
 
 export type { PostgresPool } from './postgres-pool.js'
 
@@ -72,7 +72,7 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
         const [first, ...rest] = events
         if (first === undefined) return
         const { version } = row
-        const columns = columnsOf([first, ...rest], options.digest, row.lastSeq === 0)
+        const columns = digestColumns([first, ...rest], options.digest, row.lastSeq === 0)
         const next = await versionAfter(tables, {
           ref,
           version,
@@ -107,27 +107,27 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
   }
 
   async prune(options: PruneOptions): Promise<number> {
-    const runs = await prunables(this.list())
+    const runs = await listPrunable(this.list())
     return this.use('remove logs', async (tables) => {
-      const removals = removable({ runs, references: await tables.references() }, options, Date.now())
+      const removals = removableRuns({ runs, references: await tables.references() }, options, Date.now())
       const { owner } = options
       if (owner !== undefined && (await tables.areOwnedByOthers(removals, owner))) return 0
-      const remove = (kind: LogKind): Promise<number> => {
+      const removeOfKind = (kind: LogKind): Promise<number> => {
         const removalsOfKind = removals.filter(({ ref }) => ref.kind === kind)
         return tables.remove(kind, removalsOfKind, owner)
       }
       // Threads first: they refer to runs.
-      return (await remove('thread')) + (await remove('run'))
+      return (await removeOfKind('thread')) + (await removeOfKind('run'))
     })
   }
 
   /** The row of the log, if `owner` may append `events` to it. A remembered row may be out of date. */
   async #rowFor(tables: PostgresTables, ref: LogRef, append: Appending): Promise<VersionedRow> {
     const remembered = this.#remembered.get(keyOf(ref))
-    if (remembered !== undefined && rejectionOf(ref, remembered, append) === null) return remembered
+    if (remembered !== undefined && appendRejection(ref, remembered, append) === null) return remembered
     this.#remembered.delete(keyOf(ref))
     const row = await tables.logOrNew(ref)
-    const rejection = rejectionOf(ref, row, append)
+    const rejection = appendRejection(ref, row, append)
     if (rejection !== null) throw rejection
     return row
   }
@@ -161,7 +161,7 @@ interface Appending {
 }
 
 /** Why these events may not be appended; null if they may. */
-function rejectionOf(ref: LogRef, row: VersionedRow, { events, owner }: Appending): HarnessError | null {
+function appendRejection(ref: LogRef, row: VersionedRow, { events, owner }: Appending): HarnessError | null {
   if ((row.claimant ?? undefined) !== owner) return ownedByAnother(ref, owner)
   try {
     lastSeqOf(ref, row.lastSeq, events)
@@ -203,4 +203,260 @@ async function lookUp(tables: PostgresTables, { ref, texts }: VersionedAppend): 
     }
   }
   throw failure
+}
+
+/** The row of a log, with its version. */
+export interface VersionedRow extends ClaimedRow {
+  /** Changes with each append and each new owner: an append is for one version. */
+  readonly version: number
+}
+
+/** An append to a log of one version. */
+export interface VersionedAppend {
+  readonly ref: LogRef
+  readonly version: number
+  readonly owner: string | null
+  readonly columns: DigestColumns
+  readonly texts: readonly StoredEvent[]
+  readonly references: readonly LogRef[]
+  /** Ids of posts that leave the inbox. */
+  readonly posts: readonly string[]
+}
+
+interface RawRow {
+  readonly id: string
+  readonly version: number
+  readonly last_seq: number
+  readonly started_at: string
+  readonly updated_at: string
+  readonly digest: string | null
+  readonly owner: string | null
+  readonly in_time: boolean
+}
+
+/** The names of the tables for logs of one kind. */
+interface Names {
+  readonly logs: string
+  readonly events: string
+  readonly id: string
+  readonly order: string
+}
+
+/** The statements: each is a transaction of its own. */
+class PostgresTables implements SqlTables {
+  readonly #pool: PostgresPool
+  readonly #names: Readonly<Record<LogKind, Names>>
+  readonly #references: string
+  readonly #posts: string
+
+  constructor(pool: PostgresPool, schema: string) {
+    const table = (name: string): string => `"${schema}".${name}`
+    this.#pool = pool
+    this.#names = {
+      run: { logs: table('runs'), events: table('events'), id: 'run_id', order: 'started_at' },
+      thread: { logs: table('threads'), events: table('thread_events'), id: 'thread_id', order: 'updated_at' },
+    }
+    this.#references = table('log_references')
+    this.#posts = table('posts')
+  }
+
+  async log({ kind, id }: LogRef): Promise<VersionedRow | null> {
+    const names = this.#names[kind]
+    const sql = `select ${columnNames(names)} from ${names.logs} where ${names.id} = $1`
+    const [row] = await this.#rows<RawRow>(sql, [id])
+    return row === undefined ? null : versionedRow(row)
+  }
+
+  async logOrNew(ref: LogRef): Promise<VersionedRow> {
+    const { logs, id } = this.#names[ref.kind]
+    const existing = await this.log(ref)
+    if (existing !== null) return existing
+    await this.#pool.query(`insert into ${logs} (${id}) values ($1) on conflict do nothing`, [ref.id])
+    return (await this.log(ref)) ?? newRow(ref.id)
+  }
+
+  events({ kind, id: logId }: LogRef, after: number, limit: number): Promise<StoredEvent[]> {
+    const { events, id } = this.#names[kind]
+    const sql = `select seq, event from ${events} where ${id} = $1 and seq > $2 order by seq limit $3`
+    return this.#rows<StoredEvent>(sql, [logId, after, limit])
+  }
+
+  /** False, and nothing is stored, if the log has another version or owner. */
+  async append(append: VersionedAppend): Promise<boolean> {
+    const { ref, version, owner, columns, texts, references, posts } = append
+    const { logs, events, id } = this.#names[ref.kind]
+    const { lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest } = columns
+    const values: unknown[] = [ref.id, version, owner, lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId]
+    values.push(
+      digest,
+      texts.map(({ seq }) => seq),
+      texts.map(({ event }) => event),
+    )
+    const place = (value: unknown): string => `$${values.push(value)}`
+    const parts = [
+      `log as (
+        update ${logs} set version = version + 1, last_seq = $4, phase = $5, started_at = coalesce($6, started_at),
+          updated_at = $7, parent_run_id = coalesce($8, parent_run_id), resource_id = coalesce($9, resource_id), digest = $10
+        where ${id} = $1 and version = $2 and owner is not distinct from $3::text
+        returning ${id} as id
+      )`,
+    ]
+    if (references.length > 0) {
+      const kinds = place(references.map(({ kind }) => kind))
+      const ids = place(references.map((to) => to.id))
+      parts.push(`referred as (
+        insert into ${this.#references} (from_kind, from_id, to_kind, to_id)
+        select ${place(ref.kind)}, log.id, given.kind, given.id
+        from log, unnest(${kinds}::text[], ${ids}::text[]) as given (kind, id) on conflict do nothing
+      )`)
+    }
+    if (posts.length > 0) {
+      parts.push(`emptied as (
+        update ${this.#posts} set body = null
+        where kind = ${place(ref.kind)} and log_id in (select id from log) and post_id = any(${place(posts)}::text[])
+      )`)
+    }
+    const sql = `
+      with ${parts.join(', ')}
+      insert into ${events} (${id}, seq, event)
+      select log.id, seq, event from log, unnest($11::integer[], $12::text[]) as given (seq, event)`
+    const { rowCount } = await this.#pool.query(sql, values)
+    return rowCount === texts.length
+  }
+
+  /** Changes the version of the log, so that an append that is still on its way stores nothing; gives the version. */
+  async fence(ref: LogRef): Promise<number | null> {
+    const { logs, id } = this.#names[ref.kind]
+    const sql = `update ${logs} set version = version + 1 where ${id} = $1 returning version`
+    const [row] = await this.#rows<{ version: number }>(sql, [ref.id])
+    return row?.version ?? null
+  }
+
+  /** `ended`: an owner that is replaced although its claim has not expired. */
+  async claim(
+    ref: LogRef,
+    owner: string,
+    { ttlMs, ended }: { readonly ttlMs: number; readonly ended: string | null },
+  ): Promise<boolean> {
+    const { logs, id } = this.#names[ref.kind]
+    const sql = `
+      insert into ${logs} as logs (${id}, owner, owned_until)
+      values ($1, $2, clock_timestamp() + $3 * interval '1 millisecond')
+      on conflict (${id}) do update set owner = excluded.owner, owned_until = excluded.owned_until,
+        version = logs.version + case when logs.owner = excluded.owner then 0 else 1 end
+      where logs.owner is null or logs.owner in ($2, $4::text) or logs.owned_until <= clock_timestamp()
+      returning version`
+    return (await this.#rows(sql, [ref.id, owner, ttlMs, ended])).length > 0
+  }
+
+  /** False if another owner has claimed the log. */
+  async release(ref: LogRef, owner: string): Promise<boolean> {
+    const { logs, id } = this.#names[ref.kind]
+    const sql = `
+      update ${logs} set owner = null, owned_until = null, version = version + 1
+      where ${id} = $1 and owner = $2 returning last_seq = 0 as empty`
+    const [released] = await this.#rows<{ empty: boolean }>(sql, [ref.id, owner])
+    if (released === undefined) return ((await this.log(ref))?.claimant ?? null) === null
+    const nothing = `delete from ${logs} where ${id} = $1 and owner is null and last_seq = 0`
+    if (released.empty) await this.#pool.query(nothing, [ref.id])
+    return true
+  }
+
+  async post({ kind, id }: LogRef, post: Post): Promise<void> {
+    const sql = `insert into ${this.#posts} (kind, log_id, post_id, body) values ($1, $2, $3, $4) on conflict do nothing`
+    await this.#pool.query(sql, [kind, id, post.id, JSON.stringify(post.body)])
+  }
+
+  async posts({ kind, id }: LogRef): Promise<Post[]> {
+    const sql = `
+      select post_id, body from ${this.#posts} where kind = $1 and log_id = $2 and body is not null order by number`
+    const rows = await this.#rows<{ post_id: string; body: string }>(sql, [kind, id])
+    return rows.map((row) => ({ id: row.post_id, body: JSON.parse(row.body) as Post['body'] }))
+  }
+
+  async page({ kind, phases, parentRunId, resourceId, before }: PageQuery): Promise<LogRow[]> {
+    const names = this.#names[kind]
+    const values: unknown[] = []
+    const place = (value: unknown): string => `$${values.push(value)}`
+    const conditions = ['last_seq > 0']
+    if (phases !== null) conditions.push(`(phase is null or phase = any(${place(phases)}))`)
+    if (parentRunId === null) conditions.push('parent_run_id is null')
+    else if (parentRunId !== undefined) conditions.push(`parent_run_id = ${place(parentRunId)}`)
+    if (resourceId !== undefined) conditions.push(`resource_id = ${place(resourceId)}`)
+    if (before !== null) conditions.push(`(${names.order}, ${names.id}) < (${place(before.time)}, ${place(before.id)})`)
+    const sql = `select ${columnNames(names)} from ${names.logs} where ${conditions.join(' and ')}
+      order by ${names.order} desc, ${names.id} desc limit ${PAGE_ROWS}`
+    return (await this.#rows<RawRow>(sql, values)).map(versionedRow)
+  }
+
+  async references(): Promise<Reference[]> {
+    const sql = `select from_kind, from_id, to_kind, to_id from ${this.#references}`
+    const rows = await this.#rows<{ from_kind: LogKind; from_id: string; to_kind: LogKind; to_id: string }>(sql, [])
+    return rows.map((row) => ({
+      from: { kind: row.from_kind, id: row.from_id },
+      to: { kind: row.to_kind, id: row.to_id },
+    }))
+  }
+
+  referrers({ kind, id }: LogRef): Promise<LogRef[]> {
+    const sql = `select from_kind as kind, from_id as id from ${this.#references} where to_kind = $1 and to_id = $2`
+    return this.#rows<LogRef>(sql, [kind, id])
+  }
+
+  /**
+   * Removes logs of one kind that have no more events than when they were chosen, that nobody but `owner` owns, and that no log
+   * refers to but those removed with them. Resolves to their number.
+   */
+  async remove(kind: LogKind, removals: readonly Removal[], owner: string | undefined): Promise<number> {
+    const { logs, events, id } = this.#names[kind]
+    const sql = `
+      with gone as (
+        delete from ${logs} using unnest($1::text[], $2::integer[]) as given (id, seq)
+        where ${id} = given.id and last_seq > 0 and (given.seq is null or last_seq = given.seq)
+          and (owner is null or owner = $4 or owned_until <= clock_timestamp())
+          and not exists (select 1 from ${this.#references} where to_kind = $3 and to_id = given.id
+            and not (from_kind = $3 and from_id = any($1::text[])))
+        returning ${id} as id
+      ), without_events as (
+        delete from ${events} where ${id} in (select id from gone)
+      ), without_references as (
+        delete from ${this.#references} where from_kind = $3 and from_id in (select id from gone)
+      ), without_posts as (
+        delete from ${this.#posts} where kind = $3 and log_id in (select id from gone)
+      )
+      select id from gone`
+    const ids = removals.map(({ ref }) => ref.id)
+    const seqs = removals.map(({ lastSeq }) => lastSeq)
+    return (await this.#rows(sql, [ids, seqs, kind, owner ?? null])).length
+  }
+
+  /** True if somebody else than `owner` owns one of the logs. */
+  async areOwnedByOthers(removals: readonly Removal[], owner: string): Promise<boolean> {
+    for (const kind of ['thread', 'run'] as const) {
+      const { logs, id } = this.#names[kind]
+      const ids = removals.flatMap(({ ref }) => (ref.kind === kind ? [ref.id] : []))
+      const sql = `select 1 from ${logs} where ${id} = any($1::text[]) and owner <> $2 and owned_until > clock_timestamp()`
+      if ((await this.#rows(sql, [ids, owner])).length > 0) return true
+    }
+    return false
+  }
+
+  async #rows<Row>(sql: string, values: unknown[]): Promise<Row[]> {
+    return (await this.#pool.query(sql, values)).rows as Row[]
+  }
+}
+
+function columnNames({ id }: Names): string {
+  const inTime = 'coalesce(owned_until > clock_timestamp(), false) as in_time'
+  return `${id} as id, version, last_seq, started_at, updated_at, digest, owner, ${inTime}`
+}
+
+function versionedRow(row: RawRow): VersionedRow {
+  const { id, version, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, digest, owner } = row
+  const isHeld = owner !== null && row.in_time && !hasEnded(owner)
+  return { id, version, lastSeq, startedAt, updatedAt, digest, claimant: owner, owner: isHeld ? owner : null }
+}
+
+function newRow(id: string): VersionedRow {
+  return { id, version: 1, lastSeq: 0, startedAt: '', updatedAt: '', digest: null, claimant: null, owner: null }
 }

@@ -21,7 +21,7 @@ export interface Removal {
 }
 
 /** Collects the fields that `removable` reads, without the rest. */
-export async function prunables(summaries: AsyncIterable<RunSummary>): Promise<Prunable[]> {
+export async function listPrunable(summaries: AsyncIterable<RunSummary>): Promise<Prunable[]> {
   const gathered: Prunable[] = []
   for await (const { runId, status, updatedAt, parent, lastSeq } of summaries) {
     gathered.push({ runId, status, updatedAt, parent, lastSeq })
@@ -33,7 +33,7 @@ export async function prunables(summaries: AsyncIterable<RunSummary>): Promise<P
  * The logs to be removed. `runs`: all of them, newest first. A run that a tool started goes with the one at the top of
  * its tree, whose status counts. Throws `invalid_options` for invalid ones.
  */
-export function removable(
+export function removableRuns(
   { runs, references }: { readonly runs: readonly Prunable[]; readonly references: readonly Reference[] },
   options: PruneOptions,
   nowMs: number,
@@ -63,7 +63,7 @@ function removableTrees(runs: readonly Prunable[], options: PruneOptions, nowMs:
     named === null ? allowed.includes(status) : named.has(runId)
   const isOver = ({ status, updatedAt }: Prunable): boolean =>
     (owner !== undefined || status !== 'running') && (latest === null || updatedAt <= latest)
-  return [...treesOf(runs).values()]
+  return [...runTrees(runs).values()]
     .filter(([top]) => top !== undefined && isAllowed(top))
     .slice(keep)
     .filter((tree) => tree.every(isOver))
@@ -74,7 +74,7 @@ function withoutNeeded(groups: readonly Removal[][], references: readonly Refere
   if (references.length === 0) return groups
   const groupOf = new Map(groups.flatMap((group) => group.map(({ ref }) => [keyOf(ref), group] as const)))
   const remaining = new Set<readonly Removal[]>()
-  const targets = targetsOf(references)
+  const targets = targetsBySource(references)
   const waiting = [...targets.keys()].filter((key) => !groupOf.has(key))
   for (let from = waiting.pop(); from !== undefined; from = waiting.pop()) {
     for (const to of targets.get(from) ?? []) {
@@ -87,7 +87,7 @@ function withoutNeeded(groups: readonly Removal[][], references: readonly Refere
   return groups.filter((group) => !remaining.has(group))
 }
 
-function targetsOf(references: readonly Reference[]): Map<string, string[]> {
+function targetsBySource(references: readonly Reference[]): Map<string, string[]> {
   const targets = new Map<string, string[]>()
   for (const { from, to } of references) {
     const known = targets.get(keyOf(from))
@@ -98,19 +98,19 @@ function targetsOf(references: readonly Reference[]): Map<string, string[]> {
 }
 
 /** The runs by the one at the top, which comes first in its tree. */
-function treesOf(runs: readonly Prunable[]): Map<string, Prunable[]> {
+function runTrees(runs: readonly Prunable[]): Map<string, Prunable[]> {
   const byId = new Map(runs.map((run) => [run.runId, run]))
   const trees = new Map<string, Prunable[]>()
-  for (const run of runs) if (topOf(run, byId) === run) trees.set(run.runId, [run])
+  for (const run of runs) if (topRun(run, byId) === run) trees.set(run.runId, [run])
   for (const run of runs) {
-    const top = topOf(run, byId)
+    const top = topRun(run, byId)
     if (top !== run) trees.get(top.runId)?.push(run)
   }
   return trees
 }
 
 /** A run whose parent is not there is at the top. */
-function topOf(run: Prunable, byId: ReadonlyMap<string, Prunable>): Prunable {
+function topRun(run: Prunable, byId: ReadonlyMap<string, Prunable>): Prunable {
   const seen = new Set<string>()
   let top = run
   while (top.parent !== null && !seen.has(top.runId)) {

@@ -36,7 +36,7 @@ interface Beginning {
 }
 
 /** `isNew`: the log has no events yet. */
-export function columnsOf(
+export function digestColumns(
   events: readonly [LogEvent, ...LogEvent[]],
   digest: LogDigest | undefined,
   isNew: boolean,
@@ -53,7 +53,7 @@ export function columnsOf(
     startedAt: run?.startedAt ?? (isNew ? first.at : null),
     updatedAt: last.at,
     parentRunId: textOr(parentRunId),
-    resourceId: textOr((digest as JsonObject | undefined)?.['resourceId'] ?? resourceIn(metadata)),
+    resourceId: textOr((digest as JsonObject | undefined)?.['resourceId'] ?? metadataResource(metadata)),
     digest: digest === undefined ? null : JSON.stringify(digest),
   }
 }
@@ -62,7 +62,7 @@ function isRunDigest(digest: LogDigest | undefined): digest is RunDigest {
   return digest !== undefined && 'phase' in digest && 'usage' in digest && 'startedAt' in digest
 }
 
-function resourceIn(metadata: unknown): unknown {
+function metadataResource(metadata: unknown): unknown {
   return isObject(metadata) ? metadata['resourceId'] : undefined
 }
 
@@ -156,8 +156,8 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
 
   follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
     checkRef(ref)
-    const read = (from: ReadOptions): AsyncIterable<Event> => this.read<Event>(ref, from)
-    return this.followers.follow<Event>(ref, options, { read, longestMs: this.followMs })
+    const readRef = (from: ReadOptions): AsyncIterable<Event> => this.read<Event>(ref, from)
+    return this.followers.follow<Event>(ref, options, { read: readRef, longestMs: this.followMs })
   }
 
   inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null> {
@@ -219,7 +219,7 @@ async function* listPages<Kind extends LogKind = 'run'>(
 ): AsyncGenerator<LogSummaries[Kind]> {
   const query = listQuery(options)
   const { kind, parentRunId, resourceId } = query
-  const phases = phasesOf(query)
+  const phases = queriedPhases(query)
   let { before } = query
   for (;;) {
     const rows: readonly LogRow[] = await fetchPage({ kind, phases, parentRunId, resourceId, before })
@@ -233,7 +233,7 @@ async function* listPages<Kind extends LogKind = 'run'>(
   }
 }
 
-function phasesOf({ statuses }: ListQuery): readonly RunDigest['phase'][] | null {
+function queriedPhases({ statuses }: ListQuery): readonly RunDigest['phase'][] | null {
   if (statuses === undefined) return null
   const isOpen = (status: RunStatus): boolean => status === 'running' || status === 'interrupted'
   return [...new Set(statuses.map((status) => (isOpen(status) ? 'open' : status) as RunDigest['phase']))]
@@ -260,9 +260,9 @@ async function* readPages<Event extends LogEvent>(
   for (;;) {
     const rows = await fetchPage(last ?? after)
     for (const { seq, event } of rows) {
-      if (last !== null && seq !== last + 1) throw damaged(ref, last + 1, 'is missing')
+      if (last !== null && seq !== last + 1) throw damagedEventError(ref, last + 1, 'is missing')
       const stored = parseEvent(event)
-      if (stored?.seq !== seq) throw damaged(ref, seq, 'cannot be read')
+      if (stored?.seq !== seq) throw damagedEventError(ref, seq, 'cannot be read')
       last = seq
       yield stored as Event
     }
@@ -270,6 +270,6 @@ async function* readPages<Event extends LogEvent>(
   }
 }
 
-function damaged({ kind, id }: LogRef, seq: number, problem: string): HarnessError {
+function damagedEventError({ kind, id }: LogRef, seq: number, problem: string): HarnessError {
   return new HarnessError('invalid_log', `The log of ${kind} \`${id}\` is damaged: event ${seq} ${problem}.`)
 }

@@ -1,16 +1,20 @@
-import { resolve } from 'node:path'
+import { listPrunable, removableRuns } from './pruning.js'
+import type { Reference, Removal } from './pruning.js'
+import { digestColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
+import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
+import { openDatabase } from './sqlite-schema.js'
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { checkClaim, ownedByAnother } from '#core/log/log.js'
-import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'
-import { prunables, removable } from './pruning.js'
+import type { AppendOptions, LogEvent, LogStore, Post } from '#core/log/log.js'
+import { hasEnded } from '#util/platform/owner.js'
 import { checkRef, lastSeqOf, nameOf } from '#core/log/ref.js'
-import type { LogRef } from '#core/log/ref.js'
+import type { LogRef, LogKind } from '#core/log/ref.js'
+import { emptyWalIfFree, rewriteFiles, transaction } from '#util/platform/sqlite.js'
+import type { Database, Statement, Value } from '#util/platform/sqlite.js'
 import { oneOf, partial } from '#util/shape.js'
-import { columnsOf, SqlLog } from './sql-log.js'
-import { openDatabase } from './sqlite-database.js'
-import { SqliteTables } from './sqlite-tables.js'
+import { resolve } from 'node:path'
 
 export interface SqliteLogOptions {
   /**
@@ -58,7 +62,7 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
     checkRef(ref)
     await this.use(`store an event of ${nameOf(ref)}`, (tables) =>
       tables.transaction(() => {
-        append(tables, ref, { events, options })
+        appendEvents(tables, ref, { events, options })
         tables.emptyPosts(ref, options.posts ?? [])
       }),
     )
@@ -81,10 +85,10 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
   }
 
   async prune(options: PruneOptions): Promise<number> {
-    const runs = await prunables(this.list())
+    const runs = await listPrunable(this.list())
     return this.use('remove logs', (tables) => {
       const removed = tables.transaction(() => {
-        const removals = removable({ runs, references: tables.references() }, options, Date.now())
+        const removals = removableRuns({ runs, references: tables.references() }, options, Date.now())
         const { owner } = options
         if (owner !== undefined && removals.some(({ ref }) => tables.isOwnedByOther(ref, owner))) return 0
         return removals.filter((removal) => tables.remove(removal, owner)).length
@@ -115,7 +119,7 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
   }
 }
 
-function append(
+function appendEvents(
   tables: SqliteTables,
   ref: LogRef,
   { events, options }: { readonly events: readonly LogEvent[]; readonly options: AppendOptions },
@@ -128,6 +132,230 @@ function append(
   const [first, ...rest] = events
   if (first === undefined) return
   for (const event of events) tables.insertEvent(ref, event.seq, JSON.stringify(event))
-  tables.putDigest(ref, columnsOf([first, ...rest], options.digest, lastSeq === 0))
+  tables.putDigest(ref, digestColumns([first, ...rest], options.digest, lastSeq === 0))
   for (const to of references) tables.refer(ref, to)
+}
+
+/** The tables of each kind of log, and the column that orders its list. */
+const NAMES = {
+  run: { logs: 'runs', events: 'events', id: 'run_id', order: 'started_at' },
+  thread: { logs: 'threads', events: 'thread_events', id: 'thread_id', order: 'updated_at' },
+} as const
+
+interface RawRow {
+  readonly id: string
+  readonly last_seq: number
+  readonly started_at: string
+  readonly updated_at: string
+  readonly digest: string | null
+  readonly owner: string | null
+  readonly owned_until: number
+}
+
+/** The statements, prepared once. */
+class SqliteTables implements SqlTables {
+  readonly #database: Database
+  readonly #logs: Readonly<Record<LogKind, LogStatements>>
+  readonly #addReference: Statement
+  readonly #references: Statement
+  readonly #referrers: Statement
+  readonly #dropReferences: Statement
+  readonly #addPost: Statement
+  readonly #posts: Statement
+  readonly #emptyPost: Statement
+  readonly #dropPosts: Statement
+
+  constructor(database: Database) {
+    const prepare = (sql: string): Statement => database.prepare(sql)
+    this.#database = database
+    this.#logs = { run: new LogStatements(database, 'run'), thread: new LogStatements(database, 'thread') }
+    this.#addReference = prepare('insert into log_references values (?, ?, ?, ?) on conflict do nothing')
+    this.#references = prepare('select from_kind, from_id, to_kind, to_id from log_references')
+    this.#referrers = prepare(
+      'select from_kind as kind, from_id as id from log_references where to_kind = ? and to_id = ?',
+    )
+    this.#dropReferences = prepare('delete from log_references where from_kind = ? and from_id = ?')
+    this.#addPost = prepare(
+      'insert into posts (kind, log_id, post_id, body) values (?, ?, ?, ?) on conflict do nothing',
+    )
+    this.#posts = prepare(
+      'select post_id, body from posts where kind = ? and log_id = ? and body is not null order by number',
+    )
+    this.#emptyPost = prepare('update posts set body = null where kind = ? and log_id = ? and post_id = ?')
+    this.#dropPosts = prepare('delete from posts where kind = ? and log_id = ?')
+  }
+
+  transaction<T>(work: () => T): T {
+    return transaction(this.#database, work)
+  }
+
+  log(ref: LogRef): ClaimedRow | null {
+    return this.#logs[ref.kind].get(ref.id)
+  }
+
+  events({ kind, id }: LogRef, after: number, limit: number): StoredEvent[] {
+    return this.#logs[kind].events.all(id, after, limit) as StoredEvent[]
+  }
+
+  insertEvent({ kind, id }: LogRef, seq: number, event: string): void {
+    this.#logs[kind].insertEvent.run(id, seq, event)
+  }
+
+  putDigest({ kind, id }: LogRef, columns: DigestColumns): void {
+    const { lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest } = columns
+    this.#logs[kind].putDigest.run(id, lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest)
+  }
+
+  claim({ kind, id }: LogRef, owner: string, untilMs: number): void {
+    this.#logs[kind].putOwner.run(id, owner, untilMs)
+  }
+
+  /** A row that is there only for its claim goes with it. */
+  release({ kind, id }: LogRef, row: LogRow): void {
+    const statements = this.#logs[kind]
+    if (row.lastSeq === 0) statements.deleteLog.run(id)
+    else statements.freeLog.run(id)
+  }
+
+  page(query: PageQuery): LogRow[] {
+    return this.#logs[query.kind].page(query)
+  }
+
+  refer(from: LogRef, to: LogRef): void {
+    this.#addReference.run(from.kind, from.id, to.kind, to.id)
+  }
+
+  references(): Reference[] {
+    const rows = this.#references.all() as Record<string, string>[]
+    return rows.map((row) => ({
+      from: { kind: row['from_kind'] as LogKind, id: row['from_id'] ?? '' },
+      to: { kind: row['to_kind'] as LogKind, id: row['to_id'] ?? '' },
+    }))
+  }
+
+  referrers({ kind, id }: LogRef): LogRef[] {
+    return this.#referrers.all(kind, id) as LogRef[]
+  }
+
+  post({ kind, id }: LogRef, post: Post): void {
+    this.#addPost.run(kind, id, post.id, JSON.stringify(post.body))
+  }
+
+  posts({ kind, id }: LogRef): Post[] {
+    const rows = this.#posts.all(kind, id) as { post_id: string; body: string }[]
+    return rows.map((row) => ({ id: row.post_id, body: JSON.parse(row.body) as Post['body'] }))
+  }
+
+  emptyPosts({ kind, id }: LogRef, postIds: readonly string[]): void {
+    for (const postId of postIds) this.#emptyPost.run(kind, id, postId)
+  }
+
+  isOwnedByOther(ref: LogRef, owner: string | undefined): boolean {
+    const claimant = this.log(ref)?.owner ?? null
+    return claimant !== null && claimant !== owner
+  }
+
+  /** False if it has more events now, or another owner. */
+  remove({ ref, lastSeq }: Removal, owner: string | undefined): boolean {
+    const { kind, id } = ref
+    const row = this.log(ref)
+    if (row === null || (row.owner !== null && row.owner !== owner) || (lastSeq !== null && row.lastSeq !== lastSeq))
+      return false
+    this.#logs[kind].deleteLog.run(id)
+    this.#logs[kind].deleteEvents.run(id)
+    this.#dropReferences.run(kind, id)
+    this.#dropPosts.run(kind, id)
+    return true
+  }
+
+  /** What was removed leaves the write-ahead log as well, unless another process is reading that. */
+  settleRemoval(): void {
+    emptyWalIfFree(this.#database)
+  }
+
+  /** Writes the files anew. False if another process is reading the log, whose pages must stay. */
+  scrub(): boolean {
+    return rewriteFiles(this.#database)
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+}
+
+/** The statements for logs of one kind. */
+class LogStatements {
+  readonly insertEvent: Statement
+  readonly events: Statement
+  readonly putDigest: Statement
+  readonly putOwner: Statement
+  readonly freeLog: Statement
+  readonly deleteLog: Statement
+  readonly deleteEvents: Statement
+  readonly #database: Database
+  readonly #kind: LogKind
+  readonly #columns: string
+  readonly #log: Statement
+
+  constructor(database: Database, kind: LogKind) {
+    const { logs, events, id } = NAMES[kind]
+    const prepare = (sql: string): Statement => database.prepare(sql)
+    this.#database = database
+    this.#kind = kind
+    this.#columns = `${id} as id, last_seq, started_at, updated_at, digest, owner, owned_until`
+    this.#log = prepare(`select ${this.#columns} from ${logs} where ${id} = ?`)
+    this.events = prepare(`select seq, event from ${events} where ${id} = ? and seq > ? order by seq limit ?`)
+    this.insertEvent = prepare(`insert into ${events} (${id}, seq, event) values (?, ?, ?)`)
+    this.putDigest = prepare(
+      `insert into ${logs} (${id}, last_seq, phase, started_at, updated_at, parent_run_id, resource_id, digest)
+       values (?, ?, ?, ?, ?, ?, ?, ?)
+       on conflict (${id}) do update set last_seq = excluded.last_seq, phase = excluded.phase,
+         started_at = coalesce(excluded.started_at, started_at), updated_at = excluded.updated_at,
+         parent_run_id = coalesce(excluded.parent_run_id, parent_run_id),
+         resource_id = coalesce(excluded.resource_id, resource_id), digest = excluded.digest`,
+    )
+    this.putOwner = prepare(
+      `insert into ${logs} (${id}, owner, owned_until) values (?, ?, ?)
+       on conflict (${id}) do update set owner = excluded.owner, owned_until = excluded.owned_until`,
+    )
+    this.freeLog = prepare(`update ${logs} set owner = null, owned_until = 0 where ${id} = ?`)
+    this.deleteLog = prepare(`delete from ${logs} where ${id} = ?`)
+    this.deleteEvents = prepare(`delete from ${events} where ${id} = ?`)
+  }
+
+  get(id: string): ClaimedRow | null {
+    const row = this.#log.get(id) as RawRow | undefined
+    return row === undefined ? null : claimedRow(row)
+  }
+
+  page({ phases, parentRunId, resourceId, before }: PageQuery): LogRow[] {
+    const { logs, id, order } = NAMES[this.#kind]
+    const conditions = ['last_seq > 0']
+    const values: Value[] = []
+    if (phases !== null) {
+      conditions.push(`(phase is null or phase in (${phases.map(() => '?').join(', ')}))`)
+      values.push(...phases)
+    }
+    if (parentRunId !== undefined) {
+      conditions.push('parent_run_id is ?')
+      values.push(parentRunId)
+    }
+    if (resourceId !== undefined) {
+      conditions.push('resource_id = ?')
+      values.push(resourceId)
+    }
+    if (before !== null) {
+      conditions.push(`(${order}, ${id}) < (?, ?)`)
+      values.push(before.time, before.id)
+    }
+    const sql = `select ${this.#columns} from ${logs} where ${conditions.join(' and ')}
+      order by ${order} desc, ${id} desc limit ${PAGE_ROWS}`
+    return (this.#database.prepare(sql).all(...values) as RawRow[]).map(claimedRow)
+  }
+}
+
+function claimedRow(row: RawRow): ClaimedRow {
+  const { id, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, digest, owner } = row
+  const isHeld = owner !== null && row.owned_until > Date.now() && !hasEnded(owner)
+  return { id, lastSeq, startedAt, updatedAt, digest, claimant: owner, owner: isHeld ? owner : null }
 }

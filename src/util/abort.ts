@@ -80,14 +80,14 @@ export class RunAbort {
     if (this.isAborted || this.isLeaving) return
     this.#leave = leave
     this.isLeaving = true
-    const finish = (): void => this.abort(leave.reason)
+    const abortRun = (): void => this.abort(leave.reason)
     const working = [...this.#leaveListeners].flatMap((listener) => listener(leave) ?? [])
     if (working.length === 0) {
-      finish()
+      abortRun()
       return
     }
-    this.#leaveTimer = setTimeout(finish, leave.graceMs)
-    void Promise.allSettled(working).then(finish)
+    this.#leaveTimer = setTimeout(abortRun, leave.graceMs)
+    void Promise.allSettled(working).then(abortRun)
   }
 
   /** Calls `listener` when the run is aborted; returns how to stop listening. */
@@ -154,28 +154,28 @@ export function untilStopped<T>(
   return new Promise((resolve) => {
     let stopped: Settled<T>['stopped'] = null
     let timer: NodeJS.Timeout | undefined
-    const finish = (value: T | undefined): void => {
+    const resolveWith = (value: T | undefined): void => {
       clearTimeout(timer)
       stopListening()
       resolve({ stopped, value })
     }
-    const stop = (why: 'aborted' | 'timed_out', reason: unknown): void => {
+    const stopWork = (why: 'aborted' | 'timed_out', reason: unknown): void => {
       stopped ??= why
       timeout?.own.abort(reason)
       clearTimeout(timer)
-      timer = setTimeout(() => finish(undefined), GRACE_MS)
+      timer = setTimeout(() => resolveWith(undefined), GRACE_MS)
     }
     if (timeout !== null) {
       const { timeoutMs } = timeout
       timer = setTimeout(
-        () => stop('timed_out', new Error(`The time for this call is up: ${timeoutMs} ms.`)),
+        () => stopWork('timed_out', new Error(`The time for this call is up: ${timeoutMs} ms.`)),
         timeoutMs,
       )
     }
-    const stopListening = abort.onAbort(() => stop('aborted', abort.signal.reason))
-    working.then(finish, () => {
+    const stopListening = abort.onAbort(() => stopWork('aborted', abort.signal.reason))
+    working.then(resolveWith, () => {
       resolve(working as Promise<never>)
-      finish(undefined)
+      resolveWith(undefined)
     })
   })
 }
@@ -192,17 +192,17 @@ export function inGrace<T>(
   return new Promise((resolve, reject) => {
     let timer: NodeJS.Timeout | undefined
     const stopListening = abort.onAbort(() => (timer = setTimeout(() => reject(late()), graceMs)))
-    const finish = (): void => {
+    const stopWaiting = (): void => {
       clearTimeout(timer)
       stopListening()
     }
     working.then(
       (value) => {
-        finish()
+        stopWaiting()
         resolve(value)
       },
       () => {
-        finish()
+        stopWaiting()
         resolve(working)
       },
     )
@@ -212,15 +212,15 @@ export function inGrace<T>(
 /** Waits for shared work until `signal` is aborted; the work itself continues. */
 export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
-  let stop = (): void => undefined
+  let rejectAborted = (): void => undefined
   const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error)
-    signal.addEventListener('abort', stop)
+    rejectAborted = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', rejectAborted)
   })
   try {
     return await Promise.race([work, aborted])
   } finally {
-    signal.removeEventListener('abort', stop)
+    signal.removeEventListener('abort', rejectAborted)
   }
 }
 
@@ -240,7 +240,7 @@ const shared = new WeakMap<AbortSignal, SharedListener>()
 
 /** Calls `listener` when `signal` is aborted; returns how to stop listening. */
 export function listenToAbort(signal: AbortSignal, listener: () => void): () => void {
-  const { listeners, notify } = shared.get(signal) ?? share(signal)
+  const { listeners, notify } = shared.get(signal) ?? shareListener(signal)
   listeners.add(listener)
   return () => {
     listeners.delete(listener)
@@ -255,7 +255,7 @@ interface SharedListener {
   readonly notify: () => void
 }
 
-function share(signal: AbortSignal): SharedListener {
+function shareListener(signal: AbortSignal): SharedListener {
   const listeners = new Set<() => void>()
   const notify = (): void => {
     // A listener that another one has stopped is not called any more, as the platform has it.

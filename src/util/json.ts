@@ -18,7 +18,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /** `base` with the members of `more`: Node 20 takes twenty times as long for a spread that adds members. */
-export function merged<Base extends object, More extends object>(base: Base, more: More): Base & More {
+export function withMembers<Base extends object, More extends object>(base: Base, more: More): Base & More {
   const whole = base as Record<string, unknown>
   for (const [name, value] of Object.entries(more)) whole[name] = value
   return whole as Base & More
@@ -32,5 +32,45 @@ export function parseJson(
     return { ok: true, value: JSON.parse(text) as JsonValue }
   } catch (error) {
     return { ok: false, problem: error instanceof Error ? error.message : String(error) }
+  }
+}
+
+/** `base` with `changes`: objects are merged deeply, any other value is replaced. Changes nothing in place. */
+export function mergeJson(base: JsonObject, changes: JsonObject | undefined): JsonObject {
+  if (changes === undefined) return base
+  const changed = Object.entries(changes).filter(([, value]) => value !== undefined)
+  const merged = changed.map(([key, value]) => [key, mergedValue(base[key], value)] as const)
+  return { ...base, ...Object.fromEntries(merged) }
+}
+
+function mergedValue(base: JsonValue | undefined, change: JsonValue | undefined): JsonValue | undefined {
+  return isJsonObject(base) && isJsonObject(change) ? mergeJson(base, change) : change
+}
+
+function isJsonObject(value: JsonValue | undefined): value is JsonObject {
+  return isObject(value)
+}
+
+/** JSON text with sorted keys: the same for the same content, whatever the order in which it was stored. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, member: unknown) =>
+    isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
+  )
+}
+
+/** Freezes plain objects and arrays, and everything in them. Objects that are frozen already are not visited again. */
+export function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) freezePlain(value)
+  return value
+}
+
+function freezePlain(value: object): void {
+  if (Object.isFrozen(value)) return
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== Array.prototype && prototype !== null) return
+  Object.freeze(value)
+  for (const name in value) {
+    const member: unknown = value[name as keyof typeof value]
+    if (typeof member === 'object' && member !== null) freezePlain(member)
   }
 }

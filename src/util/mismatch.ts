@@ -52,11 +52,11 @@ function stepText(step: string | number): string {
 
 /** An unexpected value. */
 export function mismatch(expected: string, value: unknown, hint = ''): Mismatch {
-  return new Mismatch({ path: [], expected, got: shown(value), hint })
+  return new Mismatch({ path: [], expected, got: shownValue(value), hint })
 }
 
 /** A short description of any value: 'got …'. */
-export function shown(value: unknown): string {
+export function shownValue(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === '') return 'an empty string'
   if (typeof value === 'string') return `\`${value.slice(0, 100)}\``

@@ -19,18 +19,18 @@ export function compactText(value: JsonValue): string {
   try {
     return JSON.stringify(value)
   } catch (error) {
-    return `[a result that is too large to be shown: ${readable(error)}]`
+    return `[a result that is too large to be shown: ${thrownText(error)}]`
   }
 }
 
 /** `Name: message` of anything that was thrown or returned as an error, whatever its getters do. */
 export function errorText(error: unknown): string {
-  return `${errorName(error)}: ${readable(error)}`
+  return `${errorName(error)}: ${thrownText(error)}`
 }
 
 /** The name of an error; `Error` if it has none. */
 export function errorName(error: unknown): string {
-  const name = error instanceof Error ? member(error, 'name') : undefined
+  const name = error instanceof Error ? readMember(error, 'name') : undefined
   return typeof name === 'string' && name.trim() !== '' ? name.slice(0, 100) : 'Error'
 }
 
@@ -72,7 +72,7 @@ class Copier {
     try {
       return this.#members(value)
     } catch (error) {
-      return `[unreadable: ${readable(error)}]`
+      return `[unreadable: ${thrownText(error)}]`
     } finally {
       this.#above.delete(value)
     }
@@ -122,7 +122,7 @@ class Copier {
     try {
       value = read()
     } catch (error) {
-      return `[unreadable: ${readable(error)}]`
+      return `[unreadable: ${thrownText(error)}]`
     }
     return this.copy(value)
   }
@@ -133,13 +133,13 @@ class Copier {
 }
 
 /** The message of anything that was thrown, as far as it can be read. */
-function readable(thrown: unknown): string {
+function thrownText(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown.slice(0, 2_000)
-  const message = typeof thrown === 'object' && thrown !== null ? member(thrown, 'message') : undefined
+  const message = typeof thrown === 'object' && thrown !== null ? readMember(thrown, 'message') : undefined
   return typeof message === 'string' ? message.slice(0, 2_000) : 'unknown error'
 }
 
-function member(value: object, key: string): unknown {
+function readMember(value: object, key: string): unknown {
   try {
     return (value as Record<string, unknown>)[key]
   } catch {

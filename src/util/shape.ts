@@ -15,12 +15,12 @@ export interface Shape<in out T> {
   read(value: unknown): T | Mismatch
 }
 
-export type Parsed<T> =
+export type ParsedShape<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problem: string; readonly path: readonly (string | number)[] }
 
 /** Reads a value; `name` names it in a problem: 'the answer'. */
-export function parseAs<T>(shape: Shape<T>, value: unknown, name: string): Parsed<T> {
+export function parseAs<T>(shape: Shape<T>, value: unknown, name: string): ParsedShape<T> {
   const read = shape.read(value)
   return read instanceof Mismatch
     ? { ok: false, problem: read.message(name), path: read.path }
@@ -33,10 +33,13 @@ export function leaf<T>(
   fits: (value: unknown) => boolean,
   hint: (value: unknown) => string = () => '',
 ): Shape<T> {
-  return { expected, read: (value) => (fits(value) ? (value as T) : mismatch(expected, value, spaced(hint(value)))) }
+  return {
+    expected,
+    read: (value) => (fits(value) ? (value as T) : mismatch(expected, value, afterSpace(hint(value)))),
+  }
 }
 
-function spaced(sentence: string): string {
+function afterSpace(sentence: string): string {
   return sentence === '' ? '' : ` ${sentence}`
 }
 
@@ -306,7 +309,7 @@ function strangeKey(expected: string, key: string): Mismatch {
 }
 
 function unknownKey(key: string, known: Iterable<string>, hints: Hints): Mismatch {
-  const hint = Object.hasOwn(hints, key) ? spaced(hints[key] ?? '') : didYouMean(key, known)
+  const hint = Object.hasOwn(hints, key) ? afterSpace(hints[key] ?? '') : didYouMean(key, known)
   return new Mismatch({ path: [key], expected: null, got: '', hint })
 }
 

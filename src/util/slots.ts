@@ -33,16 +33,16 @@ export class Slots {
       return Promise.resolve()
     }
     return new Promise((resolve, reject) => {
-      const begin = (): void => {
+      const beginTurn = (): void => {
         stopListening()
         resolve()
       }
       const stopListening = listenToAbort(signal, () => {
         stopListening()
-        line.waiting.splice(line.waiting.indexOf(begin), 1)
+        line.waiting.splice(line.waiting.indexOf(beginTurn), 1)
         reject(signal.reason as Error)
       })
-      line.waiting.push(begin)
+      line.waiting.push(beginTurn)
     })
   }
 

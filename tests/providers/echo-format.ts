@@ -1,7 +1,7 @@
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { AssistantPart, ToolEntry, TranscriptEntry, UserEntry } from '#contracts/entry.js'
 import type { RequestConstants } from 'thinharness'
-import type { DecodedReply, Transport, WireChunk, WireFormat, WireRequest } from '#providers/http/wire.js'
+import type { DecodedReply, Transport, WireChunk, WireFormat, TransportRequest } from '#providers/http/wire.js'
 import { errorFromBody } from '#providers/http/errors.js'
 import type { JsonObject } from '#util/json.js'
 
@@ -112,7 +112,7 @@ export const constants = (more: Partial<RequestConstants> = {}): RequestConstant
 export class EchoTransport implements Transport {
   readonly bodies: Transport['bodies']
   readonly texts: string[] = []
-  readonly requests: WireRequest[] = []
+  readonly requests: TransportRequest[] = []
   readonly #answers: (EchoReply | readonly (readonly WireChunk[] | Error)[])[]
 
   constructor(bodies: Transport['bodies'], ...answers: (EchoReply | readonly (readonly WireChunk[] | Error)[])[]) {
@@ -125,13 +125,13 @@ export class EchoTransport implements Transport {
     return this.texts.map((text) => JSON.parse(text) as unknown)
   }
 
-  async send(request: WireRequest): Promise<unknown> {
+  async send(request: TransportRequest): Promise<unknown> {
     const answer = this.#next(request)
     if (answer instanceof Error) throw answer
     return answer
   }
 
-  async *stream(request: WireRequest): AsyncGenerator<readonly WireChunk[]> {
+  async *stream(request: TransportRequest): AsyncGenerator<readonly WireChunk[]> {
     for (const batch of this.#next(request) as readonly (readonly WireChunk[] | Error)[]) {
       if (batch instanceof Error) throw batch
       yield batch
@@ -142,7 +142,7 @@ export class EchoTransport implements Transport {
     // Nothing is open.
   }
 
-  #next(request: WireRequest): unknown {
+  #next(request: TransportRequest): unknown {
     this.requests.push(request)
     const { body } = request
     this.texts.push(Array.isArray(body) ? Buffer.concat(body as Uint8Array[]).toString() : JSON.stringify(body))

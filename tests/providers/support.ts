@@ -3,7 +3,7 @@ import { HarnessError } from 'thinharness'
 import { Endpoint } from '#providers/http/http-transport.js'
 import type { Timeouts } from '#providers/http/options.js'
 import { openTransport } from '#providers/http/transport.js'
-import type { Transport, WireChunk, WireRequest } from '#providers/http/wire.js'
+import type { Transport, WireChunk, TransportRequest } from '#providers/http/wire.js'
 
 export const EXCHANGES = ['default', 'fetch', 'dispatcher'] as const
 
@@ -21,7 +21,7 @@ export function transportTo(kind: (typeof EXCHANGES)[number], url: string, timeo
   }
 }
 
-export function requestOf(signal = new AbortController().signal, body = '{"n":1}'): WireRequest {
+export function requestOf(signal = new AbortController().signal, body = '{"n":1}'): TransportRequest {
   return { path: '/answer', headers: { 'x-own': 'yes' }, body: [Buffer.from(body)], signal }
 }
 

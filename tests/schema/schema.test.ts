@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { parseWith } from '#schema/parse-with.js'
+import { parseWith } from '#schema/schema-check.js'
 import { jsonSchemaOf } from '#schema/schema.js'
 import type { InferSchema, Schema } from '#schema/schema.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'

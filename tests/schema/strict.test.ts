@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { JsonSchema, JsonValue } from 'thinharness'
-import { answerDocument } from '#schema/document.js'
+import { answerDocument } from '#schema/answer-document.js'
 import { withoutFillers } from '#schema/fillers.js'
 import { strictSchema } from '#schema/strict.js'
 

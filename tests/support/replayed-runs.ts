@@ -4,7 +4,7 @@ import type { DurableEvent } from 'thinharness'
 import { OpenRuns } from '#harness/open-runs.js'
 import type { OpenRun } from '#harness/open-runs.js'
 import type { RunContext } from '#core/loop/run-context.js'
-import type { RunLauncher } from '#harness/runs.js'
+import type { RunLauncher } from '#harness/launch/launcher.js'
 import { replayRun } from '#run/replay/replay.js'
 import { isReference } from '#core/state/history.js'
 import type { Conversation } from '#core/state/history.js'
@@ -52,7 +52,10 @@ let isWatched = false
 /** The runs of the harness are loaded by its first run: in the test, with the mocks that it has. */
 async function watchLaunches(): Promise<void> {
   isWatched = true
-  const [launching, contexts] = await Promise.all([import('#harness/runs.js'), import('#core/loop/run-context.js')])
+  const [launching, contexts] = await Promise.all([
+    import('#harness/launch/launcher.js'),
+    import('#core/loop/run-context.js'),
+  ])
   surround(
     launching.RunLauncher.prototype,
     'launch',

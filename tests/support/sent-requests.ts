@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, vi } from 'vitest'
 import type * as TransportModule from '#providers/http/transport.js'
-import type { Transport, WireRequest } from '#providers/http/wire.js'
+import type { Transport, TransportRequest } from '#providers/http/wire.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -45,7 +45,7 @@ const APIS: ReadonlyMap<string, string> = new Map([
 const file = join(inject('sentRequests'), `${process.pid}-${performance.now()}.jsonl`)
 const written = new Set<string>()
 
-function record({ path, headers, body }: WireRequest): void {
+function record({ path, headers, body }: TransportRequest): void {
   const api = APIS.get(path)
   if (api === undefined) return
   const text = Array.isArray(body) ? Buffer.concat(body as readonly Uint8Array[]).toString() : JSON.stringify(body)

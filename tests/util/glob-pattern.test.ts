@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compileGlob, globProblem } from '#util/glob/pattern.js'
-import type { GlobState } from '#util/glob/pattern.js'
+import { compileGlob, globProblem } from '#util/glob.js'
+import type { GlobState } from '#util/glob.js'
 import { rounds } from '../support/length.js'
 
 function stateFor(pattern: string, path: string, namedOnly = false): GlobState {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { JsonObject } from '#util/json.js'
-import { mergeJson } from '#util/merge-json.js'
+import { mergeJson } from '#util/json.js'
 
 test.each<[string, JsonObject, JsonObject | undefined, JsonObject]>([
   ['nothing', { a: 1 }, undefined, { a: 1 }],

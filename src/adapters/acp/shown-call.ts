@@ -1,7 +1,7 @@
 import { isAbsolute, relative, resolve } from 'node:path'
 import type { ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientprotocol/sdk'
 import type { ContentPart } from '#contracts/entry.js'
-import type { HarnessDescription } from '#harness/describe.js'
+import type { HarnessDescription } from '#harness/launch/describe.js'
 import { cutText, firstCharacters, isLonger } from '#util/characters.js'
 import { isObject, parseJson } from '#util/json.js'
 

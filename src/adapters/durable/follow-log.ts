@@ -1,7 +1,7 @@
 import type { DurableEvent } from '#core/state/events.js'
 import type { FollowOptions, LogStore, RunLog } from '#core/log/log.js'
 import { isAborted } from '#util/abort.js'
-import { polled } from '#util/queue/polled.js'
+import { pollEvents } from '#util/queue/polled.js'
 import { untilOver } from '#util/queue/tail.js'
 
 /** The time before a log without `follow` is read again, in ms: shorter after an event, longer while nothing happens. */
@@ -21,7 +21,7 @@ export async function* followLog(
   const readEvents = (last: number): AsyncIterable<DurableEvent> => log.read(ref, { after: last })
   const followEvents = (over: AbortSignal): AsyncIterable<DurableEvent> =>
     (log as Partial<LogStore>).follow?.(ref, { after, signal: over }) ??
-    polled(readEvents, { after, signal: over, shortestMs: SHORTEST_WAIT_MS, longestMs: LONGEST_WAIT_MS })
+    pollEvents(readEvents, { after, signal: over, shortestMs: SHORTEST_WAIT_MS, longestMs: LONGEST_WAIT_MS })
   let last = after
   for await (const event of untilOver(followEvents, isIdle, signal)) {
     yield event

@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import { unknownKey } from '#util/suggest.js'
 import type { LogSummaries, RunStatus, RunSummary, ThreadSummary } from './digest.js'
 import type { LogKind, LogRef } from './ref.js'
@@ -153,6 +153,6 @@ export function checkPruneOptions(options: PruneOptions): void {
 }
 
 function invalid(name: string, method: string, [expected, got]: readonly [string, unknown]): HarnessError {
-  const message = `Expected \`${name}\` of \`${method}\` to be ${expected}, got ${shown(got)}.`
+  const message = `Expected \`${name}\` of \`${method}\` to be ${expected}, got ${shownValue(got)}.`
   return new HarnessError('invalid_options', message)
 }

@@ -1,8 +1,8 @@
 import { HarnessError, messageOf } from '#contracts/errors.js'
-import { itemsOf } from '#util/items.js'
+import { itemsOf } from '#util/items-of.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import { LONGEST_TIMER_MS } from '#util/timeout.js'
 import type { DurableEvent } from '../state/events.js'
 import type { LogSummaries, RunDigest } from './digest.js'
@@ -156,7 +156,7 @@ export function checkClaim(owner: unknown, ttlMs: unknown): void {
     throw new HarnessError('invalid_options', 'Expected the owner of a claim to be a string that is not empty.')
   }
   if (typeof ttlMs === 'number' && ttlMs >= 0 && ttlMs <= LONGEST_TIMER_MS) return
-  const message = `Expected the time of a claim to be a number of ms from 0 up, got ${shown(ttlMs)}.`
+  const message = `Expected the time of a claim to be a number of ms from 0 up, got ${shownValue(ttlMs)}.`
   throw new HarnessError('invalid_options', message)
 }
 

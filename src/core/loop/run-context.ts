@@ -35,7 +35,7 @@ import { NO_USAGE } from '#contracts/result.js'
 import type { HarnessResult, RunReport, StopReason } from '#contracts/result.js'
 import type { RunAbort } from '#util/abort.js'
 import type { Clock } from '#util/clock.js'
-import { deepFreeze } from '#util/freeze.js'
+import { deepFreeze } from '#util/json.js'
 import type { JsonInput, JsonObject, JsonValue } from '#util/json.js'
 import { plainJson } from '#util/plain-json.js'
 

@@ -1,7 +1,7 @@
 import type * as Crypto from 'node:crypto'
 import { HarnessError } from '#contracts/errors.js'
 import type { ResumeState } from '#contracts/result.js'
-import { canonicalJson } from '#util/canonical-json.js'
+import { canonicalJson } from '#util/json.js'
 import { moduleOrStub } from '#util/platform/node.js'
 
 /** The key that states are signed with. The host keeps it secret from everyone who carries a state. At least 16 bytes. */

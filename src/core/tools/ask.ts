@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import { parseWith } from '#schema/parse-with.js'
+import { parseWith } from '#schema/schema-check.js'
 import { jsonSchemaOf } from '#schema/schema.js'
 import type { InferSchema, Schema } from '#schema/schema.js'
 import type { JsonInput, JsonSchema, JsonValue } from '#util/json.js'

@@ -3,7 +3,7 @@ import type { InferSchema, Schema } from '#schema/schema.js'
 import { isObject } from '#util/json.js'
 import type { JsonSchema, JsonValue } from '#util/json.js'
 import { didYouMean } from '#util/suggest.js'
-import { Mismatch, shown } from '#util/mismatch.js'
+import { Mismatch, shownValue } from '#util/mismatch.js'
 import {
   boolean,
   either,
@@ -107,7 +107,7 @@ type ApprovalRule = NonNullable<ToolOptions<Schema>['requiresApproval']>
 export function checkParameters({ type, anyOf, oneOf, allOf }: JsonSchema, where: string): void {
   const isJoined = type === undefined && [anyOf, oneOf, allOf].some((members) => members !== undefined)
   if (!isJoined && (type === undefined || type === 'object' || (isList(type) && type.includes('object')))) return
-  const got = isJoined ? 'several schemas joined: put them into a field' : shown(type)
+  const got = isJoined ? 'several schemas joined: put them into a field' : shownValue(type)
   throw invalidOptions(`Expected ${where} to be an object at the root, got ${got}.`)
 }
 

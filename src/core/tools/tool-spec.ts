@@ -9,7 +9,7 @@ import type { ToolOutcome } from './outcome.js'
 import type { AgentOutputValidator, InferOutput, OutputType } from './output-type.js'
 import type { Schema } from '#schema/schema.js'
 import type { ToolSourceHost } from './source.js'
-import type { Validate } from '#schema/validation.js'
+import type { Validate } from '#schema/argument-issues.js'
 
 /** A tool: its description for the model, its options for the loop, and its code. Plain and immutable. */
 export interface ToolSpec<in Deps = unknown> {

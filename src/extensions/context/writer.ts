@@ -1,4 +1,4 @@
-import { Harness } from '#harness/typed-harness.js'
+import { Harness } from '#harness/harness.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { Budget } from '#run/money/budget.js'
 import type { Model } from '#core/model-session.js'

@@ -2,7 +2,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, normalize, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { braceAlternatives, globOf } from '#util/glob/pattern.js'
+import { braceAlternatives, globOf } from '#util/glob.js'
 import { isObject } from '#util/json.js'
 
 /** A file or folder that a call names: the strings that stand for it, relative to the workspace and absolute. */

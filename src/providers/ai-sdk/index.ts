@@ -1,5 +1,5 @@
 import type { Model, ModelCapabilities } from '#core/model-session.js'
-import { limitsOf } from '../http/request-guard.js'
+import { timeLimitsOf } from '../http/request-guard.js'
 import { checkEffort, DEFAULT_MAX_RETRIES, parseModelOptions } from '../wire/options.js'
 import { SessionModel } from '../wire/session.js'
 import { aiSdkFormat, checkEffortOption } from './request.js'
@@ -38,7 +38,7 @@ export function fromAiSdk(languageModel: AiSdkLanguageModel, given: AiSdkOptions
     model: modelId,
     format: aiSdkFormat(calls, { provider: name, version, traits, inputs: options.capabilities?.inputs }),
     capabilities: all,
-    transport: new AiSdkTransport(model, limitsOf(options.timeouts)),
+    transport: new AiSdkTransport(model, timeLimitsOf(options.timeouts)),
     headers: {},
     maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
     defaults: { reasoningEffort: options.reasoningEffort },

@@ -10,10 +10,10 @@ import type {
 import { HarnessError } from '#contracts/errors.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
-import { acceptedName, argumentsObject } from '../wire/calls.js'
+import { acceptedName, argumentsObject } from '../wire/call-ids.js'
 import {
   hasContent,
-  omission,
+  omissionText,
   textWithin,
   thinkingText,
   bareType,
@@ -21,13 +21,13 @@ import {
   parseDataUrl,
   textOfFile,
 } from '../wire/content.js'
-import { stringIn } from '../wire/read.js'
+import { stringIn } from '../wire/wire-fields.js'
 import type { PromptFile, FileSource, Version } from './language-model.js'
 import { promptCallId } from './traits.js'
 import type { ProviderTraits } from './traits.js'
-import { nativeData } from './wire.js'
+import { nativeData } from './reply.js'
 
-export type EncodeRules = ReplayRules & ContentRules
+export type EncodeRules = ReplayRules & AiSdkContentRules
 
 /**
  * The messages of entries. The results of a batch are one message, as most APIs require; files that the provider does
@@ -90,14 +90,14 @@ function toolResultOutput(entry: ToolEntry, rules: EncodeRules): Output {
   const inside: JsonObject[] = []
   const files: PromptFile[] = []
   for (const part of content.filter(hasContent)) {
-    const form = formOf(part, rules)
+    const form = partForm(part, rules)
     if (form.kind === 'file') {
       const file = traits.resultMedia?.test(form.file.mediaType) === true ? version.resultFile(form.file) : null
       if (file === null) files.push(form.file)
       else inside.push(file)
       continue
     }
-    const text = form.kind === 'text' ? form.text : omission(form.problem)
+    const text = form.kind === 'text' ? form.text : omissionText(form.problem)
     texts.push(text)
     inside.push(textPart(text))
   }
@@ -176,7 +176,7 @@ function opaquePart(own: JsonObject, metadata: JsonObject, version: Version): Js
       return { type, toolCallId, toolName, output: ownResultOutput(own), ...metadata }
     case 'file':
     case 'reasoning-file': {
-      const source = sourceOf(own['data'])
+      const source = fileSource(own['data'])
       return source === null ? null : { type, data: version.fileData(source), mediaType, ...metadata }
     }
     default:
@@ -195,7 +195,7 @@ function ownResultOutput({ result, isError }: JsonObject): JsonObject {
 }
 
 /** The content of a file, in the form of any version. */
-function sourceOf(data: JsonValue | undefined): FileSource | null {
+function fileSource(data: JsonValue | undefined): FileSource | null {
   if (typeof data === 'string') return { data }
   if (!isObject(data)) return null
   const { data: base64, url, originalUrl } = data
@@ -205,7 +205,7 @@ function sourceOf(data: JsonValue | undefined): FileSource | null {
 }
 
 /** The known inputs of a model. */
-export interface ContentRules {
+export interface AiSdkContentRules {
   /** Name of the model's provider, for messages. */
   readonly provider: string
   readonly version: Version
@@ -214,9 +214,9 @@ export interface ContentRules {
 }
 
 /** Parts of a user message. Throws `invalid_options` for content that the model is known not to support. */
-function userParts(content: readonly ContentPart[], rules: ContentRules): JsonObject[] {
+function userParts(content: readonly ContentPart[], rules: AiSdkContentRules): JsonObject[] {
   return content.filter(hasContent).map((part) => {
-    const form = formOf(part, rules)
+    const form = partForm(part, rules)
     if (form.kind === 'unsupported') throw new HarnessError('invalid_options', form.problem)
     return form.kind === 'text' ? textPart(form.text) : filePart(form.file, rules.version)
   })
@@ -229,7 +229,7 @@ type PartForm =
   | { readonly kind: 'unsupported'; readonly problem: string }
 
 /** Text files are sent as text: few providers support them as files. */
-function formOf(part: ContentPart, { provider, version, inputs }: ContentRules): PartForm {
+function partForm(part: ContentPart, { provider, version, inputs }: AiSdkContentRules): PartForm {
   if (part.type === 'text') return { kind: 'text', text: part.text }
   if (part.type === 'file' && isTextType(part.mediaType)) return { kind: 'text', text: textOfFile(part) }
   if (inputs?.includes(part.type) === false) {

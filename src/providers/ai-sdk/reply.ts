@@ -1,16 +1,14 @@
-import type { AssistantPart, FinishReason, TokenUsage } from '#contracts/entry.js'
+import { providerError, waitsForClient } from '../http/errors.js'
+import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
+import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
+import { listIn, objectsIn, stringIn, countIn } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
+import type { ProviderTraits } from './traits.js'
+import type { AssistantPart, FinishReason, TokenUsage, NativePart } from '#contracts/entry.js'
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
-import { providerError } from '../http/errors.js'
-import type { DecodedReply, FoldOptions } from '../http/wire.js'
-import { argumentsText, ReplyCallIds } from '../wire/calls.js'
-import { waitsForClient } from '../wire/client-items.js'
-import { listIn, objectsIn, stringIn, countIn } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
-import type { ProviderTraits } from './traits.js'
-import { isCompaction, nativeForm } from './wire.js'
-import type { AiSdkReply } from './wire.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 
 interface DecodeRules {
   /** As in `NativePart.provider`. */
@@ -19,7 +17,7 @@ interface DecodeRules {
 }
 
 /** The result of `doGenerate`, without the request, which contains the whole conversation. */
-export function generatedReply(result: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): AiSdkReply {
+export function generatedReply(result: unknown, { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>): AiSdkReply {
   if (!isObject(result) || !Array.isArray(result['content'])) {
     throw providerError('The result of the language model is not a reply: it has no `content`.', {})
   }
@@ -42,11 +40,11 @@ export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply
   const failure = endedInError(reply.finishReason)
   if (failure !== null) throw failure
   if (reply.content.some(({ type }) => type === APPROVAL)) throw waitsForClient([APPROVAL])
-  const parts = reply.content.map((part) => partOf(part, rules.provider)).filter((part) => part !== null)
+  const parts = reply.content.map((part) => assistantPart(part, rules.provider)).filter((part) => part !== null)
   const hasCalls = parts.some((part) => part.type === 'tool_call')
   return {
     parts,
-    ...finishOf(reply.finishReason, hasCalls, rules.traits.filterWord),
+    ...replyFinish(reply.finishReason, hasCalls, rules.traits.filterWord),
     usage: tokenUsage(reply.usage, reply.providerMetadata),
     responseId: stringIn(reply.response['id']) || null,
     responseModel: stringIn(reply.response['modelId']) || null,
@@ -58,12 +56,12 @@ export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply
 const APPROVAL = 'tool-approval-request'
 
 /** True for a call of a tool of the harness, false for one that the provider executes itself. */
-export function isOwnCall(part: Fields): boolean {
+export function isOwnCall(part: WireFields): boolean {
   return part['type'] === 'tool-call' && part['providerExecuted'] !== true
 }
 
 /** Null for an empty text, and for a result that another one replaces. */
-function partOf(part: Fields, provider: string): AssistantPart | null {
+function assistantPart(part: WireFields, provider: string): AssistantPart | null {
   const { type, text, providerMetadata } = part
   const metadata = isObject(providerMetadata) ? { providerMetadata } : null
   const own = metadata === null ? {} : nativeForm(provider, metadata)
@@ -89,7 +87,7 @@ function partOf(part: Fields, provider: string): AssistantPart | null {
  * A summary in place of the conversation so far, which the AI SDK gives as text. It is no part of the answer, and only this
  * provider gets it back.
  */
-function compactionPart({ text, providerMetadata }: Fields, provider: string): AssistantPart {
+function compactionPart({ text, providerMetadata }: WireFields, provider: string): AssistantPart {
   return { type: 'opaque', ...nativeForm(provider, { type: 'compaction', content: text, providerMetadata }) }
 }
 
@@ -104,8 +102,8 @@ interface Finish {
  * refusal, so the provider's own word takes precedence. A reply with tool calls has `tool_calls` in place of `stop`.
  * `filterWord`: see `ProviderTraits`.
  */
-export function finishOf(given: unknown, hasCalls: boolean, filterWord?: string): Finish {
-  const { word, native } = wordsOf(given)
+export function replyFinish(given: unknown, hasCalls: boolean, filterWord?: string): Finish {
+  const { word, native } = finishWords(given)
   const unified = WORDS.get(word) ?? 'other'
   const isFiltered = unified === 'content_filter' && isObject(given)
   const isRefusal = isFiltered && filterWord !== undefined && native !== filterWord
@@ -121,7 +119,7 @@ export function finishOf(given: unknown, hasCalls: boolean, filterWord?: string)
  * that they do not know as `other`, such as `error` of a gateway.
  */
 function endedInError(given: unknown): HarnessError | null {
-  const { word, native } = wordsOf(given)
+  const { word, native } = finishWords(given)
   if (word !== 'error' && !ERROR_WORDS.test(native)) return null
   return providerError(`The provider ended the reply with an error (\`${native || word}\`).`, { retryable: true })
 }
@@ -133,7 +131,7 @@ const ERROR_WORDS = /^(error|failed|abort|aborted|cancelled|network_error|insuff
  * complete, with `other`, `unknown` or `interrupted`, and no reason of the API.
  */
 export function isCut(given: unknown): boolean {
-  const { word, native } = wordsOf(given)
+  const { word, native } = finishWords(given)
   return (
     word === 'interrupted' ||
     (native === '' && (word === '' || word === 'unknown' || (word === 'other' && isObject(given))))
@@ -141,7 +139,7 @@ export function isCut(given: unknown): boolean {
 }
 
 /** `v2` has a word, later versions also the provider's own. */
-function wordsOf(given: unknown): { readonly word: string; readonly native: string } {
+function finishWords(given: unknown): { readonly word: string; readonly native: string } {
   return isObject(given)
     ? { word: stringIn(given['unified']), native: stringIn(given['raw']) }
     : { word: stringIn(given), native: '' }
@@ -172,7 +170,7 @@ function tokenUsage(usage: unknown, providerMetadata: unknown): TokenUsage {
 }
 
 /** `v3` and `v4`. Providers report 0 for counts that their API did not report; the API's own usage is in `raw`. */
-function nestedUsage(input: Fields, output: Fields, raw: unknown): TokenUsage {
+function nestedUsage(input: WireFields, output: WireFields, raw: unknown): TokenUsage {
   const reported = (value: unknown, names: RegExp): number | null => {
     const number = countIn(value)
     return number === 0 && isObject(raw) && !hasCount(raw, names) ? null : number
@@ -188,14 +186,14 @@ function nestedUsage(input: Fields, output: Fields, raw: unknown): TokenUsage {
 }
 
 /** True if an API's own usage has a number with such a name, at any level. */
-function hasCount(raw: Fields, names: RegExp): boolean {
+function hasCount(raw: WireFields, names: RegExp): boolean {
   return Object.entries(raw).some(([name, value]) =>
     isObject(value) ? hasCount(value, names) : typeof value === 'number' && names.test(name),
   )
 }
 
 /** `v2`, in which Anthropic's input tokens exclude tokens read from and written to the cache. */
-function flatUsage(usage: Fields, providerMetadata: unknown): TokenUsage {
+function flatUsage(usage: WireFields, providerMetadata: unknown): TokenUsage {
   const anthropic = isObject(providerMetadata) ? providerMetadata['anthropic'] : undefined
   const cacheReadTokens = countIn(usage['cachedInputTokens'])
   const cacheWriteTokens = isObject(anthropic) ? countIn(anthropic['cacheCreationInputTokens']) : null
@@ -216,4 +214,49 @@ function longWrites(raw: unknown): Pick<TokenUsage, 'longCacheWriteTokens'> {
   const creation = isObject(raw) ? raw['cache_creation'] : undefined
   const longCacheWriteTokens = isObject(creation) ? (countIn(creation['ephemeral_1h_input_tokens']) ?? 0) : 0
   return longCacheWriteTokens > 0 ? { longCacheWriteTokens } : {}
+}
+
+/** A reply in the form of `doGenerate`, which is also the sum of a stream, in any version. Unchecked. */
+export interface AiSdkReply {
+  readonly content: readonly WireFields[]
+  readonly finishReason: unknown
+  readonly usage: unknown
+  readonly providerMetadata: unknown
+  /** `id`, `modelId`, `timestamp`, `headers`, and of a whole reply its `body`. */
+  readonly response: WireFields
+  readonly warnings: readonly unknown[]
+}
+
+/**
+ * The data that a part keeps of the reply. For text, reasoning and calls: `providerMetadata`, if there is any. For an
+ * opaque part: the whole part.
+ */
+function nativeForm(provider: string, data: WireFields): { readonly native: NativePart } {
+  return { native: { provider, data: plainJson(data) } }
+}
+
+/** True for the metadata of a text that is a summary of the conversation, made by the provider itself. */
+export function isCompaction(providerMetadata: unknown): boolean {
+  const spaces: readonly unknown[] = isObject(providerMetadata) ? Object.values(providerMetadata) : []
+  return spaces.some((space) => isObject(space) && space['type'] === 'compaction')
+}
+
+/** The data of this provider in a part; null for a part of another provider. */
+export function nativeData(part: { readonly native?: NativePart }, provider: string): JsonObject | null {
+  const { native } = part
+  return native?.provider === provider && isObject(native.data) ? native.data : null
+}
+
+/** A value of a provider as plain JSON: bytes as base64, URLs and dates as strings. */
+function plainJson(value: unknown): JsonValue {
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number') return Number.isFinite(value) ? value : null
+  if (typeof value === 'bigint') return String(value)
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  if (value instanceof URL) return value.href
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString()
+  if (Array.isArray(value)) return value.map(plainJson)
+  if (!isObject(value)) return null
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined && typeof field !== 'function')
+  return Object.fromEntries(fields.map(([name, field]) => [name, plainJson(field)]))
 }

@@ -1,11 +1,10 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { ReasoningEffort, RequestConstants, ToolChoice, ToolDefinition } from '#core/model-session.js'
 import { acceptedSchema, inputSchema } from '#schema/input-schema.js'
-import { isObject } from '#util/json.js'
+import { isObject, mergeJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { mergeJson } from '#util/merge-json.js'
 import type { WireFormat } from '../http/wire.js'
-import { without } from '../wire/read.js'
+import { without } from '../wire/wire-fields.js'
 import { settingsOf } from '../wire/settings.js'
 import { decodeReply, generatedReply } from './reply.js'
 import { encodeEntries } from './messages.js'
@@ -34,7 +33,7 @@ export function aiSdkFormat(calls: CallRules, entries: EncodeRules): WireFormat 
     opening: ({ instructions }) => (instructions === '' ? [] : [{ role: 'system', content: instructions }]),
     encode: (added) => encodeEntries(added, entries),
     tail: ({ toolChoice, maxOutputTokens }) => ({
-      ...(toolChoice !== undefined && { toolChoice: wireToolChoice(toolChoice) }),
+      ...(toolChoice !== undefined && { toolChoice: aiSdkToolChoice(toolChoice) }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     }),
     fold(options) {
@@ -68,14 +67,14 @@ function callSettings(constants: RequestConstants, rules: CallRules): JsonObject
     ...limits,
     ...(effort !== undefined && version.takesReasoning && { reasoning: effort }),
     ...(tools.length > 0 && { tools: tools.map((tool) => functionTool(tool, rules)) }),
-    ...(tools.length > 0 && toolChoice !== 'auto' && { toolChoice: wireToolChoice(toolChoice) }),
+    ...(tools.length > 0 && toolChoice !== 'auto' && { toolChoice: aiSdkToolChoice(toolChoice) }),
     ...(structuredOutput !== null && { responseFormat: responseFormat(structuredOutput) }),
     ...(options.headers !== undefined && { headers: options.headers }),
     ...(Object.keys(providerOptions).length > 0 && { providerOptions }),
   }
 }
 
-function wireToolChoice(choice: ToolChoice): JsonObject {
+function aiSdkToolChoice(choice: ToolChoice): JsonObject {
   return typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.tool }
 }
 

@@ -1,15 +1,13 @@
-import { isObject } from '#util/json.js'
+import { isObject, mergeJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { mergeJson } from '#util/merge-json.js'
 import { providerError } from '../http/errors.js'
-import type { FoldOptions } from '../http/wire.js'
-import { argumentsText, ReplyCallIds } from '../wire/calls.js'
-import { listIn, stringIn } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
-import { isOwnCall, finishOf, isCut } from './reply.js'
-import { aiSdkError } from './error.js'
-import { isCompaction } from './wire.js'
-import type { AiSdkReply } from './wire.js'
+import type { ReplyFoldOptions } from '../http/wire.js'
+import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
+import { listIn, stringIn } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
+import { isOwnCall, replyFinish, isCut, isCompaction } from './reply.js'
+import { aiSdkError } from './transport.js'
+import type { AiSdkReply } from './reply.js'
 
 /** A text or reasoning block in progress. */
 interface Block {
@@ -28,18 +26,18 @@ interface OpenCall {
 
 /** Adds up the parts of a stream, and emits each piece. Ignores unknown kinds of part. */
 export class StreamFold {
-  readonly #onDelta: FoldOptions['onDelta']
+  readonly #onDelta: ReplyFoldOptions['onDelta']
   readonly #ids: ReplyCallIds
-  readonly #content: (Fields | Block)[] = []
+  readonly #content: (WireFields | Block)[] = []
   /** Calls without their end, by the provider's id. */
   readonly #openCalls = new Map<unknown, OpenCall>()
   /** Blocks without their end, by kind and id. */
   readonly #open = { text: new Map<unknown, Block>(), reasoning: new Map<unknown, Block>() }
-  #finish: Fields | null = null
-  #response: Fields = {}
+  #finish: WireFields | null = null
+  #response: WireFields = {}
   readonly #warnings: unknown[] = []
 
-  constructor({ callIdFor, onDelta }: FoldOptions) {
+  constructor({ callIdFor, onDelta }: ReplyFoldOptions) {
     this.#ids = new ReplyCallIds(callIdFor)
     this.#onDelta = onDelta
   }
@@ -71,9 +69,9 @@ export class StreamFold {
 
   /** Throws `provider_error` if the stream stopped before its end. */
   end(): AiSdkReply {
-    if (this.#finish === null) throw cut('its `finish` part')
+    if (this.#finish === null) throw cutStreamError('its `finish` part')
     const { finishReason, usage, providerMetadata } = this.#finish
-    if (isCut(finishReason)) throw cut('the API sent a finish reason')
+    if (isCut(finishReason)) throw cutStreamError('the API sent a finish reason')
     this.#endCutCalls(finishReason)
     return {
       content: this.#content.map((part) => ({ ...part })),
@@ -85,7 +83,7 @@ export class StreamFold {
     }
   }
 
-  #extend(kind: Block['type'], part: Fields): void {
+  #extend(kind: Block['type'], part: WireFields): void {
     const { id, delta, providerMetadata } = part
     const block = this.#open[kind].get(id) ?? this.#begin(kind, id)
     if (providerMetadata !== undefined) addMetadata(block, providerMetadata)
@@ -96,7 +94,7 @@ export class StreamFold {
   }
 
   /** The metadata at the beginning or the end of a block. */
-  #note(kind: Block['type'], { type, id, providerMetadata }: Fields): void {
+  #note(kind: Block['type'], { type, id, providerMetadata }: WireFields): void {
     const isEnd = type === `${kind}-end`
     const block = this.#open[kind].get(id) ?? (isEnd ? undefined : this.#begin(kind, id))
     if (block !== undefined) addMetadata(block, providerMetadata)
@@ -111,7 +109,7 @@ export class StreamFold {
   }
 
   /** Calls that the provider executes itself are not calls of the harness. */
-  #beginCall({ id, toolName, providerExecuted }: Fields): void {
+  #beginCall({ id, toolName, providerExecuted }: WireFields): void {
     if (providerExecuted !== true && !this.#openCalls.has(id)) this.#openCalls.set(id, this.#newCall(id, toolName))
   }
 
@@ -119,14 +117,14 @@ export class StreamFold {
     return { callId: this.#ids.take(id), name: stringIn(name), input: '' }
   }
 
-  #extendCall({ id, delta }: Fields): void {
+  #extendCall({ id, delta }: WireFields): void {
     const call = this.#openCalls.get(id)
     if (call === undefined || typeof delta !== 'string' || delta === '') return
     call.input += delta
     this.#emitInput(delta, call)
   }
 
-  #endCall(part: Fields): void {
+  #endCall(part: WireFields): void {
     const { toolCallId: id, toolName } = part
     const open = this.#openCalls.get(id)
     this.#openCalls.delete(id)
@@ -146,13 +144,13 @@ export class StreamFold {
   /** A reply that was stopped at its limit or by a filter may have a call without its end; a complete reply may not. */
   #endCutCalls(finish: unknown): void {
     if (this.#openCalls.size === 0) return
-    if (finishOf(finish, true).finishReason === 'tool_calls') throw cut('the end of a call')
+    if (replyFinish(finish, true).finishReason === 'tool_calls') throw cutStreamError('the end of a call')
     for (const { callId, name, input } of this.#openCalls.values()) {
       this.#content.push({ type: 'tool-call', toolCallId: callId, toolName: name, input })
     }
   }
 
-  #addOther(part: Fields): void {
+  #addOther(part: WireFields): void {
     switch (part['type']) {
       case 'finish':
         this.#finish = part
@@ -181,7 +179,7 @@ function addMetadata(block: Block, metadata: unknown): void {
   block.providerMetadata = mergeJson(block.providerMetadata ?? {}, metadata as JsonObject)
 }
 
-function cut(event: string): Error {
+function cutStreamError(event: string): Error {
   return providerError(`The language model's stream ended before ${event}: the reply is incomplete.`, {
     retryable: true,
   })

@@ -1,7 +1,7 @@
 import type { ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
 import type { JsonObject } from '#util/json.js'
 import type { ProviderOptions } from '../http/options.js'
-import { acceptedCallId } from '../wire/calls.js'
+import { acceptedCallId } from '../wire/call-ids.js'
 
 /**
  * Known behavior of one AI SDK provider that the specification leaves open. An unknown provider is sent nothing that it

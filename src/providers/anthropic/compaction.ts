@@ -4,7 +4,7 @@ import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { Compactor } from '../http/wire.js'
-import { objectsIn, stringIn, without } from '../wire/read.js'
+import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import { isError, tokenUsage } from './reply.js'
 import { PROVIDER } from './models.js'
 
@@ -36,7 +36,7 @@ export const compactor: Compactor = {
     const text = stringIn(block?.['content'])
     if (!isObject(reply) || block === undefined || text.trim() === '')
       throw errorWithin(reply) ?? providerError('The provider sent no compaction.', {})
-    return { data: block as JsonObject, text, usage: usageOf(reply['usage']) }
+    return { data: block as JsonObject, text, usage: compactionUsage(reply['usage']) }
   },
 }
 
@@ -46,21 +46,21 @@ export function compactionBlock({ provider, data }: NativePart): JsonObject | nu
 }
 
 /** The tokens of a compaction are in `iterations` only. */
-function usageOf(usage: unknown): TokenUsage {
+function compactionUsage(usage: unknown): TokenUsage {
   const iterations = isObject(usage) ? objectsIn(usage['iterations']) : []
   if (iterations.length === 0) return tokenUsage(usage)
   return iterations.map(tokenUsage).reduce(
     (sum, each) => ({
-      inputTokens: added(sum.inputTokens, each.inputTokens),
-      outputTokens: added(sum.outputTokens, each.outputTokens),
-      cacheReadTokens: added(sum.cacheReadTokens, each.cacheReadTokens),
-      cacheWriteTokens: added(sum.cacheWriteTokens, each.cacheWriteTokens),
-      reasoningTokens: added(sum.reasoningTokens, each.reasoningTokens),
+      inputTokens: addedTokens(sum.inputTokens, each.inputTokens),
+      outputTokens: addedTokens(sum.outputTokens, each.outputTokens),
+      cacheReadTokens: addedTokens(sum.cacheReadTokens, each.cacheReadTokens),
+      cacheWriteTokens: addedTokens(sum.cacheWriteTokens, each.cacheWriteTokens),
+      reasoningTokens: addedTokens(sum.reasoningTokens, each.reasoningTokens),
     }),
     UNREPORTED_USAGE,
   )
 }
 
-function added(one: number | null, other: number | null): number | null {
+function addedTokens(one: number | null, other: number | null): number | null {
   return one === null ? other : one + (other ?? 0)
 }

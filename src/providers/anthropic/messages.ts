@@ -12,10 +12,18 @@ import { resultForModel } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { acceptedCallId, acceptedName, argumentsObject } from '../wire/calls.js'
-import { textWithin, thinkingText, bareType, hasContent, isTextType, omission, parseDataUrl } from '../wire/content.js'
+import { acceptedCallId, acceptedName, argumentsObject } from '../wire/call-ids.js'
+import {
+  textWithin,
+  thinkingText,
+  bareType,
+  hasContent,
+  isTextType,
+  omissionText,
+  parseDataUrl,
+} from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'
-import { stringIn, without } from '../wire/read.js'
+import { stringIn, without } from '../wire/wire-fields.js'
 import { compactionBlock } from './compaction.js'
 import { PROVIDER } from './models.js'
 import type {
@@ -64,8 +72,8 @@ function addResult({ results, media }: Batch, entry: ToolEntry): void {
   const { callId, isError } = entry
   const content = resultForModel(entry, 'flag')
   const blocks = typeof content === 'string' ? [] : resultBlocks(content)
-  const inside = typeof content === 'string' ? content : isError ? blocks.filter(isText) : blocks
-  if (isError) media.push(...blocks.filter((block) => !isText(block)))
+  const inside = typeof content === 'string' ? content : isError ? blocks.filter(isTextBlock) : blocks
+  if (isError) media.push(...blocks.filter((block) => !isTextBlock(block)))
   results.push({
     ...({ type: 'tool_result', tool_use_id: acceptedCallId(callId, CALL_ID) } satisfies ToolResultBlockParam),
     ...(inside.length > 0 && { content: inside }),
@@ -75,7 +83,7 @@ function addResult({ results, media }: Batch, entry: ToolEntry): void {
 
 const CALL_ID = /^[a-zA-Z0-9_-]+$/
 
-function isText({ type }: JsonObject): boolean {
+function isTextBlock({ type }: JsonObject): boolean {
   return type === 'text'
 }
 
@@ -108,7 +116,7 @@ function assistantBlocks({ parts }: AssistantEntry, thinking: boolean): readonly
     else hasText = true
   }
   // The API rejects a text of white space, unless the message has another text.
-  return hasBlank && !hasText ? blocks.filter((block) => !isText(block)) : blocks
+  return hasBlank && !hasText ? blocks.filter((block) => !isTextBlock(block)) : blocks
 }
 
 function assistantBlock(part: AssistantPart, thinking: boolean): JsonObject | null {
@@ -171,7 +179,7 @@ function userBlocks(content: readonly ContentPart[]): readonly JsonObject[] {
 function resultBlocks(content: readonly ContentPart[]): readonly JsonObject[] {
   return content.filter(hasContent).map((part) => {
     const form = contentBlock(part)
-    return form.block ?? textBlock(omission(form.problem))
+    return form.block ?? textBlock(omissionText(form.problem))
   })
 }
 
@@ -189,28 +197,28 @@ function contentBlock(part: ContentPart): Form {
     case 'text':
       return { block: textBlock(part.text) }
     case 'image':
-      return 'url' in part ? imageAt(part.url) : imageOf(part.data, part.mediaType)
+      return 'url' in part ? imageAt(part.url) : imageForm(part.data, part.mediaType)
     case 'file':
-      return fileOf(part)
+      return fileForm(part)
     case 'audio':
-      return unsupported('audio', part.mediaType)
+      return unsupportedForm('audio', part.mediaType)
   }
 }
 
 function imageAt(url: string): Form {
   const image = parseDataUrl(url)
-  if (image !== null) return imageOf(image.data, image.mediaType)
+  if (image !== null) return imageForm(image.data, image.mediaType)
   return { block: { type: 'image', source: { type: 'url', url } } satisfies ImageBlockParam }
 }
 
-function imageOf(data: string, mediaType: string): Form {
+function imageForm(data: string, mediaType: string): Form {
   const type = bareType(mediaType)
   const media_type = IMAGE_TYPES.find((each) => each === type)
-  if (media_type === undefined) return unsupported('image', mediaType)
+  if (media_type === undefined) return unsupportedForm('image', mediaType)
   return { block: { type: 'image', source: { type: 'base64', media_type, data } } satisfies ImageBlockParam }
 }
 
-function fileOf({ data, mediaType, name }: FilePart): Form {
+function fileForm({ data, mediaType, name }: FilePart): Form {
   const type = bareType(mediaType)
   const title = name === undefined ? {} : { title: name }
   if (type === 'application/pdf') {
@@ -221,11 +229,11 @@ function fileOf({ data, mediaType, name }: FilePart): Form {
     const source = { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString() } as const
     return { block: { type: 'document', source, ...title } satisfies DocumentBlockParam }
   }
-  const image = imageOf(data, type)
-  return image.block === null ? unsupported('file', mediaType) : image
+  const image = imageForm(data, type)
+  return image.block === null ? unsupportedForm('file', mediaType) : image
 }
 
-function unsupported(kind: ContentPart['type'], mediaType: string): Form {
+function unsupportedForm(kind: ContentPart['type'], mediaType: string): Form {
   const supported = 'images (JPEG, PNG, GIF, WebP), PDF and text files'
   return { block: null, problem: `Anthropic's API supports ${supported}, got \`${kind}\` of type \`${mediaType}\`.` }
 }

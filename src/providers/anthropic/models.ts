@@ -42,12 +42,12 @@ const FAMILIES: readonly Family[] = [
 /** An unknown id is taken for a newer model. */
 const NEWER: Family = { ids: /^/, thinking: { ...ADAPTIVE, byDefault: true }, structuredOutput: true }
 
-function familyOf(id: string): Family {
+function modelFamily(id: string): Family {
   return FAMILIES.find(({ ids }) => ids.test(id)) ?? NEWER
 }
 
 export function thinkingControl(id: string): ThinkingControl {
-  return familyOf(id).thinking
+  return modelFamily(id).thinking
 }
 
 type ActiveEffort = Exclude<ReasoningEffort, 'none'>
@@ -59,7 +59,7 @@ const ACTIVE_EFFORTS: readonly ActiveEffort[] = ['minimal', 'low', 'medium', 'hi
  * a part of JSON Schema, and rejects the rest.
  */
 export function modelCapabilities(id: string): ModelCapabilities {
-  const { thinking, structuredOutput } = familyOf(id)
+  const { thinking, structuredOutput } = modelFamily(id)
   return {
     supportsJsonSchemaOutput: structuredOutput,
     nativeSchemas: 'closed',

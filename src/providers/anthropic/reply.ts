@@ -4,14 +4,14 @@ import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { errorFromBody, errorWithin } from '../http/errors.js'
-import type { DecodedReply, FoldOptions } from '../http/wire.js'
-import { argumentsText, ReplyCallIds } from '../wire/calls.js'
-import { countIn, isFilled, stringIn, without } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
+import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
+import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
+import { countIn, isFilled, stringIn, without } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
 import { PROVIDER } from './models.js'
 
 /** A whole reply. Throws `provider_error` for an error in place of a reply, and for anything but a message. */
-export function decodeMessage(reply: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): DecodedReply {
+export function decodeMessage(reply: unknown, { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>): DecodedReply {
   if (isError(reply)) throw errorFromBody(200, {}, reply)
   if (!isObject(reply) || !Array.isArray(reply['content'])) throw errorWithin(reply) ?? notMessage()
   const ids = new ReplyCallIds(callIdFor)
@@ -20,7 +20,7 @@ export function decodeMessage(reply: unknown, { callIdFor }: Pick<FoldOptions, '
     if (!isObject(block)) continue
     const isCall = block['type'] === 'tool_use'
     const call = isCall ? { callId: ids.take(block['id']), arguments: argumentsText(block['input']) } : null
-    const part = partOf(block, call)
+    const part = blockPart(block, call)
     if (part !== null) parts.push(part)
   }
   return replyOf(reply, parts)
@@ -31,7 +31,7 @@ function notMessage(): HarnessError {
 }
 
 /** The fields of `message` other than its content. */
-export function replyOf(message: Fields, parts: readonly AssistantPart[]): DecodedReply {
+export function replyOf(message: WireFields, parts: readonly AssistantPart[]): DecodedReply {
   const stopReason = stringIn(message['stop_reason'])
   const { stop_details: details, container } = message
   const refusal = isObject(details) && details['type'] === 'refusal' ? stringIn(details['explanation']) : ''
@@ -41,7 +41,7 @@ export function replyOf(message: Fields, parts: readonly AssistantPart[]): Decod
     nativeFinishReason: stopReason || null,
     ...(refusal !== '' && { refusal }),
     usage: tokenUsage(message['usage']),
-    ...(isObject(container) && containerOf(container)),
+    ...(isObject(container) && containerPart(container)),
     responseId: stringIn(message['id']) || null,
     responseModel: stringIn(message['model']) || null,
     raw: message,
@@ -49,7 +49,7 @@ export function replyOf(message: Fields, parts: readonly AssistantPart[]): Decod
 }
 
 /** True if a body or an event is an error. */
-export function isError(body: unknown): body is Fields {
+export function isError(body: unknown): body is WireFields {
   return isObject(body) && (body['type'] === 'error' || (body['type'] === undefined && isObject(body['error'])))
 }
 
@@ -60,47 +60,51 @@ export interface Call {
 }
 
 /** The part for a block; null for an empty text. `call` is that of a `tool_use` block. */
-export function partOf(block: Fields, call: Call | null): AssistantPart | null {
+export function blockPart(block: WireFields, call: Call | null): AssistantPart | null {
   switch (block['type']) {
     case 'text':
       return textPart(block)
     case 'thinking':
       return reasoningPart(block)
     case 'redacted_thinking':
-      return { type: 'reasoning', text: '', ...native(block) }
+      return { type: 'reasoning', text: '', ...anthropicNative(block) }
     case 'tool_use':
       if (call !== null) return toolCallPart(block, call)
   }
-  return { type: 'opaque', ...native(block) }
+  return { type: 'opaque', ...anthropicNative(block) }
 }
 
 /** Keeps the citations. An empty text has no meaning, and is rejected if it is sent back. */
-function textPart({ text, citations }: Fields): AssistantPart | null {
+function textPart({ text, citations }: WireFields): AssistantPart | null {
   if (typeof text !== 'string' || text === '') return null
-  return { type: 'text', text, ...(Array.isArray(citations) && citations.length > 0 && native({ citations })) }
+  return { type: 'text', text, ...(Array.isArray(citations) && citations.length > 0 && anthropicNative({ citations })) }
 }
 
 /** Reasoning that was cut off has no signature: only its text is kept. */
-function reasoningPart(block: Fields): AssistantPart {
+function reasoningPart(block: WireFields): AssistantPart {
   const isSigned = stringIn(block['signature']) !== ''
-  return { type: 'reasoning', text: stringIn(block['thinking']), ...(isSigned && native(without(block, 'thinking'))) }
+  return {
+    type: 'reasoning',
+    text: stringIn(block['thinking']),
+    ...(isSigned && anthropicNative(without(block, 'thinking'))),
+  }
 }
 
 /** Keeps the other fields of the block, such as `caller`. */
-function toolCallPart(block: Fields, call: Call): AssistantPart {
+function toolCallPart(block: WireFields, call: Call): AssistantPart {
   const { type, id, name, input, ...others } = block
   const part = { type: 'tool_call', name: stringIn(name), ...call } as const
-  return isFilled(others) ? { ...part, ...native(others) } : part
+  return isFilled(others) ? { ...part, ...anthropicNative(others) } : part
 }
 
-function native(data: Fields): { readonly native: NativePart } {
+function anthropicNative(data: WireFields): { readonly native: NativePart } {
   return { native: { provider: PROVIDER, data: data as JsonObject } }
 }
 
 /** The container in which the provider's own tools ran for a reply. It is kept because the next request names it. */
-function containerOf({ id, expires_at: end }: Fields): { readonly native?: NativePart } {
+function containerPart({ id, expires_at: end }: WireFields): { readonly native?: NativePart } {
   if (typeof id !== 'string') return {}
-  return native({ container: { id, ...(typeof end === 'string' && { expires_at: end }) } })
+  return anthropicNative({ container: { id, ...(typeof end === 'string' && { expires_at: end }) } })
 }
 
 const FINISH_REASONS = new Map<string, FinishReason>([

@@ -19,14 +19,14 @@ import { textBlock, encodeMessages } from './messages.js'
 import { effortFields, isThinking, PROVIDER, thinkingControl } from './models.js'
 import type { ThinkingControl } from './models.js'
 import { decodeMessage } from './reply.js'
-import { MessageFold } from './stream.js'
+import { MessagesReplyFold } from './stream.js'
 import type { Tool, ToolChoice as WireToolChoice } from '@anthropic-ai/sdk/resources/messages'
 
 /** `2023-06-01` has `temperature`; `2026-10-21` rejects it. */
 export type AnthropicApiVersion = '2023-06-01' | '2026-10-21'
 
 /** The options that all requests to one model share. */
-export interface RequestOptions {
+export interface MessagesRequestOptions {
   readonly id: string
   /** Null: that of the client, which is not known. */
   readonly version: AnthropicApiVersion | null
@@ -45,12 +45,12 @@ interface Settled {
 }
 
 /** The Messages API as functions. */
-export function messagesFormat(options: RequestOptions): WireFormat {
+export function messagesFormat(options: MessagesRequestOptions): WireFormat {
   const control = thinkingControl(options.id)
   const known = new WeakMap<RequestConstants, Settled>()
   const settled = (constants: RequestConstants): Settled => {
     let found = known.get(constants)
-    if (found === undefined) known.set(constants, (found = settle(constants, options, control)))
+    if (found === undefined) known.set(constants, (found = settleThinking(constants, options, control)))
     return found
   }
   return {
@@ -73,12 +73,16 @@ export function messagesFormat(options: RequestOptions): WireFormat {
       fields: ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'mcp_servers'],
     },
     compactor,
-    fold: (foldOptions) => new MessageFold(foldOptions),
+    fold: (foldOptions) => new MessagesReplyFold(foldOptions),
     decode: decodeMessage,
   }
 }
 
-function settle({ settings }: RequestConstants, { defaults }: RequestOptions, control: ThinkingControl): Settled {
+function settleThinking(
+  { settings }: RequestConstants,
+  { defaults }: MessagesRequestOptions,
+  control: ThinkingControl,
+): Settled {
   const { reasoningEffort } = settingsOf(settings, defaults)
   const ofEffort = effortFields(control, reasoningEffort, maxTokens(settings, defaults))
   const fields = [defaults.extraBody, settings.providerOptions?.[PROVIDER]].reduce(withCallerFields, ofEffort)
@@ -106,7 +110,7 @@ function limitFields(maxOutputTokens: number, defaults: RequestDefaults, control
 }
 
 /** All fields of a request except its messages and the fields that differ between requests. */
-function requestHead(constants: RequestConstants, options: RequestOptions, fields: JsonObject): JsonObject {
+function requestHead(constants: RequestConstants, options: MessagesRequestOptions, fields: JsonObject): JsonObject {
   const { instructions, tools, settings } = constants
   const { version, defaults, automaticCaching } = options
   const cacheControl = cacheControlOf(defaults.promptCache)
@@ -116,7 +120,7 @@ function requestHead(constants: RequestConstants, options: RequestOptions, field
   const base = {
     model: options.id,
     max_tokens: maxTokens(settings, defaults),
-    ...(instructions !== '' && { system: system(instructions, cacheControl) }),
+    ...(instructions !== '' && { system: systemField(instructions, cacheControl) }),
     ...(tools.length > 0 && { tools: wireTools(tools, cacheControl) }),
     ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
     ...(cacheControl !== null && automaticCaching && { cache_control: cacheControl }),
@@ -141,7 +145,7 @@ function cacheControlOf(promptCache: ProviderOptions['promptCache'] = true): Jso
   return { type: 'ephemeral', ...(isLong && { ttl: '1h' }) }
 }
 
-function system(instructions: string, cacheControl: JsonObject | null): string | readonly JsonObject[] {
+function systemField(instructions: string, cacheControl: JsonObject | null): string | readonly JsonObject[] {
   return cacheControl === null ? instructions : [{ ...textBlock(instructions), cache_control: cacheControl }]
 }
 
@@ -217,10 +221,10 @@ export function outputSchema(schema: JsonSchema): JsonObject {
   const rest: string[] = []
   for (const [key, value] of Object.entries(schema)) {
     if (value === undefined || key === '$schema' || key === 'description') continue
-    if (isEnforced(key, value)) kept.push([key === 'oneOf' ? 'anyOf' : key, inner(key, value)])
+    if (isEnforced(key, value)) kept.push([key === 'oneOf' ? 'anyOf' : key, innerKeyword(key, value)])
     else rest.push(`${key}: ${JSON.stringify(value)}`)
   }
-  const description = described(schema['description'], rest)
+  const description = describedKeywords(schema['description'], rest)
   return { ...Object.fromEntries(kept), ...(description !== '' && { description }) }
 }
 
@@ -230,7 +234,7 @@ function isEnforced(key: string, value: JsonValue): boolean {
   return !UNENFORCED.has(key)
 }
 
-function inner(key: string, value: JsonValue): JsonValue {
+function innerKeyword(key: string, value: JsonValue): JsonValue {
   if (NAMED_SCHEMAS.has(key) && isObject(value)) return mapValues(value, schemaOrValue)
   if (key === 'items' || key === 'anyOf' || key === 'oneOf' || key === 'allOf') return schemaOrValue(value)
   return value
@@ -247,7 +251,7 @@ function mapValues(object: JsonObject, change: (value: JsonValue) => JsonValue):
   )
 }
 
-function described(description: JsonValue | undefined, rest: readonly string[]): string {
+function describedKeywords(description: JsonValue | undefined, rest: readonly string[]): string {
   const text = typeof description === 'string' ? description : ''
   if (rest.length === 0) return text
   return `${text === '' ? '' : `${text}\n\n`}{${rest.join(', ')}}`

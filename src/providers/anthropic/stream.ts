@@ -3,25 +3,25 @@ import { HarnessError } from '#contracts/errors.js'
 import type { ModelDelta } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
 import { errorFromBody } from '../http/errors.js'
-import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
-import { ReplyCallIds, argumentsObject, argumentsText } from '../wire/calls.js'
-import type { Fields } from '../wire/read.js'
-import { stringIn, without } from '../wire/read.js'
-import { isError, partOf, replyOf, tokenUsage } from './reply.js'
+import type { DecodedReply, ReplyFoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
+import { ReplyCallIds, argumentsObject, argumentsText } from '../wire/call-ids.js'
+import type { WireFields } from '../wire/wire-fields.js'
+import { stringIn, without } from '../wire/wire-fields.js'
+import { isError, blockPart, replyOf, tokenUsage } from './reply.js'
 import type { Call } from './reply.js'
 
 /** Adds up a streamed message, and decodes the result like a whole one. */
-export class MessageFold implements ReplyFold {
-  readonly #onDelta: FoldOptions['onDelta']
+export class MessagesReplyFold implements ReplyFold {
+  readonly #onDelta: ReplyFoldOptions['onDelta']
   readonly #ids: ReplyCallIds
-  #message: Fields | null = null
-  #usage: Fields = {}
+  #message: WireFields | null = null
+  #usage: WireFields = {}
   readonly #blocks: BlockFold[] = []
   /** By the index of the events; a gateway may use one twice. */
   readonly #byIndex = new Map<unknown, BlockFold>()
   #isComplete = false
 
-  constructor({ callIdFor, onDelta }: FoldOptions) {
+  constructor({ callIdFor, onDelta }: ReplyFoldOptions) {
     this.#onDelta = onDelta
     this.#ids = new ReplyCallIds(callIdFor)
   }
@@ -60,19 +60,19 @@ export class MessageFold implements ReplyFold {
     if (this.#message === null || !this.#isComplete) {
       throw brokenStream('Anthropic ended its stream before `message_stop`: the reply is incomplete.')
     }
-    const content: Fields[] = []
+    const content: WireFields[] = []
     const parts: AssistantPart[] = []
     for (const block of this.#blocks) {
       block.close()
       const finished = block.finish()
-      const part = partOf(finished, block.call)
+      const part = blockPart(finished, block.call)
       content.push(finished)
       if (part !== null) parts.push(part)
     }
     return replyOf({ ...this.#message, content, usage: this.#usage }, parts)
   }
 
-  #start(message: Fields): void {
+  #start(message: WireFields): void {
     if (this.#message === null) {
       this.#message = message
       if (isObject(message['usage'])) this.#usage = message['usage']
@@ -82,12 +82,12 @@ export class MessageFold implements ReplyFold {
   }
 
   /** Counts are totals: a later one replaces an earlier one, unless it is null. */
-  #count(usage: Fields): void {
+  #count(usage: WireFields): void {
     const known = Object.entries(usage).filter(([, value]) => value !== null)
     this.#usage = { ...this.#usage, ...Object.fromEntries(known) }
   }
 
-  #extend(index: unknown, delta: Fields): void {
+  #extend(index: unknown, delta: WireFields): void {
     let block = this.#byIndex.get(index)
     // Some gateways omit the start of a block.
     if (block === undefined && delta['type'] === 'text_delta') block = this.#begin(index, { type: 'text' })
@@ -95,7 +95,7 @@ export class MessageFold implements ReplyFold {
     block?.extend(delta)
   }
 
-  #begin(index: unknown, start: Fields): BlockFold {
+  #begin(index: unknown, start: WireFields): BlockFold {
     this.#byIndex.get(index)?.close()
     const callId = start['type'] === 'tool_use' ? this.#ids.take(start['id']) : ''
     const block = new BlockFold(start, callId, this.#onDelta)
@@ -112,7 +112,7 @@ function brokenStream(message: string): HarnessError {
 
 /** Adds up one content block of a stream, and emits each piece. */
 class BlockFold {
-  readonly #start: Fields
+  readonly #start: WireFields
   /** The final id of a call of the harness; empty for any other block. */
   readonly #callId: string
   readonly #onDelta: ((delta: ModelDelta) => void) | undefined
@@ -121,10 +121,10 @@ class BlockFold {
   #input = ''
   #signature: string
   readonly #citations: unknown[]
-  #other: Fields = {}
+  #other: WireFields = {}
   #isTouched = false
 
-  constructor(start: Fields, callId: string, onDelta: ((delta: ModelDelta) => void) | undefined) {
+  constructor(start: WireFields, callId: string, onDelta: ((delta: ModelDelta) => void) | undefined) {
     this.#start = start
     this.#onDelta = onDelta
     this.#callId = callId
@@ -140,12 +140,12 @@ class BlockFold {
   }
 
   /** True if `start` repeats the start of this block. */
-  isBegunBy(start: Fields): boolean {
+  isBegunBy(start: WireFields): boolean {
     if (start['type'] !== this.#start['type'] || start['id'] !== this.#start['id']) return false
     return !this.#isTouched || start['id'] !== undefined
   }
 
-  extend(delta: Fields): void {
+  extend(delta: WireFields): void {
     this.#isTouched = true
     const { type } = this.#start
     switch (delta['type']) {
@@ -179,7 +179,7 @@ class BlockFold {
   }
 
   /** The block as in an unstreamed reply. */
-  finish(): Fields {
+  finish(): WireFields {
     const block = { ...this.#start, ...this.#other }
     switch (this.#start['type']) {
       case 'text':
@@ -198,9 +198,11 @@ class BlockFold {
   }
 
   /** A piece of an unknown field. */
-  #keep(delta: Fields): void {
+  #keep(delta: WireFields): void {
     const pieces = Object.entries(without(delta, 'type'))
-    const sums = pieces.map(([name, piece]) => [name, added(this.#other[name] ?? this.#start[name], piece)] as const)
+    const sums = pieces.map(
+      ([name, piece]) => [name, addedDeltas(this.#other[name] ?? this.#start[name], piece)] as const,
+    )
     this.#other = { ...this.#other, ...Object.fromEntries(sums) }
   }
 
@@ -214,7 +216,7 @@ class BlockFold {
 }
 
 /** The sum of two pieces: strings and lists are appended; any other value is replaced. */
-function added(earlier: unknown, later: unknown): unknown {
+function addedDeltas(earlier: unknown, later: unknown): unknown {
   if (typeof earlier === 'string' && typeof later === 'string') return earlier + later
   if (Array.isArray(earlier) && Array.isArray(later)) return [...(earlier as unknown[]), ...(later as unknown[])]
   return later

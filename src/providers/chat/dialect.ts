@@ -1,9 +1,54 @@
-import { createHash } from 'node:crypto'
+import { acceptedCallId } from '../wire/call-ids.js'
+import type { AssistantPart } from '#contracts/entry.js'
 import type { ReasoningEffort } from '#core/model-session.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 import { boolean, either, list, oneOf, partial, string } from '#util/shape.js'
-import { acceptedCallId } from '../wire/calls.js'
-import { REASONING_FIELDS } from './native.js'
-import type { ReasoningField } from './native.js'
+import { createHash } from 'node:crypto'
+
+/** Message fields with reasoning as plain text, by server. If a message has both, they are equal. */
+export const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
+
+export type ReasoningField = (typeof REASONING_FIELDS)[number]
+
+/**
+ * A part's original form and place in the message, for sending it back.
+ * `detail`: an entry of `reasoning_details`. `field`: the message field with the reasoning's text. `block`: an element of
+ * a `content` list. `call`: the fields of a tool call other than id, name and arguments. `message`: any other field of
+ * the message, such as `annotations`.
+ */
+export type ChatNative =
+  | { readonly form: 'detail'; readonly value: JsonObject }
+  | { readonly form: 'field'; readonly value: ReasoningField }
+  | { readonly form: 'block'; readonly value: JsonObject }
+  | { readonly form: 'call'; readonly value: JsonObject }
+  | { readonly form: 'message'; readonly value: JsonObject }
+
+/** The original form of `part`; undefined for a part of another provider. */
+export function chatNativeOf(part: AssistantPart, provider: string): ChatNative | undefined {
+  const { native } = part
+  if (native?.provider !== provider || !isObject(native.data)) return undefined
+  const { form, value } = native.data
+  if (form === 'field') {
+    const field = REASONING_FIELDS.find((name) => name === value)
+    return field === undefined ? undefined : { form, value: field }
+  }
+  const isKnown = form === 'detail' || form === 'block' || form === 'call' || form === 'message'
+  return isKnown && isJsonObject(value) ? { form, value } : undefined
+}
+
+/** The same, in the form that a part stores. */
+export function chatNativePart(
+  provider: string,
+  { form, value }: ChatNative,
+): { readonly provider: string; readonly data: JsonValue } {
+  return { provider, data: { form, value } }
+}
+
+/** True for an object; values in parsed JSON are JSON. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return isObject(value)
+}
 
 /**
  * How requests to a server of the chat completions API differ from those to others. Replies need no entry here: all
@@ -114,7 +159,7 @@ const KNOWN_SERVERS: readonly (readonly [host: string, dialect: Partial<ChatDial
 
 /** The dialect of the server at `baseUrl`; the user's fields take precedence. */
 export function dialectFor(baseUrl: string, given: Partial<ChatDialect>): ChatDialect {
-  const host = hostOf(baseUrl)
+  const host = baseUrlHost(baseUrl)
   const known = KNOWN_SERVERS.find(([end]) => (end.startsWith('.') ? host.endsWith(end) : host === end))
   return { ...UNKNOWN_SERVER, ...known?.[1], ...given }
 }
@@ -151,7 +196,7 @@ export const DIALECT = partial<Partial<ChatDialect>>({
   audioTypes: mediaTypes,
 })
 
-function hostOf(baseUrl: string): string {
+function baseUrlHost(baseUrl: string): string {
   return URL.canParse(baseUrl) ? new URL(baseUrl).hostname : ''
 }
 

@@ -35,7 +35,7 @@ export function openaiCompatible(id: string, options: OpenAiCompatibleOptions): 
   const given = parseModelOptions(COMPATIBLE_OPTIONS, options, 'openaiCompatible')
   const { provider = 'openai-compatible', dialect = {}, ...defaults } = given
   return chatModel(id, defaults, {
-    dialect: dialectFor(addressOf(defaults), { ...(/claude/i.test(id) && { anyKeys: false }), ...dialect }),
+    dialect: dialectFor(serverAddress(defaults), { ...(/claude/i.test(id) && { anyKeys: false }), ...dialect }),
     server: {
       provider,
       defaultBaseUrl: null,
@@ -85,7 +85,7 @@ export function openaiChat(id: string, options: ProviderOptions = {}): Model {
 }
 
 /** The address of the server, if it is known; otherwise an empty string. */
-function addressOf({ baseUrl, client }: ProviderOptions): string {
+function serverAddress({ baseUrl, client }: ProviderOptions): string {
   const address: unknown = baseUrl ?? (isObject(client) ? client['baseURL'] : undefined)
   return typeof address === 'string' ? address : ''
 }

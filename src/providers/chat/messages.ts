@@ -10,17 +10,23 @@ import type {
 import { HarnessError } from '#contracts/errors.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
-import { acceptedName, customInput } from '../wire/calls.js'
-import { omission, thinkingText, bareType, dataUrl, hasContent, isTextType, textOfFile } from '../wire/content.js'
-import { stringIn } from '../wire/read.js'
-import { wellFormedEscapes } from '../wire/well-formed.js'
-import { wireCallId } from './dialect.js'
-import type { ChatDialect } from './dialect.js'
-import { nativeOf } from './native.js'
-import type { ChatNative } from './native.js'
+import { acceptedName, customInput } from '../wire/call-ids.js'
+import {
+  omissionText,
+  thinkingText,
+  bareType,
+  dataUrl,
+  hasContent,
+  isTextType,
+  textOfFile,
+  wellFormedEscapes,
+} from '../wire/content.js'
+import { stringIn } from '../wire/wire-fields.js'
+import { wireCallId, chatNativeOf } from './dialect.js'
+import type { ChatDialect, ChatNative } from './dialect.js'
 
 /** Messages for entries. The results of a batch stay together; their images and files follow after the last one. */
-export function encodeEntries(entries: readonly TranscriptEntry[], rules: ContentRules): JsonObject[] {
+export function encodeEntries(entries: readonly TranscriptEntry[], rules: ChatContentRules): JsonObject[] {
   const messages: JsonObject[] = []
   let shown: JsonObject[] = []
   /** True if the calls of the current results are from a reply of this provider. */
@@ -53,7 +59,7 @@ interface EncodedResult {
   readonly shown: readonly JsonObject[]
 }
 
-function encodeResult(entry: ToolEntry, id: string, rules: ContentRules): EncodedResult {
+function encodeResult(entry: ToolEntry, id: string, rules: ChatContentRules): EncodedResult {
   const content = resultForModel(entry, 'prefix')
   const message = (text: string): JsonObject => ({ role: 'tool', tool_call_id: id, content: text })
   if (typeof content === 'string') return { message: message(content), shown: [] }
@@ -61,7 +67,7 @@ function encodeResult(entry: ToolEntry, id: string, rules: ContentRules): Encode
   const media: JsonObject[] = []
   for (const part of content) {
     const form = wirePart(part, rules)
-    if (form.part === null) texts.push(omission(form.problem))
+    if (form.part === null) texts.push(omissionText(form.problem))
     else if (part.type === 'text') texts.push(part.text)
     else media.push(form.part)
   }
@@ -76,22 +82,22 @@ function encodeResult(entry: ToolEntry, id: string, rules: ContentRules): Encode
  */
 function assistantMessage(entry: AssistantEntry, provider: string, dialect: ChatDialect): JsonObject {
   const isOwn = entry.provider === provider
-  const placed = entry.parts.map((part): Placed => ({ part, native: nativeOf(part, provider) }))
+  const placed = entry.parts.map((part): Placed => ({ part, native: chatNativeOf(part, provider) }))
   const calls = placed.flatMap(({ part, native }) =>
     part.type === 'tool_call'
       ? [wireCall({ part, native, id: wireCallId(part.callId, dialect.callIds, isOwn) }, dialect)]
       : [],
   )
-  const content = contentOf(placed, dialect)
+  const content = assistantContent(placed, dialect)
   const isEmpty = content === ''
   return {
     role: 'assistant',
     ...(!isEmpty && { content }),
     ...(isEmpty && withoutText(calls.length > 0, dialect)),
     ...requiredReasoning(dialect),
-    ...(dialect.replaysReasoning && reasoningOf(placed)),
+    ...(dialect.replaysReasoning && reasoningFields(placed)),
     ...(calls.length > 0 && { tool_calls: calls }),
-    ...othersOf(placed, dialect),
+    ...replayedMembers(placed, dialect),
   }
 }
 
@@ -106,22 +112,22 @@ function withoutText(hasCalls: boolean, { emptyContent }: ChatDialect): JsonObje
 }
 
 /** A string; or a list of blocks, if the server itself sent a block other than text. */
-function contentOf(placed: readonly Placed[], dialect: ChatDialect): string | readonly JsonValue[] {
+function assistantContent(placed: readonly Placed[], dialect: ChatDialect): string | readonly JsonValue[] {
   const isReplayed = ({ part, native }: Placed): boolean => {
     return (
       native?.form === 'block' && (part.type === 'opaque' || (part.type === 'reasoning' && dialect.replaysReasoning))
     )
   }
-  if (!placed.some(isReplayed)) return paragraphs(placed)
+  if (!placed.some(isReplayed)) return joinedParagraphs(placed)
   return placed.flatMap((each): JsonValue[] => {
     if (isReplayed(each)) return [each.native?.value ?? {}]
-    const text = paragraphs([each])
+    const text = joinedParagraphs([each])
     return text === '' ? [] : [textPart(text)]
   })
 }
 
 /** Texts are joined as the model wrote them; reasoning of other providers is separated by blank lines. */
-function paragraphs(placed: readonly Placed[]): string {
+function joinedParagraphs(placed: readonly Placed[]): string {
   const texts: string[] = []
   let isOpen = false
   for (const { part, native } of placed) {
@@ -138,7 +144,7 @@ function paragraphs(placed: readonly Placed[]): string {
 }
 
 /** Reasoning with its own field in the message: the details in order, and plain text under its original name. */
-function reasoningOf(placed: readonly Placed[]): JsonObject {
+function reasoningFields(placed: readonly Placed[]): JsonObject {
   const fields: Record<string, JsonValue> = {}
   const details: JsonObject[] = []
   for (const { part, native } of placed) {
@@ -154,7 +160,7 @@ function requiredReasoning({ requiredReasoningField }: ChatDialect): JsonObject 
 }
 
 /** Other fields of the server's message that are sent back. */
-function othersOf(placed: readonly Placed[], { replayedFields }: ChatDialect): JsonObject {
+function replayedMembers(placed: readonly Placed[], { replayedFields }: ChatDialect): JsonObject {
   const fields = placed.flatMap(({ native }) => (native?.form === 'message' ? Object.entries(native.value) : []))
   const wanted = fields.filter(([name]) => replayedFields === 'all' || replayedFields.includes(name))
   return Object.fromEntries(wanted.flatMap(([name, value]) => replayedField(name, value)))
@@ -194,7 +200,7 @@ function wireArguments(given: string, { anyArguments }: ChatDialect): string {
 }
 
 /** The known inputs of a model. */
-export interface ContentRules {
+export interface ChatContentRules {
   readonly provider: string
   readonly dialect: ChatDialect
   /** Kinds of input other than text; undefined: all. */
@@ -202,7 +208,7 @@ export interface ContentRules {
 }
 
 /** The content of a user message. Throws `invalid_options` for content that the model does not support. */
-function userContent(content: readonly ContentPart[], rules: ContentRules): string | readonly JsonObject[] {
+function userContent(content: readonly ContentPart[], rules: ChatContentRules): string | readonly JsonObject[] {
   const filled = content.filter(hasContent)
   const [only, ...others] = filled
   if (only === undefined) return ''
@@ -222,10 +228,10 @@ function textPart(text: string): JsonObject {
 /** A part in the form of the API, or the reason why it has none. */
 type WirePart = { readonly part: JsonObject } | { readonly part: null; readonly problem: string }
 
-function wirePart(part: ContentPart, rules: ContentRules): WirePart {
+function wirePart(part: ContentPart, rules: ChatContentRules): WirePart {
   if (part.type === 'text') return { part: textPart(part.text) }
   if (part.type === 'file' && isTextType(part.mediaType)) return { part: textPart(textOfFile(part)) }
-  const problem = problemOf(part, rules)
+  const problem = unsupportedReason(part, rules)
   return problem === undefined ? { part: mediaPart(part) } : { part: null, problem }
 }
 
@@ -239,14 +245,17 @@ function mediaPart(part: MediaPart): JsonObject {
     case 'image':
       return { type: 'image_url', image_url: { url: dataUrl(data, type) } }
     case 'file':
-      return { type: 'file', file: { filename: part.name ?? `file.${subtype(type)}`, file_data: dataUrl(data, type) } }
+      return {
+        type: 'file',
+        file: { filename: part.name ?? `file.${mediaSubtype(type)}`, file_data: dataUrl(data, type) },
+      }
     case 'audio':
-      return { type: 'input_audio', input_audio: { data, format: AUDIO_FORMATS.get(type) ?? subtype(type) } }
+      return { type: 'input_audio', input_audio: { data, format: AUDIO_FORMATS.get(type) ?? mediaSubtype(type) } }
   }
 }
 
 /** The reason why the model does not support `part`. */
-function problemOf(part: MediaPart, { provider, dialect, inputs }: ContentRules): string | undefined {
+function unsupportedReason(part: MediaPart, { provider, dialect, inputs }: ChatContentRules): string | undefined {
   if (!dialect.contentLists || inputs?.includes(part.type) === false) {
     return `The model of \`${provider}\` does not support \`${part.type}\`.`
   }
@@ -263,6 +272,6 @@ const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map([
   ['audio/mp4', 'm4a'],
 ])
 
-function subtype(bareType: string): string {
+function mediaSubtype(bareType: string): string {
   return bareType.replace(/^.*\//, '').replace(/^x-/, '')
 }

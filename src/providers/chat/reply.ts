@@ -5,10 +5,10 @@ import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { DecodedReply } from '../http/wire.js'
-import { argumentsText, customArguments } from '../wire/calls.js'
-import { countIn, isFilled, listIn, objectsIn, stringIn, without } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
-import { isJsonObject, native, REASONING_FIELDS } from './native.js'
+import { argumentsText, customArguments } from '../wire/call-ids.js'
+import { countIn, isFilled, listIn, objectsIn, stringIn, without } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
+import { isJsonObject, chatNativePart, REASONING_FIELDS } from './dialect.js'
 
 /** The final id of the call at `index`, whose server gave it `id`. */
 type TakeId = (id: string, index: number) => string
@@ -22,7 +22,7 @@ export function decodeReply(reply: unknown, provider: string, takeId: TakeId): D
   const word = stringIn(choice['finish_reason'])
   const message = isObject(choice['message']) ? choice['message'] : {}
   const parts = decodeMessage(message, provider, takeId)
-  const refusal = refusalIn(message)
+  const refusal = refusalText(message)
   const finishReason = finishReasonOf(word, stringIn(choice['native_finish_reason']), {
     hasCalls: parts.some((part) => part.type === 'tool_call'),
     hasRefusal: refusal !== null,
@@ -35,7 +35,7 @@ export function decodeReply(reply: unknown, provider: string, takeId: TakeId): D
     finishReason,
     nativeFinishReason: word === '' ? null : word,
     ...(refusal !== null && refusal !== '' && { refusal }),
-    usage: usageOf(reply['usage'] ?? choice['usage']),
+    usage: chatUsage(reply['usage'] ?? choice['usage']),
     responseId: stringIn(reply['id']) || null,
     responseModel: stringIn(reply['model']) || stringIn(choice['model']) || null,
     raw: reply,
@@ -54,7 +54,7 @@ export function rejectError(body: unknown): void {
 }
 
 /** The same for a piece of a reply, such as a choice, which may have both an error and a part of the answer. */
-export function rejectErrorIn(piece: Fields): void {
+export function rejectErrorIn(piece: WireFields): void {
   const { error } = piece
   const isError = isObject(error) ? Object.keys(error).length > 0 : typeof error === 'string' && error !== ''
   if (isError) throw errorFromBody(200, {}, piece)
@@ -79,37 +79,37 @@ function isCutCall(part: AssistantPart): boolean {
 }
 
 /** The text of a refusal, which may be empty; null if there is none. */
-function refusalIn({ refusal, content }: Fields): string | null {
+function refusalText({ refusal, content }: WireFields): string | null {
   if (stringIn(refusal) !== '') return stringIn(refusal)
   const blocks = objectsIn(content).filter(({ type }) => type === 'refusal')
   return blocks.length === 0 ? null : blocks.map((block) => stringIn(block['refusal'])).join('')
 }
 
 /** The parts of an assistant message. Its fields have no order, so the order of the parts is fixed. */
-function decodeMessage(message: Fields, provider: string, takeId: TakeId): AssistantPart[] {
+function decodeMessage(message: WireFields, provider: string, takeId: TakeId): AssistantPart[] {
   return [
     ...decodeReasoning(message, provider),
     ...decodeContent(message['content'], provider),
-    ...callsIn(message).map((call, index) => decodeCall(call, takeId(stringIn(call['id']), index), provider)),
+    ...messageCalls(message).map((call, index) => decodeCall(call, takeId(stringIn(call['id']), index), provider)),
     ...decodeOthers(message, provider),
   ]
 }
 
 /** The details are sent back. The plain text repeats them, and is a part of its own only if the details have no text. */
-function decodeReasoning(message: Fields, provider: string): AssistantPart[] {
+function decodeReasoning(message: WireFields, provider: string): AssistantPart[] {
   const details = listIn(message['reasoning_details']).filter(isJsonObject)
   const parts = details.map((value): AssistantPart => {
-    return { type: 'reasoning', text: textOfDetail(value), native: native(provider, { form: 'detail', value }) }
+    return { type: 'reasoning', text: textOfDetail(value), native: chatNativePart(provider, { form: 'detail', value }) }
   })
   if (details.some((detail) => textOfDetail(detail) !== '')) return parts
   const field = REASONING_FIELDS.find((name) => stringIn(message[name]) !== '')
   if (field === undefined) return parts
-  const plain = native(provider, { form: 'field', value: field })
+  const plain = chatNativePart(provider, { form: 'field', value: field })
   return [{ type: 'reasoning', text: stringIn(message[field]), native: plain }, ...parts]
 }
 
 /** The text of an entry of `reasoning_details`; empty for an encrypted one. */
-export function textOfDetail(detail: Fields): string {
+export function textOfDetail(detail: WireFields): string {
   return stringIn(detail['text']) || stringIn(detail['summary'])
 }
 
@@ -119,15 +119,15 @@ function decodeContent(content: unknown, provider: string): AssistantPart[] {
 }
 
 function decodeBlock(block: JsonObject, provider: string): AssistantPart[] {
-  const form = native(provider, { form: 'block', value: block })
-  if (block['type'] === 'thinking') return [{ type: 'reasoning', text: thinkingIn(block['thinking']), native: form }]
+  const form = chatNativePart(provider, { form: 'block', value: block })
+  if (block['type'] === 'thinking') return [{ type: 'reasoning', text: thinkingText(block['thinking']), native: form }]
   if (block['type'] !== 'text') return [{ type: 'opaque', native: form }]
   const text = stringIn(block['text'])
   return text === '' ? [] : [{ type: 'text', text }]
 }
 
 /** The text of a thinking block, which is a string or a list of text blocks. */
-function thinkingIn(thinking: unknown): string {
+function thinkingText(thinking: unknown): string {
   if (typeof thinking === 'string') return thinking
   return objectsIn(thinking)
     .map((part) => stringIn(part['text']))
@@ -135,7 +135,7 @@ function thinkingIn(thinking: unknown): string {
 }
 
 /** The calls of a message. A message of the old form has one `function_call`, without an id. */
-function callsIn(message: Fields): readonly JsonObject[] {
+function messageCalls(message: WireFields): readonly JsonObject[] {
   const calls = listIn(message['tool_calls']).filter(isJsonObject)
   if (calls.length > 0) return calls
   const old: unknown = { function: message['function_call'] }
@@ -146,7 +146,7 @@ function decodeCall(call: JsonObject, callId: string, provider: string): Assista
   const isCustom = call['type'] === 'custom'
   const body = isCustom ? call['custom'] : call['function']
   if (!isObject(body)) {
-    return { type: 'opaque', native: native(provider, { form: 'message', value: { tool_calls: [call] } }) }
+    return { type: 'opaque', native: chatNativePart(provider, { form: 'message', value: { tool_calls: [call] } }) }
   }
   const isSpecial = !['', 'function'].includes(stringIn(call['type']))
   const others = without(call, 'id', 'index', 'function', 'custom', ...(isSpecial ? [] : ['type']))
@@ -155,17 +155,19 @@ function decodeCall(call: JsonObject, callId: string, provider: string): Assista
     callId,
     name: stringIn(body['name']),
     arguments: isCustom ? customArguments(stringIn(body['input'])) : argumentsText(body['arguments']),
-    ...(isFilled(others) && { native: native(provider, { form: 'call', value: others }) }),
+    ...(isFilled(others) && { native: chatNativePart(provider, { form: 'call', value: others }) }),
   }
 }
 
 /** A refusal, and every other field with content: annotations, audio, images and future fields. */
-function decodeOthers(message: Fields, provider: string): AssistantPart[] {
+function decodeOthers(message: WireFields, provider: string): AssistantPart[] {
   return Object.entries(message).flatMap(([name, value]): AssistantPart[] => {
     if (ANSWER_FIELDS.has(name)) return []
     if (name === 'refusal' ? stringIn(value) === '' : !isFilled(value)) return []
     const field: unknown = { [name]: value }
-    return isJsonObject(field) ? [{ type: 'opaque', native: native(provider, { form: 'message', value: field }) }] : []
+    return isJsonObject(field)
+      ? [{ type: 'opaque', native: chatNativePart(provider, { form: 'message', value: field }) }]
+      : []
   })
 }
 
@@ -181,7 +183,7 @@ const ANSWER_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /** A server's usage object as token counts. Input tokens include tokens read from and written to a cache (PR-20, PR-21). */
-export function usageOf(usage: unknown): TokenUsage {
+export function chatUsage(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
   const input = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {}
   const output = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {}

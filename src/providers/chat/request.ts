@@ -3,7 +3,7 @@ import type { RequestConstants, StructuredOutputRequest, ToolChoice, ToolDefinit
 import { acceptedSchema, inputSchema } from '#schema/input-schema.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
-import { ReplyCallIds } from '../wire/calls.js'
+import { ReplyCallIds } from '../wire/call-ids.js'
 import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
 import { decodeReply } from './reply.js'
@@ -12,7 +12,7 @@ import { encodeEntries } from './messages.js'
 import { ChatFold } from './stream.js'
 
 /** The options that all requests to one model share. */
-export interface RequestOptions {
+export interface ChatRequestOptions {
   readonly id: string
   readonly provider: string
   readonly dialect: ChatDialect
@@ -20,7 +20,10 @@ export interface RequestOptions {
 }
 
 /** Chat completions as a wire format. `inputs`: kinds of input other than text; undefined if unknown. */
-export function chatFormat(options: RequestOptions, inputs: readonly ContentPart['type'][] | undefined): WireFormat {
+export function chatFormat(
+  options: ChatRequestOptions,
+  inputs: readonly ContentPart['type'][] | undefined,
+): WireFormat {
   const { provider, dialect } = options
   return {
     path: '/chat/completions',
@@ -43,7 +46,7 @@ const OWN_FIELDS = ['messages', 'stream', 'stream_options']
  * All fields of a request except its messages and the fields that differ between requests. The settings take precedence
  * over the model's options, and the harness's own format of the reply over both.
  */
-function requestHead(constants: RequestConstants, options: RequestOptions): JsonObject {
+function requestHead(constants: RequestConstants, options: ChatRequestOptions): JsonObject {
   const { tools, settings, structuredOutput } = constants
   const { toolChoice = 'auto' } = settings
   const { extraBody } = options.defaults
@@ -62,7 +65,7 @@ function requestHead(constants: RequestConstants, options: RequestOptions): Json
 }
 
 /** The message with the instructions, if there are any. */
-function openingMessages({ instructions }: RequestConstants, options: RequestOptions): JsonObject[] {
+function openingMessages({ instructions }: RequestConstants, options: ChatRequestOptions): JsonObject[] {
   if (instructions === '') return []
   const mark = cacheMark(options)
   const content = mark === null ? instructions : [{ type: 'text', text: instructions, cache_control: mark }]
@@ -89,7 +92,7 @@ function wireTool({ name, description, parameters }: ToolDefinition, { anyKeys }
   return { type: 'function', function: { name, ...(description !== '' && { description }), parameters: schema } }
 }
 
-function settingFields({ settings }: RequestConstants, { dialect, defaults }: RequestOptions): JsonObject {
+function settingFields({ settings }: RequestConstants, { dialect, defaults }: ChatRequestOptions): JsonObject {
   const { maxOutputTokens, temperature, reasoningEffort } = settingsOf(settings, defaults)
   const effort = reasoningEffort === undefined ? undefined : (dialect.efforts[reasoningEffort] ?? reasoningEffort)
   return {
@@ -99,7 +102,7 @@ function settingFields({ settings }: RequestConstants, { dialect, defaults }: Re
   }
 }
 
-function cacheFields(constants: RequestConstants, options: RequestOptions): JsonObject {
+function cacheFields(constants: RequestConstants, options: ChatRequestOptions): JsonObject {
   const mark = cacheMark(options)
   return {
     ...(options.dialect.cacheKeys && cacheKeyFields(constants, options.defaults.promptCache)),
@@ -108,7 +111,7 @@ function cacheFields(constants: RequestConstants, options: RequestOptions): Json
   }
 }
 
-function cacheMark({ dialect, defaults: { promptCache = true } }: RequestOptions): JsonObject | null {
+function cacheMark({ dialect, defaults: { promptCache = true } }: ChatRequestOptions): JsonObject | null {
   if (!dialect.cacheMarks || promptCache === false) return null
   const isLong = typeof promptCache === 'object' && promptCache.ttl === '1h'
   return { type: 'ephemeral', ...(isLong && { ttl: '1h' }) }

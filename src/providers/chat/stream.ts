@@ -2,12 +2,12 @@ import type { TokenUsage } from '#contracts/entry.js'
 import type { ModelDelta } from '#core/model-session.js'
 import { isObject, parseJson } from '#util/json.js'
 import { errorFromBody } from '../http/errors.js'
-import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
-import { argumentsText, customArguments, ReplyCallIds } from '../wire/calls.js'
-import { isFilled, objectsIn, stringIn, without } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
-import { REASONING_FIELDS } from './native.js'
-import { cutReply, decodeReply, rejectError, rejectErrorIn, usageOf, textOfDetail } from './reply.js'
+import type { DecodedReply, ReplyFoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
+import { argumentsText, customArguments, ReplyCallIds } from '../wire/call-ids.js'
+import { isFilled, objectsIn, stringIn, without } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
+import { REASONING_FIELDS } from './dialect.js'
+import { cutReply, decodeReply, rejectError, rejectErrorIn, chatUsage, textOfDetail } from './reply.js'
 
 /** Adds up the chunks of a stream to a reply, which is then decoded like a whole one. */
 export class ChatFold implements ReplyFold {
@@ -20,14 +20,14 @@ export class ChatFold implements ReplyFold {
   readonly #refusal: string[] = []
   /** Pieces of other fields, by name. */
   readonly #others = new Map<string, unknown[]>()
-  #head: Fields = {}
+  #head: WireFields = {}
   #usage: unknown = null
-  #finish: Fields = {}
+  #finish: WireFields = {}
   #hasChoice = false
   #hasDelta = false
   #isDone = false
 
-  constructor(provider: string, { callIdFor, onDelta }: FoldOptions) {
+  constructor(provider: string, { callIdFor, onDelta }: ReplyFoldOptions) {
     const emit = (kind: ModelDelta['kind']) => (text: string) => onDelta?.({ kind, text })
     const emitCall = (text: string, callId: string, toolName: string) =>
       onDelta?.({ kind: 'tool_input_delta', text, callId, ...(toolName !== '' && { toolName }) })
@@ -39,7 +39,7 @@ export class ChatFold implements ReplyFold {
   }
 
   get usage(): TokenUsage {
-    return usageOf(this.#usage)
+    return chatUsage(this.#usage)
   }
 
   add({ event, data }: WireChunk): void {
@@ -65,7 +65,7 @@ export class ChatFold implements ReplyFold {
     return decodeReply(reply, this.#provider, (_id, index) => ids[index] ?? '')
   }
 
-  #message(calls: readonly unknown[]): Fields {
+  #message(calls: readonly unknown[]): WireFields {
     const [old] = this.#oldCall.value()
     return {
       role: 'assistant',
@@ -79,7 +79,7 @@ export class ChatFold implements ReplyFold {
   }
 
   /** The fields that all chunks repeat, from the first chunk with an id and a model; and the last usage. */
-  #addHead(data: Fields): void {
+  #addHead(data: WireFields): void {
     if (stringIn(this.#head['id']) === '' || stringIn(this.#head['model']) === '') {
       this.#head = { ...this.#head, ...without(data, 'choices', 'usage', 'object') }
     }
@@ -90,7 +90,7 @@ export class ChatFold implements ReplyFold {
     if (!isFilled(usage) && isFilled(groq['usage'])) this.#usage = groq['usage']
   }
 
-  #addChoice(choice: Fields): void {
+  #addChoice(choice: WireFields): void {
     this.#hasChoice = true
     rejectErrorIn(choice)
     const { delta, message } = choice
@@ -110,7 +110,7 @@ export class ChatFold implements ReplyFold {
     else pieces.push(piece)
   }
 
-  #addDelta(delta: Fields): void {
+  #addDelta(delta: WireFields): void {
     this.#hasDelta = true
     for (const name in delta) {
       const value = delta[name]
@@ -144,7 +144,7 @@ type EmitText = (text: string) => void
 
 type Item =
   | { readonly kind: 'text'; readonly pieces: string[] }
-  | { readonly kind: 'thinking'; fields: Fields; readonly content: ContentFold }
+  | { readonly kind: 'thinking'; fields: WireFields; readonly content: ContentFold }
   | { readonly kind: 'block'; readonly block: unknown }
 
 /** Adds up the content of a streamed message, which consists of strings, lists of blocks, or both. */
@@ -168,7 +168,7 @@ class ContentFold {
 
   /** The sum: a string, or a list of blocks if there were any; null if there was nothing. */
   value(): string | unknown[] | null {
-    if (this.#hasBlocks) return this.#items.map(blockOf)
+    if (this.#hasBlocks) return this.#items.map(wireBlock)
     const [item] = this.#items
     return item?.kind === 'text' ? item.pieces.join('') : null
   }
@@ -188,7 +188,7 @@ class ContentFold {
     else this.#items.push({ kind: 'block', block })
   }
 
-  #addThinking({ thinking, ...fields }: Fields): void {
+  #addThinking({ thinking, ...fields }: WireFields): void {
     let last = this.#items.at(-1)
     if (last?.kind !== 'thinking') {
       last = { kind: 'thinking', fields, content: new ContentFold(this.#emitThinking, this.#emitThinking) }
@@ -199,7 +199,7 @@ class ContentFold {
   }
 }
 
-function blockOf(item: Item): unknown {
+function wireBlock(item: Item): unknown {
   switch (item.kind) {
     case 'text':
       return { type: 'text', text: item.pieces.join('') }
@@ -240,7 +240,7 @@ class CallsFold {
     return this.#calls.map((call) => this.#idOf(call))
   }
 
-  value(): Fields[] {
+  value(): WireFields[] {
     return this.#calls.map((call) => call.value())
   }
 
@@ -284,10 +284,10 @@ interface Piece {
   readonly type: string
   readonly name: string
   readonly text: string
-  readonly others: Fields
+  readonly others: WireFields
 }
 
-function readPiece({ index, id, type, function: func, custom, ...others }: Fields): Piece {
+function readPiece({ index, id, type, function: func, custom, ...others }: WireFields): Piece {
   const body = isObject(custom) && !isObject(func) ? custom : isObject(func) ? func : {}
   const text = body['arguments'] ?? body['input'] ?? ''
   return {
@@ -306,7 +306,7 @@ class CallFold {
   name = ''
   text = ''
   #type = ''
-  #others: Fields = {}
+  #others: WireFields = {}
 
   get isCustom(): boolean {
     return this.#type === 'custom'
@@ -324,13 +324,13 @@ class CallFold {
     if (this.id === '') this.id = id
     if (type !== '') this.#type = type
     if (name !== this.name && this.text === '') this.name += name
-    if (isFilled(others)) this.#others = mergePieces(this.#others, others) as Fields
+    if (isFilled(others)) this.#others = mergePieces(this.#others, others) as WireFields
     if (this.#isRepeated(text)) return ''
     this.text += text
     return text
   }
 
-  value(): Fields {
+  value(): WireFields {
     const { id, name, text } = this
     const body = this.isCustom ? { custom: { name, input: text } } : { function: { name, arguments: text } }
     return { id, type: this.#type || 'function', ...body, ...this.#others }
@@ -357,7 +357,7 @@ class ReasoningFold {
   }
 
   /** `name` is a field of `delta`. Text that several fields repeat is emitted once. */
-  add(name: string, value: unknown, delta: Fields): void {
+  add(name: string, value: unknown, delta: WireFields): void {
     const first = REASONING_FIELDS.find((field) => stringIn(delta[field]) !== '')
     if (name === 'reasoning_details') {
       for (const detail of objectsIn(value)) this.#addDetail(detail, first === undefined)
@@ -370,13 +370,13 @@ class ReasoningFold {
     if (name === first) this.#emit(value)
   }
 
-  value(): Fields {
+  value(): WireFields {
     const texts = [...this.#texts].map(([name, pieces]): [string, unknown] => [name, pieces.join('')])
     const details = this.#details.map((detail) => detail.value())
     return { ...Object.fromEntries<unknown>(texts), ...(details.length > 0 && { reasoning_details: details }) }
   }
 
-  #addDetail(detail: Fields, isEmitted: boolean): void {
+  #addDetail(detail: WireFields, isEmitted: boolean): void {
     const known = this.#details.findLast((other) => other.isContinuedBy(detail))
     if (known === undefined) this.#details.push(new DetailFold(detail))
     else known.add(detail)
@@ -387,28 +387,28 @@ class ReasoningFold {
 
 /** One entry of `reasoning_details`; its pieces have the same type and index, and the same id or none. */
 class DetailFold {
-  #fields: Fields
+  #fields: WireFields
   readonly #pieces: Readonly<Record<'text' | 'summary', string[]>> = { text: [], summary: [] }
 
-  constructor(fields: Fields) {
+  constructor(fields: WireFields) {
     this.#fields = {}
     this.add(fields)
   }
 
-  isContinuedBy({ type, index, id }: Fields): boolean {
+  isContinuedBy({ type, index, id }: WireFields): boolean {
     const { type: ownType, index: ownIndex, id: ownId } = this.#fields
     const sameId = stringIn(id) === '' || stringIn(ownId) === '' || id === ownId
     return type === ownType && (index ?? null) === (ownIndex ?? null) && sameId
   }
 
-  add({ text, summary, ...fields }: Fields): void {
+  add({ text, summary, ...fields }: WireFields): void {
     if (typeof text === 'string') this.#pieces.text.push(text)
     if (typeof summary === 'string') this.#pieces.summary.push(summary)
     if (Object.keys(fields).every((name) => fields[name] === this.#fields[name])) return
-    this.#fields = mergePieces(this.#fields, fields) as Fields
+    this.#fields = mergePieces(this.#fields, fields) as WireFields
   }
 
-  value(): Fields {
+  value(): WireFields {
     const { text, summary } = this.#pieces
     return {
       ...this.#fields,

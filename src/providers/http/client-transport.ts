@@ -1,17 +1,16 @@
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { connectionError, isConnectionFailure } from './connection-error.js'
-import { errorFromBody, notJson, providerError } from './errors.js'
+import { connectionError, isConnectionFailure, errorFromBody, notJson, providerError } from './errors.js'
 import { flatHeaders } from './exchange.js'
 import { withCallers } from './http-transport.js'
 import { RequestGuard } from './request-guard.js'
-import type { Limits } from './request-guard.js'
+import type { TimeLimits } from './request-guard.js'
 import { WHOLE_REPLY } from './wire.js'
-import type { Transport, WireChunk, WireRequest } from './wire.js'
+import type { Transport, WireChunk, TransportRequest } from './wire.js'
 
 /** A method of an official client: resolves to the parsed reply, or to an async iterable of a stream's parsed events. */
-export type ClientCall = (body: JsonObject, options: ClientCallOptions) => PromiseLike<unknown>
+export type ClientMethod = (body: JsonObject, options: ClientCallOptions) => PromiseLike<unknown>
 
 /** The request options of the official clients. */
 export interface ClientCallOptions {
@@ -22,7 +21,7 @@ export interface ClientCallOptions {
 }
 
 /** The method of an official client at `path`, such as `responses.create`. Throws `invalid_options` if it has none. */
-export function clientCall(client: object, path: string): ClientCall {
+export function clientCall(client: object, path: string): ClientMethod {
   let owner: unknown = client
   let method: unknown = client
   for (const name of path.split('.')) {
@@ -33,7 +32,7 @@ export function clientCall(client: object, path: string): ClientCall {
     const message = `Expected \`client\` to be a client with a method \`${path}\`, got one without it.`
     throw new HarnessError('invalid_options', message)
   }
-  const call = method as ClientCall
+  const call = method as ClientMethod
   return (body, options) => call.call(owner, body, options)
 }
 
@@ -49,17 +48,17 @@ function memberOf(value: unknown, name: string): unknown {
  */
 export class ClientTransport implements Transport {
   readonly bodies = 'json'
-  readonly #call: ClientCall
+  readonly #call: ClientMethod
   readonly #headers: Readonly<Record<string, string>>
-  readonly #limits: Limits
+  readonly #limits: TimeLimits
 
-  constructor(call: ClientCall, headers: Readonly<Record<string, string>>, limits: Limits) {
+  constructor(call: ClientMethod, headers: Readonly<Record<string, string>>, limits: TimeLimits) {
     this.#call = call
     this.#headers = headers
     this.#limits = limits
   }
 
-  async send(request: WireRequest): Promise<unknown> {
+  async send(request: TransportRequest): Promise<unknown> {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
       const reply = await this.#ask(request, guard)
@@ -70,7 +69,7 @@ export class ClientTransport implements Transport {
     }
   }
 
-  async *stream(request: WireRequest): AsyncGenerator<readonly WireChunk[], void, void> {
+  async *stream(request: TransportRequest): AsyncGenerator<readonly WireChunk[], void, void> {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
       const reply = await this.#ask(request, guard)
@@ -79,12 +78,12 @@ export class ClientTransport implements Transport {
         return
       }
       const events = reply[Symbol.asyncIterator]()
-      const next = (): Promise<IteratorResult<unknown, unknown>> => events.next()
+      const nextEvent = (): Promise<IteratorResult<unknown, unknown>> => events.next()
       // A client ends an aborted stream as if it were complete: the guard has failed before it can.
       for (;;) {
-        const { done, value } = await guard.wait('idleMs', next, (error) => clientError(error, true))
+        const { done, value } = await guard.wait('idleMs', nextEvent, (error) => clientError(error, true))
         if (done === true) break
-        yield [{ event: typeOf(value), data: value }]
+        yield [{ event: eventType(value), data: value }]
       }
       guard.finish()
     } finally {
@@ -96,7 +95,7 @@ export class ClientTransport implements Transport {
     return Promise.resolve()
   }
 
-  #ask({ body, headers }: WireRequest, guard: RequestGuard): Promise<unknown> {
+  #ask({ body, headers }: TransportRequest, guard: RequestGuard): Promise<unknown> {
     guard.throwIfFailed()
     const controller = new AbortController()
     guard.onStop(() => controller.abort())
@@ -113,7 +112,7 @@ function isStream(reply: unknown): reply is AsyncIterable<unknown> {
   return typeof reply === 'object' && reply !== null && Symbol.asyncIterator in reply
 }
 
-function typeOf(event: unknown): string | null {
+function eventType(event: unknown): string | null {
   return isObject(event) && typeof event['type'] === 'string' ? event['type'] : null
 }
 

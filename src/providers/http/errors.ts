@@ -23,7 +23,7 @@ export function errorFromBody(status: number, headers: Headers, body: unknown): 
   }
   const message = messageFor(found, ownStatus, body)
   if (!isOverflow(ownStatus, message, found.words)) return providerError(message, details)
-  return new HarnessError('context_overflow', bounded(withoutKeys(message)), { ...details, retryable: false })
+  return new HarnessError('context_overflow', boundedMessage(withoutKeys(message)), { ...details, retryable: false })
 }
 
 /** The error in a body with status 200, if it has an error message; otherwise undefined. */
@@ -38,7 +38,7 @@ export function notJson(error: unknown): HarnessError {
 
 /** A `provider_error` whose message is bounded and contains no key. */
 export function providerError(message: string, details: HarnessErrorDetails): HarnessError {
-  return new HarnessError('provider_error', bounded(withoutKeys(message)), details)
+  return new HarnessError('provider_error', boundedMessage(withoutKeys(message)), details)
 }
 
 /** The content of an error body. */
@@ -57,24 +57,27 @@ const DEEPEST = 5
 function findError(body: unknown, depth = 0): FoundError | undefined {
   if (depth > DEEPEST) return undefined
   if (typeof body === 'string') return ofText(body, depth)
-  if (Array.isArray(body)) return firstOf(body, depth)
+  if (Array.isArray(body)) return firstFoundError(body, depth)
   if (!isObject(body)) return undefined
   const { error, errors, detail, details, message, base_resp: base } = body
   const own = ofObject(body)
-  if (isObject(error) || Array.isArray(error)) return merged(findError(error, depth + 1), own)
+  if (isObject(error) || Array.isArray(error)) return mergedError(findError(error, depth + 1), own)
   if (own.message !== undefined)
-    return textIn(error) === undefined ? own : { ...own, words: [...own.words, String(error)] }
-  return merged(firstOf([error, errors, detail, details, base, isObject(message) ? message : undefined], depth), own)
+    return trimmedText(error) === undefined ? own : { ...own, words: [...own.words, String(error)] }
+  return mergedError(
+    firstFoundError([error, errors, detail, details, base, isObject(message) ? message : undefined], depth),
+    own,
+  )
 }
 
 /** The inner error is the cause; the outer one adds details. */
-function merged(inner: FoundError | undefined, outer: FoundError): FoundError {
+function mergedError(inner: FoundError | undefined, outer: FoundError): FoundError {
   if (inner === undefined) return outer
   const { message, words, status } = inner
   return { message: message ?? outer.message, words: [...words, ...outer.words], status: status ?? outer.status }
 }
 
-function firstOf(list: readonly unknown[], depth: number): FoundError | undefined {
+function firstFoundError(list: readonly unknown[], depth: number): FoundError | undefined {
   return list.map((each) => findError(each, depth + 1)).find((found) => found !== undefined)
 }
 
@@ -88,27 +91,27 @@ function ofText(text: string, depth: number): FoundError | undefined {
 
 function ofObject(body: Readonly<Record<string, unknown>>): FoundError {
   const message = ['message', 'msg', 'error_message', 'error_msg', 'status_msg', 'Message']
-    .map((name) => textIn(body[name]))
-    .find(isText)
-  const upstream = isObject(body['metadata']) ? textIn(body['metadata']['raw']) : undefined
-  const names = [body['code'], body['type'], body['status']].filter(isText).filter((word) => !/^\d*$/.test(word))
+    .map((name) => trimmedText(body[name]))
+    .find(isString)
+  const upstream = isObject(body['metadata']) ? trimmedText(body['metadata']['raw']) : undefined
+  const names = [body['code'], body['type'], body['status']].filter(isString).filter((word) => !/^\d*$/.test(word))
   return {
     message: message === undefined || upstream === undefined ? message : `${message}: ${upstream}`,
     // `error` names the envelope, not the cause.
     words: names.filter((word) => word !== 'error'),
-    status: [body['status_code'], body['status'], body['code']].map(statusIn).find((status) => status !== undefined),
+    status: [body['status_code'], body['status'], body['code']].map(httpStatus).find((status) => status !== undefined),
   }
 }
 
-function isText(value: unknown): value is string {
+function isString(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-function textIn(value: unknown): string | undefined {
+function trimmedText(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 }
 
-function statusIn(value: unknown): number | undefined {
+function httpStatus(value: unknown): number | undefined {
   const number = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value
   return typeof number === 'number' && number >= 400 && number < 600 ? number : undefined
 }
@@ -124,7 +127,9 @@ function textOfHtml(html: string): string {
 function messageFor(found: FoundError, status: number | undefined, body: unknown): string {
   if (found.message === undefined || found.message === '') return messageWithout(found, status, body)
   const word = found.words.find((each) => !found.message?.includes(each))
-  return word === undefined ? found.message : `${bounded(found.message, LONGEST_MESSAGE - 100)} (${word.slice(0, 80)})`
+  return word === undefined
+    ? found.message
+    : `${boundedMessage(found.message, LONGEST_MESSAGE - 100)} (${word.slice(0, 80)})`
 }
 
 function messageWithout(found: FoundError, status: number | undefined, body: unknown): string {
@@ -211,8 +216,73 @@ function withoutKeys(text: string): string {
   return text.slice(0, 4 * LONGEST_MESSAGE).replace(KEYS, '***')
 }
 
-function bounded(text: string, longest = LONGEST_MESSAGE): string {
+function boundedMessage(text: string, longest = LONGEST_MESSAGE): string {
   if (text.length <= longest) return text
   // A surrogate pair is not cut in two.
   return `${text.slice(0, longest - 1).replace(/[\uD800-\uDBFF]$/, '')}…`
+}
+
+/**
+ * The `provider_error` for a request that failed below HTTP: retryable, unless it would fail in the same way again.
+ * `midway`: a part of the answer had arrived.
+ */
+export function connectionError(error: unknown, host: string, midway: boolean): HarnessError {
+  const code = systemErrorCode(error)
+  const moment = midway ? ' in the middle of the answer' : ''
+  const message = `The connection to ${host} failed${moment}: ${phraseFor(code, error)}.`
+  return providerError(message, { cause: error, retryable: code === undefined || !LASTING_CODES.test(code) })
+}
+
+/** True for an error of the platform's `fetch` and its bodies; any other `TypeError` is a mistake in a program. */
+export function isConnectionFailure(error: Error): boolean {
+  const isOfFetch = error instanceof TypeError && /^(terminated|fetch failed|network)/i.test(error.message)
+  return isOfFetch || systemErrorCode(error) !== undefined
+}
+
+/** The error code of the system or the HTTP library, from anywhere in the chain of causes. */
+export function systemErrorCode(error: unknown, depth = 0): string | undefined {
+  if (!(error instanceof Error) || depth > 4) return undefined
+  if ('code' in error && typeof error.code === 'string') return error.code
+  const inner = error instanceof AggregateError ? (error.errors as readonly unknown[])[0] : error.cause
+  return systemErrorCode(inner, depth + 1)
+}
+
+/** Invalid certificates and protocols: they stay invalid until a person changes something. */
+const LASTING_CODES =
+  /CERT|ISSUER|ALTNAME|LEAF_SIGNATURE|HOSTNAME_MISMATCH|EPROTO|ERR_SSL|ERR_INVALID|ERR_HTTP_INVALID|INVALID_ARG/
+
+const PHRASES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'no server is listening there',
+  ECONNRESET: 'the server closed it',
+  EPIPE: 'the server closed it',
+  UND_ERR_SOCKET: 'the server closed it',
+  ENOTFOUND: 'the host does not exist',
+  EAI_AGAIN: 'the host name could not be looked up',
+  ETIMEDOUT: 'it timed out',
+  UND_ERR_CONNECT_TIMEOUT: 'it timed out',
+  EHOSTUNREACH: 'the host cannot be reached',
+  ENETUNREACH: 'the network cannot be reached',
+}
+
+function phraseFor(code: string | undefined, error: unknown): string {
+  const message = innermostMessage(error)
+  if (code === undefined) return message
+  const phrase = PHRASES[code]
+  return phrase === undefined ? `${message} (${code})` : `${phrase} (${code})`
+}
+
+/** Messages like `fetch failed` say nothing; the message of the cause does. */
+function innermostMessage(error: unknown): string {
+  let inner = error
+  for (let depth = 0; depth < 4 && isObject(inner) && inner['cause'] instanceof Error; depth++) inner = inner['cause']
+  return messageOf(inner).replace(/\.$/, '') || 'unknown error'
+}
+
+/** The error of a reply with items that wait for the client, of tools that only the caller can have declared. */
+export function waitsForClient(types: readonly string[]): HarnessError {
+  const names = [...new Set(types)].map((type) => `\`${type}\``).join(', ')
+  return new HarnessError(
+    'unexpected_model_behavior',
+    `The reply waits for the client to answer ${names}, which this library cannot do: remove the tool from the model's own fields, or offer a tool of the harness instead.`,
+  )
 }

@@ -6,7 +6,7 @@ export interface Exchange {
    * Posts the request; resolves when the head of the answer has arrived. Rejects with `provider_error`, or with the
    * failure of `guard`: all waiting goes through the guard, which stops the exchange when it fails.
    */
-  post(request: PostRequest, guard: RequestGuard): Promise<Answer>
+  post(request: PostRequest, guard: RequestGuard): Promise<HttpResponse>
   /** Closes idle connections, unless other users of them remain. */
   close(): Promise<void>
 }
@@ -18,7 +18,7 @@ export interface PostRequest {
   readonly body: readonly Uint8Array[]
 }
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>

@@ -1,9 +1,8 @@
 import type { Agent, ClientRequest, IncomingMessage, request as HttpRequest } from 'node:http'
 import type { Socket } from 'node:net'
-import { codeOf, connectionError } from './connection-error.js'
-import { providerError } from './errors.js'
+import { systemErrorCode, connectionError, providerError } from './errors.js'
 import { flatHeaders } from './exchange.js'
-import type { Answer, Exchange, PostRequest } from './exchange.js'
+import type { HttpResponse, Exchange, PostRequest } from './exchange.js'
 import { readableBody } from './readable-body.js'
 import type { RequestGuard } from './request-guard.js'
 
@@ -18,8 +17,8 @@ export function httpExchange(): Exchange {
       if (!isUser) users += 1
       isUser = true
       const connections = await connectionsFor(request.url.protocol)
-      const incoming = await guard.wait('connectMs', () => headOf(request, connections, guard))
-      const { authority: host } = targetOf(request.url)
+      const incoming = await guard.wait('connectMs', () => responseHead(request, connections, guard))
+      const { authority: host } = requestTarget(request.url)
       const { read } = await readableBody(incoming, { host, encoding: incoming.headers['content-encoding'] }, guard)
       return new HttpAnswer(incoming, read)
     },
@@ -32,18 +31,18 @@ export function httpExchange(): Exchange {
 }
 
 /** The headers are only read of an answer that is an error. */
-class HttpAnswer implements Answer {
+class HttpAnswer implements HttpResponse {
   readonly status: number
-  readonly read: Answer['read']
+  readonly read: HttpResponse['read']
   readonly #incoming: IncomingMessage
 
-  constructor(incoming: IncomingMessage, read: Answer['read']) {
+  constructor(incoming: IncomingMessage, read: HttpResponse['read']) {
     this.status = incoming.statusCode ?? 0
     this.read = read
     this.#incoming = incoming
   }
 
-  get headers(): Answer['headers'] {
+  get headers(): HttpResponse['headers'] {
     return flatHeaders(this.#incoming.headers)
   }
 }
@@ -94,7 +93,7 @@ async function closeKept(): Promise<void> {
 
 /** The agent's keys of connections begin with host and port. */
 function dropKept({ agent, defaultPort }: Connections, url: URL): void {
-  const { host, port = defaultPort } = targetOf(url)
+  const { host, port = defaultPort } = requestTarget(url)
   const names = Object.keys(agent.freeSockets).filter((name) => name.startsWith(`${host}:${port}:`))
   destroyAll(names.map((name) => agent.freeSockets[name]))
 }
@@ -105,9 +104,9 @@ function destroyAll(lists: readonly (readonly Socket[] | undefined)[]): void {
 }
 
 /** Resolves when the head of the answer has arrived. */
-function headOf(request: PostRequest, connections: Connections, guard: RequestGuard): Promise<IncomingMessage> {
+function responseHead(request: PostRequest, connections: Connections, guard: RequestGuard): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const outgoing = open(request, connections)
+    const outgoing = openRequest(request, connections)
     guard.onStop(() => outgoing.destroy())
     let received = 0
     outgoing.once('socket', (socket) => {
@@ -134,10 +133,10 @@ function headOf(request: PostRequest, connections: Connections, guard: RequestGu
 }
 
 /** Node writes a flat list of headers as it is, without copying and checking each. */
-function open({ url, headers, body }: PostRequest, { request, agent }: Connections): ClientRequest {
+function openRequest({ url, headers, body }: PostRequest, { request, agent }: Connections): ClientRequest {
   const length = body.reduce((sum, piece) => sum + piece.length, 0)
-  const { host, port, path, authority } = targetOf(url)
-  const list = ['host', authority, 'content-length', String(length), ...listOf(headers)]
+  const { host, port, path, authority } = requestTarget(url)
+  const list = ['host', authority, 'content-length', String(length), ...headerList(headers)]
   try {
     return request({ host, port, path, method: 'POST', agent, headers: list })
   } catch (error) {
@@ -149,7 +148,7 @@ function open({ url, headers, body }: PostRequest, { request, agent }: Connectio
 /** Headers as Node's flat list: most requests of a model have the same object. */
 const lists = new WeakMap<PostRequest['headers'], readonly string[]>()
 
-function listOf(headers: PostRequest['headers']): readonly string[] {
+function headerList(headers: PostRequest['headers']): readonly string[] {
   let list = lists.get(headers)
   if (list === undefined) lists.set(headers, (list = Object.entries(headers).flat()))
   return list
@@ -166,7 +165,7 @@ interface Target {
 /** A `URL` computes its properties on each access, and a model has few URLs. */
 const targets = new WeakMap<URL, Target>()
 
-function targetOf(url: URL): Target {
+function requestTarget(url: URL): Target {
   let target = targets.get(url)
   if (target === undefined) {
     // The URL has brackets around an IPv6 address, the resolver expects none.
@@ -181,7 +180,7 @@ function targetOf(url: URL): Target {
 /** True if the server had closed a kept connection while it was idle: nothing was received after the request. */
 function isStaleSocket(outgoing: ClientRequest, error: Error, received: number): boolean {
   const socket: Socket | null = outgoing.socket
-  const code = codeOf(error)
+  const code = systemErrorCode(error)
   return outgoing.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE') && socket?.bytesRead === received
 }
 

@@ -2,12 +2,12 @@ import { joinedBytes } from '#util/bytes.js'
 import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '#contracts/errors.js'
 import { parseJson } from '#util/json.js'
-import type { Answer, Exchange, PostRequest } from './exchange.js'
+import type { HttpResponse, Exchange, PostRequest } from './exchange.js'
 import { RequestGuard } from './request-guard.js'
-import type { Limits } from './request-guard.js'
+import type { TimeLimits } from './request-guard.js'
 import type { EventReader } from './sse.js'
 import { WHOLE_REPLY } from './wire.js'
-import type { Transport, WireChunk, WireRequest } from './wire.js'
+import type { Transport, WireChunk, TransportRequest } from './wire.js'
 
 /** Longest whole reply, in bytes. */
 const LONGEST_REPLY = 64 * 1024 * 1024
@@ -70,33 +70,33 @@ export class HttpTransport implements Transport {
   readonly bodies = 'bytes'
   readonly #exchange: Exchange
   readonly #endpoint: () => Endpoint
-  readonly #limits: Limits
+  readonly #limits: TimeLimits
   /** The headers of the latest requests, by what they accept: most requests of a model have the same. */
   readonly #latest = new Map<Headers, { readonly own: Headers; readonly sent: Headers; readonly all: Headers }>()
 
-  constructor(exchange: Exchange, endpoint: () => Endpoint, limits: Limits) {
+  constructor(exchange: Exchange, endpoint: () => Endpoint, limits: TimeLimits) {
     this.#exchange = exchange
     this.#endpoint = endpoint
     this.#limits = limits
   }
 
-  async send(request: WireRequest): Promise<unknown> {
+  async send(request: TransportRequest): Promise<unknown> {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
       const answer = await this.#post(request, WHOLE, guard)
-      return await jsonOf(answer, guard)
+      return await bodyJson(answer, guard)
     } finally {
       guard.release()
     }
   }
 
-  async *stream(request: WireRequest): AsyncGenerator<readonly WireChunk[], void, void> {
+  async *stream(request: TransportRequest): AsyncGenerator<readonly WireChunk[], void, void> {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
       const answer = await this.#post(request, STREAM, guard)
       const first = await readOrFinish(answer, guard)
       if (first !== null && isNoStream(first)) {
-        yield [{ event: WHOLE_REPLY, data: await jsonOf(answer, guard, first) }]
+        yield [{ event: WHOLE_REPLY, data: await bodyJson(answer, guard, first) }]
         return
       }
       const reader = await newEventReader()
@@ -118,7 +118,7 @@ export class HttpTransport implements Transport {
   }
 
   /** Posts the request. Throws the provider's error unless the status is 2xx. */
-  async #post(request: WireRequest, accepted: Headers, guard: RequestGuard): Promise<Answer> {
+  async #post(request: TransportRequest, accepted: Headers, guard: RequestGuard): Promise<HttpResponse> {
     guard.throwIfFailed()
     const endpoint = this.#endpoint()
     if (endpoint.isLocal) guard.markAsFree()
@@ -138,7 +138,7 @@ export class HttpTransport implements Transport {
       guard,
     )
     if (answer.status >= 200 && answer.status < 300) return answer
-    throw await refusal(answer, endpoint, guard)
+    throw await refusalError(answer, endpoint, guard)
   }
 }
 
@@ -161,7 +161,7 @@ async function newEventReader(): Promise<EventReader> {
 }
 
 /** More of the body. After `[DONE]`, its end is waited for briefly so that the connection can be reused, but not required. */
-async function readMore(answer: Answer, reader: EventReader, guard: RequestGuard): Promise<Uint8Array | null> {
+async function readMore(answer: HttpResponse, reader: EventReader, guard: RequestGuard): Promise<Uint8Array | null> {
   guard.throwIfFailed()
   if (!reader.isDone) return await readOrFinish(answer, guard)
   guard.hurry(REST_AFTER_DONE_MS)
@@ -172,7 +172,7 @@ async function readMore(answer: Answer, reader: EventReader, guard: RequestGuard
   }
 }
 
-async function readOrFinish(answer: Answer, guard: RequestGuard): Promise<Uint8Array | null> {
+async function readOrFinish(answer: HttpResponse, guard: RequestGuard): Promise<Uint8Array | null> {
   const bytes = await answer.read()
   if (bytes === null) guard.finish()
   return bytes
@@ -184,8 +184,8 @@ function isNoStream(bytes: Uint8Array): boolean {
 }
 
 /** The whole answer, parsed. If it is not JSON, it is broken or the server is not a model server. */
-async function jsonOf(answer: Answer, guard: RequestGuard, first?: Uint8Array): Promise<unknown> {
-  const text = await textOf(answer, guard, first)
+async function bodyJson(answer: HttpResponse, guard: RequestGuard, first?: Uint8Array): Promise<unknown> {
+  const text = await bodyText(answer, guard, first)
   const parsed = parseJson(text)
   if (parsed.ok) return parsed.value
   if (text.trim() === '') throw providerError("The provider's answer is empty.", { retryable: true })
@@ -197,7 +197,7 @@ async function jsonOf(answer: Answer, guard: RequestGuard, first?: Uint8Array): 
   throw providerError(message, { retryable: !isPage })
 }
 
-async function textOf(answer: Answer, guard: RequestGuard, first?: Uint8Array): Promise<string> {
+async function bodyText(answer: HttpResponse, guard: RequestGuard, first?: Uint8Array): Promise<string> {
   const pieces = first === undefined ? [] : [first]
   let length = first?.length ?? 0
   for (let bytes = await readOrFinish(answer, guard); bytes !== null; bytes = await readOrFinish(answer, guard)) {
@@ -209,9 +209,9 @@ async function textOf(answer: Answer, guard: RequestGuard, first?: Uint8Array): 
 }
 
 /** The provider's refusal, in its own words. */
-async function refusal(answer: Answer, endpoint: Endpoint, guard: RequestGuard): Promise<HarnessError> {
+async function refusalError(answer: HttpResponse, endpoint: Endpoint, guard: RequestGuard): Promise<HarnessError> {
   const { status, headers } = answer
-  const text = endpoint.withoutSecrets(await startOf(answer, guard))
+  const text = endpoint.withoutSecrets(await bodyStart(answer, guard))
   if (status >= 400) return errorFromBody(status, headers, text)
   const location = headers['location'] ?? 'an unknown address'
   const message =
@@ -222,7 +222,7 @@ async function refusal(answer: Answer, endpoint: Endpoint, guard: RequestGuard):
 }
 
 /** The beginning of an error's body, as far as it arrives. */
-async function startOf(answer: Answer, guard: RequestGuard): Promise<string> {
+async function bodyStart(answer: HttpResponse, guard: RequestGuard): Promise<string> {
   const pieces: Uint8Array[] = []
   let length = 0
   try {

@@ -1,9 +1,8 @@
 import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
 import { joinedBytes } from '#util/bytes.js'
-import { connectionError } from './connection-error.js'
-import { providerError } from './errors.js'
-import type { Answer } from './exchange.js'
+import { connectionError, providerError } from './errors.js'
+import type { HttpResponse } from './exchange.js'
 import type { RequestGuard } from './request-guard.js'
 
 /** The body of a Node stream, decompressed and read as it arrives. Its events cost less than its async iterator. */
@@ -11,9 +10,9 @@ export async function readableBody(
   stream: Readable,
   origin: { readonly host: string; readonly encoding: string | undefined },
   guard: RequestGuard,
-): Promise<Pick<Answer, 'read'>> {
+): Promise<Pick<HttpResponse, 'read'>> {
   const { host, encoding } = origin
-  const source = encoding === undefined || isIdentity(encoding) ? stream : await decompressed(stream, encoding)
+  const source = encoding === undefined || isIdentity(encoding) ? stream : await decompressedStream(stream, encoding)
   const body = new ReadableBody(source, host)
   return { read: () => body.next() ?? guard.wait('idleMs', () => body.wait()) }
 }
@@ -84,7 +83,7 @@ function isIdentity(encoding: string): boolean {
   return /^\s*(identity)?\s*$/i.test(encoding)
 }
 
-async function decompressed(stream: Readable, encoding: string): Promise<Readable> {
+async function decompressedStream(stream: Readable, encoding: string): Promise<Readable> {
   // An error while the library loads has no other listener.
   stream.on('error', () => undefined)
   const decompressor = await decompressorFor(encoding.trim().toLowerCase())

@@ -1,10 +1,10 @@
 import { providerError } from './errors.js'
 import type { Timeouts } from './options.js'
 
-export type Limits = { readonly [Name in keyof Timeouts]-?: number | null }
+export type TimeLimits = { readonly [Name in keyof Timeouts]-?: number | null }
 
 /** The limits of a request, in ms; null disables one. */
-export function limitsOf(timeouts: Timeouts = {}): Limits {
+export function timeLimitsOf(timeouts: Timeouts = {}): TimeLimits {
   const { connectMs = 10_000, firstByteMs = 300_000, idleMs = 300_000, totalMs = null } = timeouts
   return { connectMs, firstByteMs, idleMs, totalMs }
 }
@@ -20,7 +20,7 @@ type Phase = 'connectMs' | 'firstByteMs' | 'idleMs'
  */
 export class RequestGuard {
   readonly #signal: AbortSignal
-  #limits: Limits
+  #limits: TimeLimits
   readonly #totalEnd: number
   /** The phase that a reader is waiting in. */
   #phase: Phase | null = null
@@ -33,11 +33,11 @@ export class RequestGuard {
   #reject: ((reason: Error) => void) | null = null
   #stop: (() => void) | null = null
 
-  constructor(signal: AbortSignal, limits: Limits) {
+  constructor(signal: AbortSignal, limits: TimeLimits) {
     this.#signal = signal
     this.#limits = limits
     this.#totalEnd = limits.totalMs === null ? Infinity : performance.now() + limits.totalMs
-    if (signal.aborted) this.#failure = { reason: reasonOf(signal) }
+    if (signal.aborted) this.#failure = { reason: abortReason(signal) }
     else signal.addEventListener('abort', this.#onAbort)
   }
 
@@ -110,7 +110,7 @@ export class RequestGuard {
     stop?.()
   }
 
-  readonly #onAbort = (): void => this.#fail(reasonOf(this.#signal))
+  readonly #onAbort = (): void => this.#fail(abortReason(this.#signal))
 
   #fail(reason: Error): void {
     if (this.#failure !== null) return
@@ -127,7 +127,7 @@ export class RequestGuard {
     this.#timer = setTimeout(this.#check, Math.max(1, end - now))
   }
 
-  #timeOut(limit: keyof Limits): void {
+  #timeOut(limit: keyof TimeLimits): void {
     const error = timeoutError(limit, this.#limits)
     if (this.#phase !== 'connectMs' && !this.#isFree) charged.add(error)
     this.#fail(error)
@@ -151,13 +151,13 @@ export function mayBeCharged(error: Error): boolean {
 }
 
 /** The reason of an abort, passed on unchanged. */
-function reasonOf(signal: AbortSignal): Error {
+function abortReason(signal: AbortSignal): Error {
   return signal.reason as Error
 }
 
-function timeoutError(limit: keyof Limits, limits: Limits): Error {
+function timeoutError(limit: keyof TimeLimits, limits: TimeLimits): Error {
   const time = `${limits[limit]} ms (\`timeouts.${limit}\`)`
-  const messages: { readonly [Name in keyof Limits]: string } = {
+  const messages: { readonly [Name in keyof TimeLimits]: string } = {
     connectMs: `No connection to the provider within ${time}.`,
     firstByteMs: `No answer from the provider within ${time}.`,
     idleMs: `The provider sent nothing for ${time} in the middle of its answer.`,

@@ -1,16 +1,17 @@
-import { HarnessError } from '#contracts/errors.js'
 import { ClientTransport } from './client-transport.js'
-import type { ClientCall } from './client-transport.js'
-import { dispatcherExchange } from './dispatcher-exchange.js'
-import type { Dispatcher } from './dispatcher-exchange.js'
+import type { ClientMethod } from './client-transport.js'
+import { connectionError } from './errors.js'
 import type { Exchange } from './exchange.js'
-import { fetchExchange } from './fetch-exchange.js'
+import { flatHeaders } from './exchange.js'
 import { httpExchange } from './http-exchange.js'
 import { HttpTransport } from './http-transport.js'
 import type { Endpoint } from './http-transport.js'
 import type { Timeouts } from './options.js'
-import { limitsOf } from './request-guard.js'
+import { readableBody } from './readable-body.js'
+import { timeLimitsOf } from './request-guard.js'
 import type { Transport } from './wire.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { Readable } from 'node:stream'
 
 interface TransportSettings {
   readonly timeouts?: Timeouts
@@ -22,11 +23,11 @@ export type Connection =
   | { readonly kind: 'default'; readonly endpoint: () => Endpoint }
   | { readonly kind: 'fetch'; readonly endpoint: () => Endpoint; readonly fetch: typeof globalThis.fetch }
   | { readonly kind: 'dispatcher'; readonly endpoint: () => Endpoint; readonly dispatcher: Dispatcher }
-  | { readonly kind: 'client'; readonly call: ClientCall; readonly headers: Readonly<Record<string, string>> }
+  | { readonly kind: 'client'; readonly call: ClientMethod; readonly headers: Readonly<Record<string, string>> }
 
 /** The transport for a model's options. It does no I/O, loads nothing and opens no connection yet. */
 export function openTransport({ over, timeouts }: TransportSettings): Transport {
-  const limits = limitsOf(timeouts)
+  const limits = timeLimitsOf(timeouts)
   if (over.kind === 'client') return new ClientTransport(over.call, over.headers, limits)
   return new HttpTransport(exchangeOver(over), over.endpoint, limits)
 }
@@ -86,5 +87,105 @@ async function openProxy(): Promise<Dispatcher> {
     // The values may contain a password and are not repeated.
     const message = 'Expected `HTTPS_PROXY` and `HTTP_PROXY` to hold the URL of a proxy, such as `http://proxy:3128`.'
     throw new HarnessError('invalid_options', message)
+  }
+}
+
+/**
+ * An exchange over the caller's `fetch`. It hides its connections, so connecting is part of the time to the first byte.
+ * A `fetch` or a body that ignores its signal is abandoned when a limit is reached.
+ */
+export function fetchExchange(fetch: typeof globalThis.fetch): Exchange {
+  return {
+    async post({ url, headers, body }, guard) {
+      const controller = new AbortController()
+      guard.onStop(() => controller.abort())
+      const init: RequestInit = {
+        method: 'POST',
+        headers: { ...headers },
+        body: Buffer.concat(body),
+        redirect: 'manual',
+        signal: controller.signal,
+      }
+      const response = await guard.wait(
+        'firstByteMs',
+        () => fetch(url.href, init),
+        (error) => connectionError(error, url.host, false),
+      )
+      const reader = (response.body as ReadableStream<Uint8Array> | null)?.getReader()
+      guard.onStop(() => {
+        controller.abort()
+        reader?.cancel().catch(() => undefined)
+      })
+      return {
+        // A `fetch` may hide the details of a redirect.
+        status: response.type === 'opaqueredirect' ? 302 : response.status,
+        headers: Object.fromEntries(response.headers),
+        async read() {
+          if (reader === undefined) return null
+          const { value } = await guard.wait(
+            'idleMs',
+            () => reader.read(),
+            (error) => connectionError(error, url.host, true),
+          )
+          return value ?? null
+        },
+      }
+    },
+    close: async () => undefined,
+  }
+}
+
+/** The part of an undici dispatcher that is used, of any version: an `Agent`, a `ProxyAgent`, one with HTTP/2. */
+export interface Dispatcher {
+  request(options: DispatcherRequest): Promise<DispatcherAnswer>
+}
+
+interface DispatcherRequest {
+  readonly origin: string
+  readonly path: string
+  readonly method: 'POST'
+  readonly headers: Record<string, string>
+  readonly body: Uint8Array
+  readonly signal: AbortSignal
+  readonly headersTimeout: number
+  readonly bodyTimeout: number
+}
+
+interface DispatcherAnswer {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Readable
+}
+
+/**
+ * An exchange over an undici dispatcher. The dispatcher's owner owns the connections and limits the time to connect:
+ * here it is part of the time to the first byte.
+ */
+export function dispatcherExchange(dispatcher: () => Promise<Dispatcher>): Exchange {
+  return {
+    async post({ url, headers, body }, guard) {
+      const controller = new AbortController()
+      guard.onStop(() => controller.abort())
+      const request: DispatcherRequest = {
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method: 'POST',
+        headers: { ...headers },
+        body: Buffer.concat(body),
+        signal: controller.signal,
+        // The guard has the limits.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      }
+      const answer = await guard.wait(
+        'firstByteMs',
+        async () => await (await dispatcher()).request(request),
+        (error) => (error instanceof HarnessError ? error : connectionError(error, url.host, false)),
+      )
+      const flat = flatHeaders(answer.headers)
+      const origin = { host: url.host, encoding: flat['content-encoding'] }
+      return { status: answer.statusCode, headers: flat, ...(await readableBody(answer.body, origin, guard)) }
+    },
+    close: async () => undefined,
   }
 }

@@ -29,9 +29,9 @@ export interface WireFormat {
   /** The API's own compaction of conversations. */
   readonly compactor?: Compactor
   /** A new fold over the chunks of one streamed reply. */
-  fold(options: FoldOptions): ReplyFold
+  fold(options: ReplyFoldOptions): ReplyFold
   /** A whole reply. Throws `provider_error` if the reply is an error. */
-  decode(reply: unknown, options: FoldOptions): DecodedReply
+  decode(reply: unknown, options: ReplyFoldOptions): DecodedReply
 }
 
 export interface Compactor {
@@ -54,7 +54,7 @@ export interface TailOptions {
   readonly previousResponseId: string | null
 }
 
-export interface FoldOptions {
+export interface ReplyFoldOptions {
   /** An id for the call at `index` of this reply, unique in the transcript, if the provider sends none. */
   readonly callIdFor: (index: number) => string
   readonly onDelta: ((delta: ModelDelta) => void) | undefined
@@ -101,13 +101,13 @@ export interface Transport {
   /** The form of the bodies of its requests. */
   readonly bodies: 'bytes' | 'json'
   /** The whole reply, parsed. Rejects with `provider_error`, or with the reason of `request.signal`. */
-  send(request: WireRequest): Promise<unknown>
+  send(request: TransportRequest): Promise<unknown>
   /** The events of a streamed reply, all those of a network chunk at once. Rejects like `send`. */
-  stream(request: WireRequest): AsyncIterable<readonly WireChunk[]>
+  stream(request: TransportRequest): AsyncIterable<readonly WireChunk[]>
   close(): Promise<void>
 }
 
-export interface WireRequest {
+export interface TransportRequest {
   readonly path: string
   /** The provider's headers, without authentication and content type. */
   readonly headers: Readonly<Record<string, string>>

@@ -3,9 +3,9 @@ import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { errorWithin, providerError } from '../http/errors.js'
 import type { Compactor } from '../http/wire.js'
-import { objectsIn, stringIn, without } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
-import { failureOf, usageOf } from './reply.js'
+import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
+import { responseFailure, responseUsage } from './reply.js'
 import { PROVIDER } from './parts.js'
 
 /** The fields of a request that the endpoint takes too. */
@@ -22,11 +22,11 @@ export const compactor: Compactor = {
   decode(reply) {
     const output = isObject(reply) ? objectsIn(reply['output']) : []
     if (!isObject(reply) || !output.some(({ type }) => type === 'compaction')) {
-      const failure = isObject(reply) ? (failureOf(reply) ?? errorWithin(reply)) : undefined
+      const failure = isObject(reply) ? (responseFailure(reply) ?? errorWithin(reply)) : undefined
       throw failure ?? providerError('The provider sent no compaction.', {})
     }
-    const items = output.map(inputOf)
-    return { data: { items }, text: textIn(items), usage: usageOf(reply['usage']) }
+    const items = output.map(inputItem)
+    return { data: { items }, text: messagesText(items), usage: responseUsage(reply['usage']) }
   },
 }
 
@@ -37,12 +37,12 @@ export function compactedItems({ provider, data }: NativePart): readonly JsonObj
 }
 
 /** The API rejects ids of messages that it has not stored. */
-function inputOf(item: Fields): JsonObject {
+function inputItem(item: WireFields): JsonObject {
   return (item['type'] === 'message' ? without(item, 'id', 'status') : item) as JsonObject
 }
 
 /** The text of the messages. */
-function textIn(items: readonly JsonObject[]): string {
+function messagesText(items: readonly JsonObject[]): string {
   const blocks = items.flatMap(({ content }) => objectsIn(content))
   return blocks
     .map(({ text }) => stringIn(text))

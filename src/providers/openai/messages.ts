@@ -12,11 +12,10 @@ import type {
 import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { acceptedCallId, acceptedName, customInput } from '../wire/calls.js'
-import { thinkingText, dataUrl } from '../wire/content.js'
+import { acceptedCallId, acceptedName, customInput } from '../wire/call-ids.js'
+import { thinkingText, dataUrl, wellFormedEscapes } from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'
-import { objectsIn, without } from '../wire/read.js'
-import { wellFormedEscapes } from '../wire/well-formed.js'
+import { objectsIn, without } from '../wire/wire-fields.js'
 import { compactedItems } from './compaction.js'
 import { nativeDataOf } from './parts.js'
 import type { NativeData } from './parts.js'
@@ -49,9 +48,9 @@ export function encodeEntries(entries: readonly TranscriptEntry[], options: Enco
 /** A conversation that this provider has compacted comes as its items, before the rest of the message. */
 function encodeMessage({ content, native }: UserEntry, inputs: Inputs): readonly JsonObject[] {
   const items = native === undefined ? null : compactedItems(native)
-  if (items === null) return [message('user', userContent(content, inputs))]
+  if (items === null) return [inputMessage('user', userContent(content, inputs))]
   const rest = content.slice(1)
-  return rest.length === 0 ? items : [...items, message('user', userContent(rest, inputs))]
+  return rest.length === 0 ? items : [...items, inputMessage('user', userContent(rest, inputs))]
 }
 
 function encodeReply(
@@ -69,7 +68,7 @@ function encodeReply(
     else if (part.type === 'text') items.addText(part.text)
     else if (part.type === 'tool_call') items.add(encodeCall(part, native?.item))
     else if (part.type === 'opaque') items.add(native?.item)
-    else items.addReasoning(part.text, reasoning && index < followed ? replayable(native?.item) : undefined)
+    else items.addReasoning(part.text, reasoning && index < followed ? replayableItem(native?.item) : undefined)
   }
   return items.all
 }
@@ -87,7 +86,7 @@ class ItemList {
   }
 
   addText(text: string): void {
-    if (text !== '') this.add(message('assistant', text))
+    if (text !== '') this.add(inputMessage('assistant', text))
   }
 
   addReasoning(text: string, item: JsonObject | undefined): void {
@@ -117,7 +116,7 @@ function outputTextBlock(text: string, block: JsonObject): JsonObject {
   }
 }
 
-function message(role: 'user' | 'assistant', content: string | readonly JsonObject[]): JsonObject {
+function inputMessage(role: 'user' | 'assistant', content: string | readonly JsonObject[]): JsonObject {
   return { role, content }
 }
 
@@ -130,7 +129,7 @@ function withoutNulls(item: JsonObject): JsonObject {
  * A reasoning item with its content, encrypted or in plain text; undefined for a mere reference to stored content. The
  * API rejects `status` on input.
  */
-function replayable(item: JsonObject | undefined): JsonObject | undefined {
+function replayableItem(item: JsonObject | undefined): JsonObject | undefined {
   if (item === undefined) return undefined
   const { id, encrypted_content: encrypted, summary } = item
   const content = objectsIn(item['content']) as readonly JsonObject[]
@@ -186,13 +185,13 @@ export const API_INPUTS: Inputs = ['image', 'file']
 
 /** Content of a user message: a string if it is one text. Throws `invalid_options` for unsupported content. */
 function userContent(content: readonly ContentPart[], inputs: Inputs): string | readonly JsonObject[] {
-  return onlyText(content) ?? content.map((part) => wireContent(part, inputs) ?? reject(part, inputs))
+  return onlyText(content) ?? content.map((part) => wireContent(part, inputs) ?? rejectPart(part, inputs))
 }
 
 /** Output of a tool: a string if it is one text. Unsupported content is replaced by a sentence, for the model to know. */
 function toolOutput(content: string | readonly ContentPart[], inputs: Inputs): string | readonly JsonObject[] {
   if (typeof content === 'string') return content
-  return onlyText(content) ?? content.map((part) => wireContent(part, inputs) ?? inputTextBlock(missing(part)))
+  return onlyText(content) ?? content.map((part) => wireContent(part, inputs) ?? inputTextBlock(missingMediaText(part)))
 }
 
 function onlyText(content: readonly ContentPart[]): string | undefined {
@@ -203,7 +202,7 @@ function onlyText(content: readonly ContentPart[]): string | undefined {
 
 function wireContent(part: ContentPart, inputs: Inputs): JsonObject | undefined {
   if (part.type === 'text') return inputTextBlock(part.text)
-  const kind = kindOf(part)
+  const kind = inputKind(part)
   if (kind === undefined || !inputs.includes(kind)) return undefined
   if (part.type === 'file' && kind === 'file') return fileBlock(part)
   const url = 'url' in part ? part.url : dataUrl(part.data, part.mediaType)
@@ -211,7 +210,7 @@ function wireContent(part: ContentPart, inputs: Inputs): JsonObject | undefined 
 }
 
 /** The kind of input that a part is for the API; undefined if it has none. */
-function kindOf(part: Exclude<ContentPart, { type: 'text' }>): 'image' | 'file' | undefined {
+function inputKind(part: Exclude<ContentPart, { type: 'text' }>): 'image' | 'file' | undefined {
   if (part.type === 'image') return 'image'
   const family = part.mediaType.split('/')[0]
   if (part.type === 'audio' || family === 'audio' || family === 'video') return undefined
@@ -239,16 +238,16 @@ const EXTENSIONS: ReadonlyMap<string, string> = new Map([
   ['javascript', 'js'],
 ])
 
-function reject(part: ContentPart, inputs: Inputs): never {
+function rejectPart(part: ContentPart, inputs: Inputs): never {
   const accepted = ['text', ...inputs].map((kind) => `\`${kind}\``).join(', ')
-  const message = `Expected \`content\` that this model supports in the Responses API (${accepted}), got ${named(part)}.`
+  const message = `Expected \`content\` that this model supports in the Responses API (${accepted}), got ${partName(part)}.`
   throw new HarnessError('invalid_options', message)
 }
 
-function missing(part: ContentPart): string {
-  return `[The tool also returned ${named(part)}, which cannot be shown to this model.]`
+function missingMediaText(part: ContentPart): string {
+  return `[The tool also returned ${partName(part)}, which cannot be shown to this model.]`
 }
 
-function named(part: ContentPart): string {
+function partName(part: ContentPart): string {
   return 'mediaType' in part ? `\`${part.type}\` (${part.mediaType})` : `\`${part.type}\``
 }

@@ -1,28 +1,28 @@
 import type { AssistantPart, NativePart } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { isObject } from '#util/json.js'
-import { argumentsText, customArguments } from '../wire/calls.js'
-import { objectsIn, stringIn, without } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
+import { argumentsText, customArguments } from '../wire/call-ids.js'
+import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
 
 /**
  * The parts of one item of a reply's output, in order: one for each block of a message, one for any other item. Unknown
  * items are opaque, and so are those of the server itself (searches, programs, compaction). `callId` is called for tool
  * calls only.
  */
-export function partsOf(item: Fields, callId: () => string): readonly AssistantPart[] {
+export function outputParts(item: WireFields, callId: () => string): readonly AssistantPart[] {
   switch (item['type']) {
     case 'message':
       return messageParts(item)
     case 'reasoning':
-      return [{ type: 'reasoning', text: reasoningText(item), native: itemOf(item) }]
+      return [{ type: 'reasoning', text: reasoningText(item), native: nativeItem(item) }]
     default:
-      return [isCall(item) ? callPart(item, callId()) : { type: 'opaque', native: itemOf(item) }]
+      return [isCall(item) ? callPart(item, callId()) : { type: 'opaque', native: nativeItem(item) }]
   }
 }
 
 /** True for a call that needs a result from the client. */
-export function isCall({ type }: Fields): boolean {
+export function isCall({ type }: WireFields): boolean {
   return type === 'function_call' || type === 'tool_call' || type === 'custom_tool_call'
 }
 
@@ -39,11 +39,11 @@ export function clientItems(parts: readonly AssistantPart[]): readonly string[] 
   return items.filter((item) => isOfClient(item) && !answered.has(item['call_id'])).map(({ type }) => stringIn(type))
 }
 
-function isOutput({ type }: Fields): boolean {
+function isOutput({ type }: WireFields): boolean {
   return stringIn(type).endsWith('_output')
 }
 
-function isOfClient({ type, execution }: Fields): boolean {
+function isOfClient({ type, execution }: WireFields): boolean {
   return CLIENT_ITEMS.has(stringIn(type)) || (type === 'tool_search_call' && execution === 'client')
 }
 
@@ -56,7 +56,7 @@ const CLIENT_ITEMS: ReadonlySet<string> = new Set([
 ])
 
 /** The text of a reasoning item: its summaries, then its content, as far as the provider shows it. */
-export function reasoningText(item: Fields): string {
+export function reasoningText(item: WireFields): string {
   const texts = [...objectsIn(item['summary']), ...objectsIn(item['content'])].map((piece) => stringIn(piece['text']))
   return texts.filter((text) => text !== '').join(REASONING_SEPARATOR)
 }
@@ -65,53 +65,55 @@ export function reasoningText(item: Fields): string {
 export const REASONING_SEPARATOR = '\n\n'
 
 /** The provider's id of a call; empty if there is none. */
-export function callIdOf(item: Fields): string {
+export function callIdOf(item: WireFields): string {
   return stringIn(item['call_id']) || stringIn(item['id'])
 }
 
 /** A call's arguments as JSON text. The plain text input of a custom tool becomes `{"input": …}`. */
-export function argumentsOf(item: Fields): string {
+export function callArguments(item: WireFields): string {
   if (item['type'] === 'custom_tool_call') return customArguments(stringIn(item['input']))
   return argumentsText(item['arguments'])
 }
 
 /** The blocks of a message's content, which is a string on some compatible servers. */
-export function blocksOf(message: Fields): readonly Fields[] {
+export function contentBlocks(message: WireFields): readonly WireFields[] {
   const { content } = message
   return typeof content === 'string' ? [{ type: 'output_text', text: content }] : objectsIn(content)
 }
 
 /** True for a block of visible text. */
-export function isText(block: Fields): boolean {
+export function isVisibleText(block: WireFields): boolean {
   return block['type'] === 'output_text' || block['type'] === 'text'
 }
 
-function callPart(item: Fields, callId: string): AssistantPart {
-  const native = itemOf(without(item, 'call_id', 'name', 'arguments', 'input'))
-  return { type: 'tool_call', callId, name: stringIn(item['name']), arguments: argumentsOf(item), native }
+function callPart(item: WireFields, callId: string): AssistantPart {
+  const native = nativeItem(without(item, 'call_id', 'name', 'arguments', 'input'))
+  return { type: 'tool_call', callId, name: stringIn(item['name']), arguments: callArguments(item), native }
 }
 
-function messageParts(item: Fields): readonly AssistantPart[] {
+function messageParts(item: WireFields): readonly AssistantPart[] {
   const message = without(item, 'content') as JsonObject
-  const blocks = blocksOf(item)
+  const blocks = contentBlocks(item)
   // A message without content must still follow its reasoning when the reply is sent back.
   if (blocks.length === 0) {
-    return [{ type: 'text', text: '', native: nativeOf({ kind: 'block', block: { type: 'output_text' }, message }) }]
+    return [
+      { type: 'text', text: '', native: openAiNative({ kind: 'block', block: { type: 'output_text' }, message }) },
+    ]
   }
   return blocks.map((block, index) => blockPart(block, index === 0 ? message : undefined))
 }
 
-function blockPart(block: Fields, message: JsonObject | undefined): AssistantPart {
+function blockPart(block: WireFields, message: JsonObject | undefined): AssistantPart {
   const opening = message === undefined ? {} : { message }
-  if (!isText(block)) {
-    return { type: 'opaque', native: nativeOf({ kind: 'block', block: block as JsonObject, ...opening }) }
+  if (!isVisibleText(block)) {
+    return { type: 'opaque', native: openAiNative({ kind: 'block', block: block as JsonObject, ...opening }) }
   }
-  const native = nativeOf({ kind: 'block', block: without(block, 'text') as JsonObject, ...opening })
+  const native = openAiNative({ kind: 'block', block: without(block, 'text') as JsonObject, ...opening })
   return { type: 'text', text: stringIn(block['text']), native }
 }
 
-function itemOf(item: Fields): NonNullable<AssistantPart['native']> {
-  return nativeOf({ kind: 'item', item: item as JsonObject })
+function nativeItem(item: WireFields): NonNullable<AssistantPart['native']> {
+  return openAiNative({ kind: 'item', item: item as JsonObject })
 }
 
 /** Name of the provider in entries, events and native parts. */
@@ -129,7 +131,7 @@ export type NativeData =
   | { readonly kind: 'item'; readonly item: JsonObject }
   | { readonly kind: 'block'; readonly block: JsonObject; readonly message?: JsonObject }
 
-function nativeOf(data: NativeData): NativePart {
+function openAiNative(data: NativeData): NativePart {
   return { provider: PROVIDER, data: { ...data } }
 }
 

@@ -2,39 +2,38 @@ import { textOf, UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { AssistantPart, FinishReason, TokenUsage } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
-import { errorFromBody } from '../http/errors.js'
-import type { DecodedReply, FoldOptions } from '../http/wire.js'
-import { ReplyCallIds } from '../wire/calls.js'
-import { waitsForClient } from '../wire/client-items.js'
-import { countIn, objectsIn, stringIn } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
-import { nativeDataOf, callIdOf, clientItems, partsOf } from './parts.js'
+import { errorFromBody, waitsForClient } from '../http/errors.js'
+import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
+import { ReplyCallIds } from '../wire/call-ids.js'
+import { countIn, objectsIn, stringIn } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
+import { nativeDataOf, callIdOf, clientItems, outputParts } from './parts.js'
 
 /**
  * A whole reply. A refusal has the finish reason `refusal`; its text is in `refusal` and in an opaque part, not in a text
  * part. Throws `provider_error` for a failed response, and for anything but a response.
  */
-export function decodeReply(reply: unknown, { callIdFor }: Pick<FoldOptions, 'callIdFor'>): DecodedReply {
-  const response = responseIn(reply)
+export function decodeReply(reply: unknown, { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>): DecodedReply {
+  const response = responseFields(reply)
   const ids = new ReplyCallIds(callIdFor)
   const parts = objectsIn(response['output']).flatMap((item, position) =>
-    partsOf(item, () => ids.take(callIdOf(item), position)),
+    outputParts(item, () => ids.take(callIdOf(item), position)),
   )
   return decodedReply(response, parts)
 }
 
 /** A response that did not fail, whose output is `parts`. Throws `unexpected_model_behavior` if it waits for the client. */
-export function decodedReply(response: Fields, parts: readonly AssistantPart[]): DecodedReply {
+export function decodedReply(response: WireFields, parts: readonly AssistantPart[]): DecodedReply {
   const waiting = clientItems(parts)
   if (waiting.length > 0) throw waitsForClient(waiting)
   const all = withOutputText(parts, response)
-  const refusals = all.map(refusalIn).filter((refusal) => refusal !== undefined)
+  const refusals = all.map(partRefusal).filter((refusal) => refusal !== undefined)
   const refusal = refusals.join('')
   return {
     parts: all,
-    ...finishOf(response, all, refusals.length > 0),
+    ...responseFinish(response, all, refusals.length > 0),
     ...(refusal !== '' && { refusal }),
-    usage: usageOf(response['usage']),
+    usage: responseUsage(response['usage']),
     responseId: stringIn(response['id']) || null,
     responseModel: stringIn(response['model']) || null,
     raw: response,
@@ -42,7 +41,7 @@ export function decodedReply(response: Fields, parts: readonly AssistantPart[]):
 }
 
 /** The error of a response that failed or was cancelled; undefined for any other. */
-export function failureOf(response: Fields): HarnessError | undefined {
+export function responseFailure(response: WireFields): HarnessError | undefined {
   const { status, error } = response
   if (status === 'cancelled') return new HarnessError('provider_error', 'The provider cancelled the response.')
   if (status !== 'failed') return undefined
@@ -50,9 +49,9 @@ export function failureOf(response: Fields): HarnessError | undefined {
   return known ? errorFromBody(200, {}, { error }) : new HarnessError('provider_error', 'The response failed.')
 }
 
-function responseIn(reply: unknown): Fields {
+function responseFields(reply: unknown): WireFields {
   if (!isObject(reply)) throw noResponse(reply)
-  const failure = failureOf(reply)
+  const failure = responseFailure(reply)
   if (failure !== undefined) throw failure
   if (Array.isArray(reply['output']) || typeof reply['output_text'] === 'string' || isPending(reply)) return reply
   const isError = ['error', 'detail', 'message'].some((name) => reply[name] !== undefined && reply[name] !== null)
@@ -60,7 +59,7 @@ function responseIn(reply: unknown): Fields {
 }
 
 /** True for a background response without output. */
-function isPending({ status }: Fields): boolean {
+function isPending({ status }: WireFields): boolean {
   return status === 'queued' || status === 'in_progress'
 }
 
@@ -70,7 +69,7 @@ function noResponse(reply: unknown): HarnessError {
 }
 
 /** Some servers send the text only at the top level. */
-function withOutputText(parts: readonly AssistantPart[], { output_text: text }: Fields): readonly AssistantPart[] {
+function withOutputText(parts: readonly AssistantPart[], { output_text: text }: WireFields): readonly AssistantPart[] {
   if (typeof text !== 'string' || text === '' || textOf(parts) !== '') return parts
   return [...parts, { type: 'text', text }]
 }
@@ -84,17 +83,17 @@ interface Finish {
  * The finish reason, with the API's own: its `status`, and for an incomplete reply the reason, as in
  * `incomplete:max_output_tokens`. `failed` and `cancelled` are errors.
  */
-function finishOf(response: Fields, parts: readonly AssistantPart[], isRefusal: boolean): Finish {
+function responseFinish(response: WireFields, parts: readonly AssistantPart[], isRefusal: boolean): Finish {
   const status = typeof response['status'] === 'string' ? response['status'] : null
-  if (status === 'incomplete') return incomplete(response['incomplete_details'])
+  if (status === 'incomplete') return incompleteFinish(response['incomplete_details'])
   if (status === 'queued' || status === 'in_progress') return { finishReason: 'error', nativeFinishReason: status }
   // A compatible server may omit the status.
   const ended = status === null || status === 'completed'
-  return { finishReason: ended ? completed(parts, isRefusal) : 'other', nativeFinishReason: status }
+  return { finishReason: ended ? completedReason(parts, isRefusal) : 'other', nativeFinishReason: status }
 }
 
 /** With any reason or none, the reply is not complete and so not an answer. */
-function incomplete(details: unknown): Finish {
+function incompleteFinish(details: unknown): Finish {
   const reason = isObject(details) && typeof details['reason'] === 'string' ? details['reason'] : null
   const finishReason = INCOMPLETE_REASONS.get(reason ?? '') ?? 'error'
   return { finishReason, nativeFinishReason: reason === null ? 'incomplete' : `incomplete:${reason}` }
@@ -106,14 +105,14 @@ const INCOMPLETE_REASONS: ReadonlyMap<string, FinishReason> = new Map([
   ['content_filter', 'content_filter'],
 ])
 
-function completed(parts: readonly AssistantPart[], isRefusal: boolean): FinishReason {
+function completedReason(parts: readonly AssistantPart[], isRefusal: boolean): FinishReason {
   if (isRefusal) return 'refusal'
   if (parts.some(isCutCall)) return 'length'
   return parts.some((part) => part.type === 'tool_call') ? 'tool_calls' : 'stop'
 }
 
 /** The text of a refusal, which may be empty; undefined for any other part. */
-function refusalIn(part: AssistantPart): string | undefined {
+function partRefusal(part: AssistantPart): string | undefined {
   const native = part.type === 'opaque' ? nativeDataOf(part) : undefined
   if (native?.kind !== 'block' || native.block['type'] !== 'refusal') return undefined
   return stringIn(native.block['refusal'])
@@ -126,7 +125,7 @@ function isCutCall(part: AssistantPart): boolean {
 }
 
 /** Token counts of a reply's `usage`; missing or invalid counts are null (PR-19, PR-21). Input includes cached tokens. */
-export function usageOf(usage: unknown): TokenUsage {
+export function responseUsage(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
   const input = usage['input_tokens_details'] ?? usage['prompt_tokens_details']
   const output = usage['output_tokens_details'] ?? usage['completion_tokens_details']

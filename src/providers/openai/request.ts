@@ -58,19 +58,19 @@ export function isReasoningModel(id: string): boolean | null {
 
 /** The first match decides. */
 const RULES: readonly (readonly [RegExp, boolean])[] = [
-  [named('gpt-5(-[^.]*)?-chat'), false],
-  [named('gpt-5\\.3-chat'), false],
-  [named('gpt-([5-9]|[12]\\d)(?!\\d)'), true],
-  [named('o\\d'), true],
-  [named('(codex-|computer-use|gpt-oss)'), true],
-  [named('(gpt-[1-4]|chatgpt-|davinci|babbage)'), false],
+  [modelPattern('gpt-5(-[^.]*)?-chat'), false],
+  [modelPattern('gpt-5\\.3-chat'), false],
+  [modelPattern('gpt-([5-9]|[12]\\d)(?!\\d)'), true],
+  [modelPattern('o\\d'), true],
+  [modelPattern('(codex-|computer-use|gpt-oss)'), true],
+  [modelPattern('(gpt-[1-4]|chatgpt-|davinci|babbage)'), false],
 ]
 
 /**
  * A name with this beginning, after the prefixes of gateways (`openai/gpt-5`), of Bedrock (`us.openai.gpt-oss-20b-1:0`) and of
  * fine-tuned models (`ft:gpt-4.1:…`).
  */
-function named(start: string): RegExp {
+function modelPattern(start: string): RegExp {
   return new RegExp(`^(.*/)?([a-z-]+\\.)*(ft:)?${start}`, 'i')
 }
 
@@ -129,11 +129,11 @@ function wireToolChoice(choice: ToolChoice): JsonValue {
 /** The lists of `include` are joined, too. */
 function withFields(body: JsonObject, fields: JsonObject | undefined): JsonObject {
   const merged = withCallerFields(body, fields)
-  const include = [...listIn(body), ...listIn(fields)]
+  const include = [...includeList(body), ...includeList(fields)]
   return include.length === 0 ? merged : { ...merged, include: [...new Set(include)] }
 }
 
-function listIn(fields: JsonObject | undefined): readonly JsonValue[] {
+function includeList(fields: JsonObject | undefined): readonly JsonValue[] {
   const include = fields?.['include']
   return Array.isArray(include) ? (include as readonly JsonValue[]) : []
 }

@@ -3,37 +3,37 @@ import { HarnessError } from '#contracts/errors.js'
 import type { ModelDelta } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
 import { errorFromBody } from '../http/errors.js'
-import type { DecodedReply, FoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
-import { ReplyCallIds } from '../wire/calls.js'
-import { objectsIn, stringIn } from '../wire/read.js'
-import type { Fields } from '../wire/read.js'
+import type { DecodedReply, ReplyFoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
+import { ReplyCallIds } from '../wire/call-ids.js'
+import { objectsIn, stringIn } from '../wire/wire-fields.js'
+import type { WireFields } from '../wire/wire-fields.js'
 import {
-  argumentsOf,
-  blocksOf,
+  callArguments,
+  contentBlocks,
   callIdOf,
   isCall,
-  isText,
-  partsOf,
+  isVisibleText,
+  outputParts,
   reasoningText,
   REASONING_SEPARATOR,
 } from './parts.js'
-import { decodedReply, failureOf } from './reply.js'
+import { decodedReply, responseFailure } from './reply.js'
 
 /**
  * Adds up a streamed response. An item is taken from its `response.output_item.done`, or else from the final response, or
  * else from its deltas: compatible servers omit some of them.
  */
 export class ResponseFold implements ReplyFold {
-  readonly #onDelta: FoldOptions['onDelta']
+  readonly #onDelta: ReplyFoldOptions['onDelta']
   readonly #ids: ReplyCallIds
   readonly #items: OutputItem[] = []
   readonly #byIndex = new Map<number, OutputItem>()
   /** The item of the last event. */
   #current: OutputItem | null = null
-  #begun: Fields = {}
-  #final: Fields | null = null
+  #begun: WireFields = {}
+  #final: WireFields | null = null
 
-  constructor({ callIdFor, onDelta }: FoldOptions) {
+  constructor({ callIdFor, onDelta }: ReplyFoldOptions) {
     this.#onDelta = onDelta
     this.#ids = new ReplyCallIds(callIdFor)
   }
@@ -59,25 +59,25 @@ export class ResponseFold implements ReplyFold {
     return decodedReply(output.length > 0 ? this.#final : { ...this.#final, output: items }, parts)
   }
 
-  #grow({ kind, index }: TextEvents, data: Fields): void {
+  #grow({ kind, index }: TextEvents, data: WireFields): void {
     const text = stringIn(data['delta'])
-    if (text !== '') this.#itemOf(data).grow(kind, numberOf(data[index]) ?? 0, text)
+    if (text !== '') this.#itemOf(data).grow(kind, indexNumber(data[index]) ?? 0, text)
   }
 
   /** The whole of a text, for a server that sent no pieces of it. */
-  #complete({ kind, index, whole }: TextEvents, data: Fields): void {
+  #complete({ kind, index, whole }: TextEvents, data: WireFields): void {
     const text = stringIn(data[whole])
     if (text === '') return
-    const item = numberOf(data['output_index'])
+    const item = indexNumber(data['output_index'])
     const isKnown = item === undefined ? this.#current !== null : this.#byIndex.has(item)
     // An item without earlier events may be known under another index.
-    if (isKnown || this.#items.length === 0) this.#itemOf(data).complete(kind, numberOf(data[index]) ?? 0, text)
+    if (isKnown || this.#items.length === 0) this.#itemOf(data).complete(kind, indexNumber(data[index]) ?? 0, text)
   }
 
-  #addEvent(type: string, data: Fields): void {
+  #addEvent(type: string, data: WireFields): void {
     switch (type) {
       case 'response.created':
-        this.#begun = responseOf(data)
+        this.#begun = eventResponse(data)
         return
       case 'response.output_item.added':
         if (isObject(data['item'])) this.#announce(data, data['item'])
@@ -86,13 +86,13 @@ export class ResponseFold implements ReplyFold {
         if (isObject(data['item'])) this.#itemOf(data, data['item']).close(data['item'])
         return
       default:
-        if (ENDINGS.has(type)) this.#conclude(type, responseOf(data))
+        if (ENDINGS.has(type)) this.#conclude(type, eventResponse(data))
         else if (type === 'error' || (type === '' && isObject(data['error']))) throw errorFromBody(200, {}, data)
     }
   }
 
-  #announce(data: Fields, item: Fields): void {
-    const index = numberOf(data['output_index'])
+  #announce(data: WireFields, item: WireFields): void {
+    const index = indexNumber(data['output_index'])
     const known = index === undefined ? undefined : this.#byIndex.get(index)
     // A repeated item is the same item; another item in the place of a finished one is a new item with a wrong index.
     if (known === undefined || (known.isDone && known.item['id'] !== item['id'])) this.#open(index, item)
@@ -100,8 +100,8 @@ export class ResponseFold implements ReplyFold {
   }
 
   /** The item of an event: by its index, or else by its id, or else the item of the last event. */
-  #itemOf(data: Fields, item: Fields = {}): OutputItem {
-    const index = numberOf(data['output_index'])
+  #itemOf(data: WireFields, item: WireFields = {}): OutputItem {
+    const index = indexNumber(data['output_index'])
     if (index === undefined) {
       const id = stringIn(data['item_id']) || stringIn(item['id'])
       const named = id === '' ? undefined : this.#items.find((each) => each.item['id'] === id)
@@ -110,7 +110,7 @@ export class ResponseFold implements ReplyFold {
     return this.#byIndex.get(index) ?? this.#open(index, item)
   }
 
-  #open(index: number | undefined, item: Fields): OutputItem {
+  #open(index: number | undefined, item: WireFields): OutputItem {
     const opened = new OutputItem(index ?? this.#items.length, item, { ids: this.#ids, onDelta: this.#onDelta })
     this.#items.push(opened)
     this.#byIndex.set(opened.index, opened)
@@ -118,21 +118,21 @@ export class ResponseFold implements ReplyFold {
     return opened
   }
 
-  #conclude(event: string, response: Fields): void {
+  #conclude(event: string, response: WireFields): void {
     const own = stringIn(response['status'])
     // Some servers end a response with the status of its beginning.
     const status = ENDINGS.has(`response.${own}`) ? own : event.slice('response.'.length)
     const final = { ...this.#begun, ...response, status }
-    const failure = failureOf(final)
+    const failure = responseFailure(final)
     if (failure !== undefined) throw failure
     this.#final = final
   }
 
   /** The parts of all items, including those of the final response only, in the order of the output. */
-  #parts(output: readonly Fields[]): readonly AssistantPart[] {
+  #parts(output: readonly WireFields[]): readonly AssistantPart[] {
     const rest = new Map(output.entries())
     const places = new Map<OutputItem, number>()
-    for (const find of [placeOf, placeByOrder]) {
+    for (const find of [finalIndex, placeByOrder]) {
       for (const item of this.#items) {
         const place = places.has(item) ? undefined : find(item, rest)
         if (place === undefined) continue
@@ -178,7 +178,7 @@ const ENDINGS: ReadonlySet<string> = new Set([
 ])
 
 /** The index of this item in the final output: the same index, or that of the same id. */
-function placeOf({ index, item }: OutputItem, output: ReadonlyMap<number, Fields>): number | undefined {
+function finalIndex({ index, item }: OutputItem, output: ReadonlyMap<number, WireFields>): number | undefined {
   const there = output.get(index)
   if (there !== undefined && (item['type'] === undefined || there['type'] === item['type'])) return index
   const id = stringIn(item['id'])
@@ -186,15 +186,15 @@ function placeOf({ index, item }: OutputItem, output: ReadonlyMap<number, Fields
 }
 
 /** For a server with other indices and ids in the final output: the first item of the same type that is left. */
-function placeByOrder({ type }: OutputItem, output: ReadonlyMap<number, Fields>): number | undefined {
+function placeByOrder({ type }: OutputItem, output: ReadonlyMap<number, WireFields>): number | undefined {
   return [...output].find(([, each]) => each['type'] === type)?.[0]
 }
 
-function responseOf(data: Fields): Fields {
+function eventResponse(data: WireFields): WireFields {
   return isObject(data['response']) ? data['response'] : {}
 }
 
-function numberOf(value: unknown): number | undefined {
+function indexNumber(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
@@ -224,16 +224,16 @@ class OutputItem {
   readonly index: number
   readonly #ids: ReplyCallIds
   readonly #onDelta: ((delta: ModelDelta) => void) | undefined
-  readonly #announced: Fields
+  readonly #announced: WireFields
   readonly #blocks: Block[] = []
   #input: { readonly kind: 'arguments' | 'input'; text: string } | null = null
   #emittedInput = 0
   #callId: string | null = null
-  #done: Fields | null = null
+  #done: WireFields | null = null
 
   constructor(
     index: number,
-    announced: Fields,
+    announced: WireFields,
     { ids, onDelta }: { readonly ids: ReplyCallIds; readonly onDelta?: ((delta: ModelDelta) => void) | undefined },
   ) {
     this.index = index
@@ -245,7 +245,7 @@ class OutputItem {
   }
 
   /** The item, as far as it is known. */
-  get item(): Fields {
+  get item(): WireFields {
     return this.#done ?? this.#announced
   }
 
@@ -273,16 +273,16 @@ class OutputItem {
   }
 
   /** The item is complete. */
-  close(item: Fields): void {
+  close(item: WireFields): void {
     this.#done = item
     this.#catchUp(item)
   }
 
   /** Its parts at the end of the stream; `final` is the same item in the final response. */
-  parts(final: Fields | undefined): readonly AssistantPart[] {
+  parts(final: WireFields | undefined): readonly AssistantPart[] {
     const item = [this.#done, final].find((given) => given && this.#isWhole(given)) ?? this.#folded()
     this.close(item)
-    return partsOf(item, () => this.#idOf(item))
+    return outputParts(item, () => this.#idOf(item))
   }
 
   #growBlock(kind: Block['kind'], index: number, text: string): void {
@@ -321,14 +321,14 @@ class OutputItem {
   }
 
   /** Emits the content of `item` that its deltas lacked. */
-  #catchUp(item: Fields): void {
+  #catchUp(item: WireFields): void {
     if (isCall(item)) {
-      this.#emitInput(argumentsOf(item).slice(this.#emittedInput), this.#idOf(item))
+      this.#emitInput(callArguments(item).slice(this.#emittedInput), this.#idOf(item))
     } else if (item['type'] === 'reasoning') {
       const text = reasoningText(item)
       if (text !== '' && !this.#blocks.some(isReasoning)) this.#growBlock('summary', 0, text)
     } else if (item['type'] === 'message') {
-      const blocks = blocksOf(item).filter(isText)
+      const blocks = contentBlocks(item).filter(isVisibleText)
       this.#catchUpTexts(blocks.map((block) => stringIn(block['text'])))
     }
   }
@@ -355,24 +355,24 @@ class OutputItem {
     return Math.max(-1, ...this.#blocks.map(({ index }) => index)) + 1
   }
 
-  #idOf(item: Fields): string {
+  #idOf(item: WireFields): string {
     this.#callId ??= this.#ids.take(callIdOf(item), this.index)
     return this.#callId
   }
 
   /** True if `item` contains everything that its deltas did: some servers close an item without content. */
-  #isWhole(item: Fields): boolean {
+  #isWhole(item: WireFields): boolean {
     if (isCall(item)) {
-      const input = this.#input?.kind === 'input' ? stringIn(item['input']) : argumentsOf(item)
+      const input = this.#input?.kind === 'input' ? stringIn(item['input']) : callArguments(item)
       return input.length >= (this.#input?.text.length ?? 0)
     }
     if (item['type'] !== 'message') return true
-    const held = blocksOf(item).map((block) => stringIn(block['text'] ?? block['refusal']))
+    const held = contentBlocks(item).map((block) => stringIn(block['text'] ?? block['refusal']))
     return held.join('').length >= this.#blocks.reduce((length, block) => length + block.text.length, 0)
   }
 
   /** The sum of the deltas. */
-  #folded(): Fields {
+  #folded(): WireFields {
     const { item } = this
     if (this.#input?.kind === 'arguments') return { type: 'function_call', ...item, arguments: this.#input.text }
     if (this.#input?.kind === 'input') return { type: 'custom_tool_call', ...item, input: this.#input.text }
@@ -384,7 +384,7 @@ class OutputItem {
     return { type: 'reasoning', ...item, summary, ...(content.length > 0 && { content }) }
   }
 
-  #wireBlocks(...kinds: readonly Block['kind'][]): readonly Fields[] {
+  #wireBlocks(...kinds: readonly Block['kind'][]): readonly WireFields[] {
     return this.#blocks
       .filter(({ kind, text }) => kinds.includes(kind) && text !== '')
       .sort(byIndex)

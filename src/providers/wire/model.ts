@@ -4,11 +4,10 @@ import { invalidOptions } from '#contracts/parse.js'
 import { Mismatch } from '#util/mismatch.js'
 import { parseAs } from '#util/shape.js'
 import { clientCall } from '../http/client-transport.js'
-import type { Dispatcher } from '../http/dispatcher-exchange.js'
+import type { Dispatcher, Connection } from '../http/transport.js'
 import { Endpoint } from '../http/http-transport.js'
 import type { ProviderOptions } from '../http/options.js'
 import { openTransport } from '../http/transport.js'
-import type { Connection } from '../http/transport.js'
 import type { WireFormat } from '../http/wire.js'
 import { apiKey, checkEffort, DEFAULT_MAX_RETRIES, serverUrl } from './options.js'
 import { SessionModel } from './session.js'
@@ -73,7 +72,7 @@ export function wireModel(spec: WireModelSpec): Model {
     model: id,
     format,
     capabilities,
-    transport: openTransport({ over: connectionOf(spec), ...(timeouts !== undefined && { timeouts }) }),
+    transport: openTransport({ over: modelConnection(spec), ...(timeouts !== undefined && { timeouts }) }),
     headers: inLowerCase(spec.headers),
     maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
     defaults: { reasoningEffort },
@@ -81,7 +80,7 @@ export function wireModel(spec: WireModelSpec): Model {
   })
 }
 
-function connectionOf(spec: WireModelSpec): Connection {
+function modelConnection(spec: WireModelSpec): Connection {
   const { client, fetch, dispatcher, headers } = spec.options
   if (client !== undefined) {
     return { kind: 'client', call: clientCall(client, spec.clientCall), headers: inLowerCase(headers) }
@@ -100,17 +99,17 @@ function currentEndpoint(spec: WireModelSpec): () => Endpoint {
   let key: string | undefined
   let account: Headers = {}
   return () => {
-    const newAddress = options.baseUrl ?? variable(baseUrlVariable)
-    const newKey = options.apiKey ?? variable(apiKeyVariable)
+    const newAddress = options.baseUrl ?? environmentVariable(baseUrlVariable)
+    const newKey = options.apiKey ?? environmentVariable(apiKeyVariable)
     let isSame = known !== null && newAddress === address && newKey === key
     const newAccount: Record<string, string> = {}
     for (const name in accountHeaders) {
-      const value = variable(accountHeaders[name])
+      const value = environmentVariable(accountHeaders[name])
       if (value !== undefined) newAccount[name] = value
       isSame &&= value === account[name]
     }
     if (known !== null && isSame) return known
-    const headers = inLowerCase({ ...authOf(spec, newKey, newAccount), ...options.headers })
+    const headers = inLowerCase({ ...authHeaders(spec, newKey, newAccount), ...options.headers })
     known = new Endpoint(baseUrlOf(spec, newAddress), headers)
     address = newAddress
     key = newKey
@@ -134,7 +133,7 @@ function baseUrlOf(
 }
 
 /** The headers with the key. The user's own headers may hold it in another way. */
-function authOf(spec: WireModelSpec, key: string | undefined, account: Headers): Headers {
+function authHeaders(spec: WireModelSpec, key: string | undefined, account: Headers): Headers {
   const { provider, options, apiKeyVariable } = spec
   if (key === undefined) {
     const names = Object.keys(options.headers ?? {})
@@ -150,7 +149,7 @@ function authOf(spec: WireModelSpec, key: string | undefined, account: Headers):
 const AUTH_HEADER = /^(authorization|api-key|x-api-key)$/i
 
 /** The value of an environment variable, without surrounding white space; undefined if it is empty. */
-function variable(name: string | undefined): string | undefined {
+function environmentVariable(name: string | undefined): string | undefined {
   const value = name === undefined ? '' : process.env[name]?.trim()
   return value === '' ? undefined : value
 }

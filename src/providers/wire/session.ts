@@ -1,4 +1,23 @@
+import type * as Asides from './compact-and-count.js'
+import { withRetries } from '../http/retry.js'
+import type { Attempt } from '../http/retry.js'
+import { WHOLE_REPLY } from '../http/wire.js'
+import type {
+  DecodedReply,
+  ReplyFoldOptions,
+  WireChunk,
+  WireFormat,
+  TransportRequest,
+  Transport,
+} from '../http/wire.js'
+import type { WireSessionOptions } from './compact-and-count.js'
+import { WireCallIds } from './call-ids.js'
+import { checkEffort } from './options.js'
+import { without } from './wire-fields.js'
+import { mayTakeLong, settingsOf } from './settings.js'
+import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
+import { mendHistory } from '#contracts/mend.js'
 import type {
   CacheBust,
   Model,
@@ -9,20 +28,9 @@ import type {
   RequestConstants,
   TurnOptions,
 } from '#core/model-session.js'
-import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
-import { mendHistory } from '#contracts/mend.js'
 import { firstDifference } from '#util/first-difference.js'
-import type { JsonObject } from '#util/json.js'
-import { withRetries } from '../http/retry.js'
-import type { Attempt } from '../http/retry.js'
-import { WHOLE_REPLY } from '../http/wire.js'
-import type { DecodedReply, FoldOptions, WireChunk, WireFormat, WireRequest } from '../http/wire.js'
-import type * as Asides from './asides.js'
-import type { WireSessionOptions } from './asides.js'
-import { CallIds } from './calls.js'
-import { MessageList } from './message-list.js'
-import { checkEffort } from './options.js'
-import { mayTakeLong, settingsOf } from './settings.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
+import { isObject } from '#util/json.js'
 
 /** A model of a wire format and a transport. */
 export class SessionModel implements Model {
@@ -44,10 +52,10 @@ export class SessionModel implements Model {
     const reaches = (other: string | undefined): boolean =>
       other !== undefined && (other === path || options.transport.bodies === 'bytes')
     this.countTokens = reaches(counter?.path)
-      ? (...given) => asides().then((of) => of.countedBy(options, ...given))
+      ? (...given) => loadAsides().then((of) => of.countedBy(options, ...given))
       : undefined
     this.compact = reaches(compactor?.path)
-      ? (...given) => asides().then((of) => of.compactedBy(options, ...given))
+      ? (...given) => loadAsides().then((of) => of.compactedBy(options, ...given))
       : undefined
   }
 
@@ -63,8 +71,8 @@ export class SessionModel implements Model {
 }
 
 /** Loaded by the first of these requests, which most runs do not send. */
-function asides(): Promise<typeof Asides> {
-  return import('./asides.js')
+function loadAsides(): Promise<typeof Asides> {
+  return import('./compact-and-count.js')
 }
 
 /** The beginning of every request of a session, encoded. */
@@ -87,7 +95,7 @@ interface ChainEnd {
 export class WireSession implements ModelSession {
   readonly #options: WireSessionOptions
   readonly #messages: MessageList
-  readonly #callIds = new CallIds()
+  readonly #callIds = new WireCallIds()
   #opening: Opening | null = null
   /** The encoded entries, in order; compared by identity. */
   #encoded: TranscriptEntry[] = []
@@ -256,7 +264,7 @@ export class WireSession implements ModelSession {
     const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
     const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId })
     const body = this.#messages.finish(carried === null ? tail : { ...carried, ...tail })
-    const request: WireRequest = { path: format.path, headers, body, signal }
+    const request: TransportRequest = { path: format.path, headers, body, signal }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
     if (!streamed && onDelta === undefined) return format.decode(await transport.send(request), { callIdFor, onDelta })
     const emit = (delta: ModelDelta): void => {
@@ -298,12 +306,12 @@ function isPrefix(encoded: readonly TranscriptEntry[], transcript: readonly Tran
   return true
 }
 
-interface StreamOptions extends FoldOptions {
+interface StreamOptions extends ReplyFoldOptions {
   readonly options: Pick<TurnOptions, 'signal' | 'onUsage'>
 }
 
 /** A reply that was not streamed. Its parts are emitted at once. */
-function wholeReply(data: unknown, format: WireFormat, options: FoldOptions): DecodedReply {
+function wholeReply(data: unknown, format: WireFormat, options: ReplyFoldOptions): DecodedReply {
   const reply = format.decode(data, options)
   for (const part of reply.parts) emitPart(part, options)
   return reply
@@ -329,9 +337,118 @@ async function streamedReply(
   }
 }
 
-function emitPart(part: AssistantPart, { onDelta }: FoldOptions): void {
+function emitPart(part: AssistantPart, { onDelta }: ReplyFoldOptions): void {
   const text = part.type === 'opaque' ? '' : part.type === 'tool_call' ? part.arguments : part.text
   if (text === '') return
   if (part.type === 'tool_call') onDelta?.({ kind: 'tool_input_delta', text, callId: part.callId, toolName: part.name })
   else onDelta?.({ kind: part.type === 'text' ? 'text_delta' : 'reasoning_delta', text })
+}
+
+/**
+ * The messages of a conversation, in the form that the transport expects. Bytes are only appended: each message is
+ * serialized once, so the cost of a turn does not grow with the conversation. Strings are made well-formed: providers
+ * reject a body with half of a surrogate pair, and would reject every later request of the conversation too.
+ */
+export class MessageList {
+  readonly #form: Transport['bodies']
+  readonly #field: string
+  #head: JsonObject = {}
+  #messages: JsonObject[] = []
+  #headBytes = Buffer.alloc(0)
+  #buffer = Buffer.alloc(0)
+  /** Bytes of the messages in the buffer. */
+  #length = 0
+
+  constructor(form: Transport['bodies'], conversationField: string) {
+    this.#form = form
+    this.#field = conversationField
+  }
+
+  /** Replaces everything by `head` and `messages`. */
+  open(head: JsonObject, messages: readonly JsonObject[]): void {
+    this.#head = head
+    if (this.#form === 'json') {
+      this.#head = wellFormedJson(head)
+      this.#messages = messages.map(wellFormedJson)
+      return
+    }
+    this.#headBytes = this.#opening(head)
+    // An earlier request may still be on its way: its bytes are not overwritten.
+    this.#buffer = Buffer.alloc(0)
+    this.#length = 0
+    this.append(messages)
+  }
+
+  append(messages: readonly JsonObject[]): void {
+    for (const message of messages) {
+      if (this.#form === 'json') {
+        this.#messages.push(wellFormedJson(message))
+        continue
+      }
+      const text = wellFormedText(message)
+      const needed = this.#length + 1 + Buffer.byteLength(text)
+      if (needed > this.#buffer.length) this.#grow(needed)
+      if (this.#length > 0) this.#buffer[this.#length++] = COMMA
+      this.#length += this.#buffer.write(text, this.#length)
+    }
+  }
+
+  /** The whole body, with `tail` after the messages. Bytes come in pieces that are sent one after the other. */
+  finish(tail: JsonObject): readonly Uint8Array[] | JsonObject {
+    if (this.#form === 'json') return { ...this.#head, [this.#field]: [...this.#messages], ...wellFormedJson(tail) }
+    let headBytes = this.#headBytes
+    // A field is sent once, in the tail: not every server uses the last of two.
+    const repeated = Object.keys(tail).filter((name) => name in this.#head)
+    if (repeated.length > 0) headBytes = this.#opening(without(this.#head, ...repeated))
+    const fields = wellFormedText(tail).slice(1)
+    const closing = Buffer.from(fields.length > 1 ? `],${fields}` : ']}')
+    return [headBytes, this.#buffer.subarray(0, this.#length), closing]
+  }
+
+  #opening(head: JsonObject): Buffer<ArrayBuffer> {
+    const fields = wellFormedText(head).slice(0, -1)
+    const separator = fields.length > 1 ? ',' : ''
+    return Buffer.from(`${fields}${separator}${JSON.stringify(this.#field)}:[`)
+  }
+
+  #grow(needed: number): void {
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#length * 2, SMALLEST))
+    this.#buffer.copy(grown, 0, 0, this.#length)
+    this.#buffer = grown
+  }
+}
+
+const COMMA = 0x2c
+/** Initial size of the buffer, in bytes. */
+const SMALLEST = 4096
+
+/** `body` as JSON text, with `\ufffd` in place of each half of a surrogate pair. */
+function wellFormedText(body: JsonObject): string {
+  const text = JSON.stringify(body)
+  return MAYBE_HALF.test(text) ? JSON.stringify(wellFormedJson(body)) : text
+}
+
+/** The escape with which `JSON.stringify` writes half of a pair. A string may also contain it literally. */
+const MAYBE_HALF = /\\ud[89a-f]/
+
+/** `value` with `\ufffd` in place of each half of a surrogate pair; the same value if there is none. */
+function wellFormedJson<T extends JsonValue>(value: T): T
+function wellFormedJson(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (Array.isArray(value)) return wellFormedList(value as JsonValue[])
+  return isObject(value) ? stableObject(value) : value
+}
+
+function wellFormedList(list: readonly JsonValue[]): readonly JsonValue[] {
+  const items = list.map((item) => wellFormedJson(item))
+  return items.some((item, index) => item !== list[index]) ? items : list
+}
+
+function stableObject(object: JsonObject): JsonObject {
+  const members = Object.entries(object)
+  const formed = members.map(([name, value]) => {
+    return [name.toWellFormed(), value === undefined ? value : wellFormedJson(value)] as const
+  })
+  const isChanged = formed.some(([name, value], index) => name !== members[index]?.[0] || value !== members[index][1])
+  return isChanged ? Object.fromEntries(formed) : object
 }

@@ -1,10 +1,9 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { ModelSettings, RequestConstants } from '#core/model-session.js'
-import { isObject } from '#util/json.js'
+import { isObject, mergeJson } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { mergeJson } from '#util/merge-json.js'
 import type { ProviderOptions } from '../http/options.js'
-import { digestOf } from './calls.js'
+import { shortDigest } from './call-ids.js'
 
 /** The options of a model that settings of a run may override, or that every request contains. */
 export type RequestDefaults = Pick<
@@ -77,13 +76,15 @@ export function withCallerFields(body: JsonObject, fields: JsonObject | undefine
 }
 
 function withTools(known: readonly JsonValue[], added: readonly JsonValue[]): readonly JsonValue[] {
-  const replacements = new Map(added.flatMap((tool) => (nameOf(tool) === null ? [] : [[nameOf(tool), tool]])))
-  const kept = known.map((tool) => replacements.get(nameOf(tool)) ?? tool)
+  const replacements = new Map(
+    added.flatMap((tool) => (wireToolName(tool) === null ? [] : [[wireToolName(tool), tool]])),
+  )
+  const kept = known.map((tool) => replacements.get(wireToolName(tool)) ?? tool)
   return [...kept, ...added.filter((tool) => !kept.includes(tool))]
 }
 
 /** The name of a tool, in the form of any API; null for a tool of the provider without one. */
-function nameOf(tool: JsonValue): string | null {
+function wireToolName(tool: JsonValue): string | null {
   if (!isObject(tool)) return null
   const { name = isObject(tool['function']) ? tool['function']['name'] : undefined } = tool
   return typeof name === 'string' ? name : null
@@ -101,7 +102,7 @@ export function cacheKeyFields(
   if (promptCache === false) return {}
   const { key, ttl } = promptCache === true ? {} : promptCache
   return {
-    prompt_cache_key: key ?? digestOf(JSON.stringify([instructions, tools])),
+    prompt_cache_key: key ?? shortDigest(JSON.stringify([instructions, tools])),
     // The API has only two times: some minutes, and a day.
     ...(ttl === '1h' && { prompt_cache_retention: '24h' }),
   }

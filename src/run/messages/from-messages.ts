@@ -1,5 +1,5 @@
 import { isObject } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import type { AssistantPart, ContentPart, ToolCallPart, TranscriptEntry } from '#contracts/entry.js'
 import { Entries } from './message-entries.js'
 import type { Content } from './message-entries.js'
@@ -18,7 +18,7 @@ import { At } from './message-place.js'
  */
 export function fromMessages(messages: readonly object[]): readonly TranscriptEntry[] {
   const list: unknown = messages
-  if (!Array.isArray(list)) throw new At('messages').error(`expected a list, got ${shown(list)}`)
+  if (!Array.isArray(list)) throw new At('messages').error(`expected a list, got ${shownValue(list)}`)
   const entries = new Entries()
   for (const [index, message] of list.entries()) addMessage(entries, message, new At(`messages[${index}]`))
   return entries.end()
@@ -27,7 +27,7 @@ export function fromMessages(messages: readonly object[]): readonly TranscriptEn
 const ROLES = '`user`, `assistant`, `tool`, or an item of the Responses API'
 
 function addMessage(entries: Entries, message: unknown, at: At): void {
-  if (!isObject(message)) throw at.error(`expected an object, got ${shown(message)}`)
+  if (!isObject(message)) throw at.error(`expected an object, got ${shownValue(message)}`)
   const { role, type } = message
   if (typeof type === 'string' && type !== 'message') return addItem(entries, message, at)
   if (Array.isArray(message['parts']) && message['content'] === undefined)
@@ -43,7 +43,7 @@ function addMessage(entries: Entries, message: unknown, at: At): void {
     case 'developer':
       throw at.error(`is a ${role} message: leave it out, and pass its text as \`instructions\``)
     default:
-      throw at.in('role').error(`expected ${ROLES}, got ${shown(role)}`)
+      throw at.in('role').error(`expected ${ROLES}, got ${shownValue(role)}`)
   }
 }
 
@@ -72,7 +72,7 @@ function addItem(entries: Entries, item: JsonLike, at: At): void {
       return entries.reply(texts.length === 0 ? [] : [{ type: 'reasoning', text: texts.join('\n\n') }])
     }
     default:
-      throw at.in('type').error(`${shown(item['type'])} has no entry in a transcript`)
+      throw at.in('type').error(`${shownValue(item['type'])} has no entry in a transcript`)
   }
 }
 
@@ -107,7 +107,7 @@ function addAssistant(entries: Entries, message: JsonLike, at: At): void {
   if (calls !== undefined && calls !== null)
     for (const [call, place] of at.in('tool_calls').parts(calls)) {
       const { id, function: called = call['custom'] } = call
-      if (!isObject(called)) throw place.in('function').error(`expected an object, got ${shown(called)}`)
+      if (!isObject(called)) throw place.in('function').error(`expected an object, got ${shownValue(called)}`)
       const input = called['arguments'] ?? { input: called['input'] }
       parts.push(callOf({ id, name: called['name'], input }, place))
     }
@@ -134,13 +134,14 @@ function assistantParts(part: JsonLike, at: At): readonly AssistantPart[] {
     case 'tool_use':
       return [callOf({ id: part['id'], name: part['name'], input: part['input'] }, at)]
     default:
-      throw at.in('type').error(`${shown(part['type'])} has no place in a reply`)
+      throw at.in('type').error(`${shownValue(part['type'])} has no place in a reply`)
   }
 }
 
 function callOf({ id, name, input }: { id: unknown; name: unknown; input: unknown }, at: At): ToolCallPart {
-  if (typeof id !== 'string' || id === '') throw at.error(`the id of a tool call must be a string, got ${shown(id)}`)
-  if (typeof name !== 'string') throw at.error(`the name of a tool must be a string, got ${shown(name)}`)
+  if (typeof id !== 'string' || id === '')
+    throw at.error(`the id of a tool call must be a string, got ${shownValue(id)}`)
+  if (typeof name !== 'string') throw at.error(`the name of a tool must be a string, got ${shownValue(name)}`)
   return {
     type: 'tool_call',
     callId: id,
@@ -162,7 +163,7 @@ function addToolMessage(entries: Entries, message: JsonLike, at: At): void {
       else entries.denied(approvalId, denial(part['reason']))
     } else if (part['type'] === 'tool-result')
       entries.result(place, { callId: place.text(part, 'toolCallId'), ...outputOf(part, place) })
-    else throw place.in('type').error(`expected \`tool-result\`, got ${shown(part['type'])}`)
+    else throw place.in('type').error(`expected \`tool-result\`, got ${shownValue(part['type'])}`)
   }
 }
 
@@ -186,7 +187,7 @@ function outputOf(part: JsonLike, at: At): { readonly content: Content; readonly
       throw at
         .in('output')
         .in('type')
-        .error(`${shown(type)} is not known`)
+        .error(`${shownValue(type)} is not known`)
   }
 }
 

@@ -1,5 +1,5 @@
 import { isObject } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { At } from './message-place.js'
 
@@ -15,7 +15,7 @@ export function mediumOf(part: JsonLike, at: At): ContentPart {
       return medium(part['image'], typeOf(part) ?? 'image/*', { name, at: at.in('image') })
     case 'document':
       if (isObject(part['source'])) return ofSource(part['source'], name, at.in('source'))
-      throw at.in('source').error(`expected an object, got ${shown(part['source'])}`)
+      throw at.in('source').error(`expected an object, got ${shownValue(part['source'])}`)
     case 'file':
       // Chat completions have an object of their own here.
       if (isObject(part['file']))
@@ -48,7 +48,7 @@ export function mediumOf(part: JsonLike, at: At): ContentPart {
       return medium(data, `audio/${typeof format === 'string' ? format : '*'}`, { name, at: at.in('input_audio') })
     }
     default:
-      throw at.in('type').error(`${shown(type)} has no form in a transcript`)
+      throw at.in('type').error(`${shownValue(type)} has no form in a transcript`)
   }
 }
 
@@ -62,7 +62,7 @@ function ofSource(source: JsonLike, name: unknown, at: At): ContentPart {
   if (type === 'text') return medium(textData(at.text(source, 'data')), 'text/plain', { name, at })
   if (type === 'base64')
     return medium(data, typeof mediaType === 'string' ? mediaType : undefined, { name, at: at.in('data') })
-  throw at.in('type').error(`${shown(type)} has no form in a transcript`)
+  throw at.in('type').error(`${shownValue(type)} has no form in a transcript`)
 }
 
 interface Named {
@@ -76,7 +76,7 @@ function medium(given: unknown, mediaType: string | undefined, { name, at }: Nam
   if (typeof data !== 'string') {
     if (isObject(data) && Object.values(data).every((value) => typeof value === 'string'))
       throw at.error('refers to a file that a provider stores: pass its bytes')
-    throw at.error(`expected base64, bytes or an address, got ${shown(given)}`)
+    throw at.error(`expected base64, bytes or an address, got ${shownValue(given)}`)
   }
   const [, urlType = '', isBase64, urlData] = /^data:([^;,]*)[^,]*?(;base64)?,(.*)$/is.exec(data) ?? []
   if (urlData !== undefined) {

@@ -1,5 +1,5 @@
 import { isObject } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import type { HarnessError } from '#contracts/errors.js'
 import { invalidOptions } from '#contracts/parse.js'
 
@@ -23,15 +23,15 @@ export class At {
   text(object: Readonly<Record<string, unknown>>, field: string): string {
     const value = object[field]
     if (typeof value === 'string') return value
-    throw this.in(field).error(`expected a string, got ${shown(value)}`)
+    throw this.in(field).error(`expected a string, got ${shownValue(value)}`)
   }
 
   /** The parts of a list, each with its place. */
   parts(list: unknown): readonly (readonly [Readonly<Record<string, unknown>>, At])[] {
-    if (!Array.isArray(list)) throw this.error(`expected a string or a list of parts, got ${shown(list)}`)
+    if (!Array.isArray(list)) throw this.error(`expected a string or a list of parts, got ${shownValue(list)}`)
     return (list as readonly unknown[]).map((part, index) => {
       const place = new At(`${this.#path}[${index}]`)
-      if (!isObject(part)) throw place.error(`expected an object, got ${shown(part)}`)
+      if (!isObject(part)) throw place.error(`expected an object, got ${shownValue(part)}`)
       return [part, place] as const
     })
   }

@@ -1,7 +1,7 @@
 import { inlinedSchema } from '#schema/clean-schema.js'
 import type { CheckEvidence, Evidence } from '#core/tools/evidence.js'
 import { isList, memberSchemas, withAlternatives } from '#schema/subschemas.js'
-import type { ArgumentIssue } from '#schema/validation.js'
+import type { ArgumentIssue } from '#schema/argument-issues.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import { EVIDENCE_MARK } from '#schema/evidence.js'

@@ -1,7 +1,7 @@
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { ModelCapabilities, StructuredOutputMode } from '#core/model-session.js'
 import { inlinedSchema } from '#schema/clean-schema.js'
-import { answerDocument, wrapped } from '#schema/document.js'
+import { answerDocument, wrappedAnswer } from '#schema/answer-document.js'
 import { jsonSchemaOf } from '#schema/schema.js'
 import type { Schema } from '#schema/schema.js'
 import { strictSchema } from '#schema/strict.js'
@@ -69,7 +69,7 @@ function formsOf(type: OutputType): Forms {
   const document = outputDocument(type)
   const isText = document['type'] === 'string' && document['enum'] === undefined && document['const'] === undefined
   const isWrapped = !isPlainObject(document)
-  const full = isWrapped ? wrapped(document) : document
+  const full = isWrapped ? wrappedAnswer(document) : document
   const strict = strictSchema(full)
   const traits = { isText, isStrict: strict !== null, isRecursive: full['$defs'] !== undefined }
   const made = { document, isWrapped, full, strict, ...traits }

@@ -1,21 +1,21 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { PendingItem } from '#contracts/result.js'
 import { isObject } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import { parseAs } from '#util/shape.js'
-import type { Parsed } from '#util/shape.js'
+import type { ParsedShape } from '#util/shape.js'
 import { didYouMean } from '#util/suggest.js'
 import type { Answer } from '#core/state/answers.js'
 import { approvalAnswer, declinedAnswer, questionAnswer, verdictAnswer } from './stored-shape.js'
 
 /** A copy of the answers: objects with a `callId` that is unique among them. Throws `invalid_answer`. */
 export function readAnswers(given: unknown): readonly Answer[] {
-  if (!Array.isArray(given)) throw invalidAnswer(`Expected the answers to be a list, got ${shown(given)}.`)
+  if (!Array.isArray(given)) throw invalidAnswer(`Expected the answers to be a list, got ${shownValue(given)}.`)
   const seen = new Set<string>()
   return given.map((answer: unknown) => {
     const { callId } = isObject(answer) ? answer : {}
     if (!isObject(answer) || typeof callId !== 'string')
-      throw invalidAnswer(`Expected an answer to be an object with a \`callId\`, got ${shown(answer)}.`)
+      throw invalidAnswer(`Expected an answer to be an object with a \`callId\`, got ${shownValue(answer)}.`)
     if (seen.has(callId)) throw invalidAnswer(`There are two answers to \`${callId}\`.`)
     seen.add(callId)
     return copyOf(answer, callId)
@@ -68,7 +68,7 @@ function kindProblem(answer: Answer, kind: PendingItem['kind']): string | undefi
     : `A rejected call cannot have \`editedArguments\`, as in ${name}.`
 }
 
-function problemOf(parsed: Parsed<Answer>): string | undefined {
+function problemOf(parsed: ParsedShape<Answer>): string | undefined {
   return parsed.ok ? undefined : parsed.problem
 }
 

@@ -9,7 +9,7 @@ import type { DurableEvent, DurablePayloads } from '#core/state/events.js'
 import { isReference, upToEntry } from '#core/state/history.js'
 import type { Conversation } from '#core/state/history.js'
 import { openState } from '#core/state/state.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import { recentConversation, rememberConversation } from './recent-conversations.js'
 import { readState } from './stored-state.js'
 import type { StoredState } from './stored-state.js'
@@ -49,7 +49,7 @@ export async function foldLog(
 export function checkVersion(event: DurableEvent): void {
   const version: unknown = event.kind === 'run_started' ? event.version : FORMAT_VERSION
   if (version === FORMAT_VERSION) return
-  const found = version === undefined ? 'has no `version`' : `has version ${shown(version)}`
+  const found = version === undefined ? 'has no `version`' : `has version ${shownValue(version)}`
   const message = `The log of run \`${event.runId}\` ${found}, and this package reads version ${FORMAT_VERSION}.`
   throw new HarnessError('invalid_log', message)
 }

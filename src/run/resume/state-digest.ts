@@ -1,5 +1,5 @@
 import type { ResumeState } from '#contracts/result.js'
-import { canonicalJson } from '#util/canonical-json.js'
+import { canonicalJson } from '#util/json.js'
 import { isChildReference } from '#core/state/child-state.js'
 import type { ChildReference, StoredChild } from '#core/state/child-state.js'
 import { complete } from '#core/state/closing.js'

@@ -3,7 +3,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { ResumeState } from '#contracts/result.js'
 import { toolCallsOf } from '#contracts/entry.js'
 import { isObject, parseJson } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import { parseAs } from '#util/shape.js'
 import { batchBreach, sizeOf } from '#core/state/limits.js'
 import { checkSignature } from '#core/loop/signature.js'
@@ -75,7 +75,7 @@ function copyOf(given: unknown, where: string): Record<string, unknown> {
 }
 
 function otherVersion(version: unknown): string {
-  const found = version === undefined ? 'no `version`' : `version ${shown(version)}`
+  const found = version === undefined ? 'no `version`' : `version ${shownValue(version)}`
   return `it has ${found}, and this package reads version ${FORMAT_VERSION}; run again to get a new one.`
 }
 

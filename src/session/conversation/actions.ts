@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
-import type { HarnessDescription } from '#harness/describe.js'
+import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { JsonObject } from '#util/json.js'
 import type { Post } from '#core/log/log.js'
 import { isObject } from '#util/json.js'

@@ -20,7 +20,7 @@ import type { RunEvent } from '#core/state/events.js'
 import type { Prompt } from '#harness/options.js'
 import { isAborted, onAbort } from '#util/abort.js'
 import type { JsonObject } from '#util/json.js'
-import { Mailbox } from '#util/queue/mailbox.js'
+import { Mailbox } from '#util/queue/tail.js'
 import { pump } from '#util/queue/tail.js'
 
 export interface ChatDeps {

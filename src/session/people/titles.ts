@@ -1,4 +1,4 @@
-import { Harness } from '#harness/typed-harness.js'
+import { Harness } from '#harness/harness.js'
 import { textOf } from '#contracts/entry.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { Model } from '#core/model-session.js'

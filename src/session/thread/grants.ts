@@ -1,6 +1,6 @@
 import type { Answer } from '#core/state/answers.js'
 import type { Extension } from '#core/extension/extension.js'
-import type { HarnessDescription } from '#harness/describe.js'
+import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { grant, Rule } from '#extensions/policy/rule.js'
 import type { PolicyExtension } from '#extensions/policy/policy.js'

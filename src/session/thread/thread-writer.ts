@@ -2,7 +2,7 @@ import { HarnessError } from '#contracts/errors.js'
 import { newOwner } from '#util/platform/owner.js'
 import type { LogRef } from '#core/log/ref.js'
 import type { LogStore, Post } from '#core/log/log.js'
-import { merged } from '#util/json.js'
+import { withMembers } from '#util/json.js'
 import { SessionError } from '../errors.js'
 import type { NewThreadEvent, RunPlace, ThreadEvent } from './thread-events.js'
 import { applyThread, threadDigest } from './thread-state.js'
@@ -66,7 +66,7 @@ export class ThreadWriter {
     let next = state
     const stored = events.map((event, index): ThreadEvent => {
       const base = { threadId: this.ref.id, seq: (state?.seq ?? 0) + index + 1, at, durable: true as const, after }
-      const numbered: ThreadEvent = Object.freeze(merged(base, event))
+      const numbered: ThreadEvent = Object.freeze(withMembers(base, event))
       next = applyThread(next, numbered)
       return numbered
     })

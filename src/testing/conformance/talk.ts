@@ -9,7 +9,7 @@ import type {
 } from '#core/model-session.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
-import { deepFreeze } from '#util/freeze.js'
+import { deepFreeze } from '#util/json.js'
 import { withTimeout } from '#util/timeout.js'
 import type { Chance, Generator, GivenReply } from './generate.js'
 import type { StagedDelivery, ReadWireRequest, Stage } from './stage.js'

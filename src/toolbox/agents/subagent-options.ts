@@ -1,6 +1,12 @@
+import { OPTIONAL_BUDGETS } from '#contracts/limits.js'
+import type { BudgetOptions } from '#contracts/limits.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
+import type { InferOutput } from '#core/tools/output-type.js'
+import type { ChildHistory, SpawnOptions, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
+import type { Schema } from '#schema/schema.js'
 import { isObject } from '#util/json.js'
-import { Mismatch, shown } from '#util/mismatch.js'
+import type { JsonSchema } from '#util/json.js'
+import { Mismatch, shownValue } from '#util/mismatch.js'
 import {
   anything,
   boolean,
@@ -17,9 +23,6 @@ import {
   string,
 } from '#util/shape.js'
 import type { Fields, Shape } from '#util/shape.js'
-import type { ChildHistory, SpawnOptions, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
-import { OPTIONAL_BUDGETS } from '#contracts/limits.js'
-import type { BudgetOptions } from '#contracts/limits.js'
 
 /** The options of a subagent that its child runs get. */
 type AgentRun<Output> = Pick<
@@ -128,7 +131,7 @@ export function parseSubagentOptions(options: SubagentOptions): SubagentOptions 
 
 /** A copy of the agents. Throws `invalid_options`, naming the agent and its problem. */
 export function parseSubagents(given: unknown): readonly SubagentSpec[] {
-  if (!Array.isArray(given)) throw invalidOptions(`Expected the subagents to be a list, got ${shown(given)}.`)
+  if (!Array.isArray(given)) throw invalidOptions(`Expected the subagents to be a list, got ${shownValue(given)}.`)
   const agents = (given as readonly unknown[]).map(parseSubagent)
   const names = agents.map(({ name }) => name)
   const twice = names.find((name, index) => names.indexOf(name) !== index)
@@ -149,5 +152,22 @@ function parseSubagent(given: unknown): SubagentSpec {
   if (!isFork && tools === undefined && mcpServers === undefined) {
     throw invalidOptions(`Expected \`tools\` of ${label} to be a list of tools or \`inherit\`, got nothing.`)
   }
+  return agent
+}
+
+/** Makes agents, their checks typed by their `outputType`. */
+export interface DefineSubagent {
+  <const Type extends JsonSchema | readonly Schema[]>(
+    agent: SubagentSpec<NoInfer<InferOutput<Type>>> & { readonly outputType: Type },
+  ): SubagentSpec
+  <Output = string>(agent: SubagentSpec<Output>): SubagentSpec
+}
+
+/**
+ * An agent for `subagents`, and for `subagent` of `thinharness/tools`. Only needed to type an `outputValidator`.
+ * @throws HarnessError `invalid_options`, naming the problem.
+ */
+export const defineSubagent: DefineSubagent = (agent: SubagentSpec): SubagentSpec => {
+  parseSubagents([agent])
   return agent
 }

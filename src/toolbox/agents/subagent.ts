@@ -26,16 +26,16 @@ interface Agent extends Omit<SubagentSpec, 'description'> {
  */
 export function subagent(options: SubagentOptions = {}): ToolSpec {
   const { agents = [], defaultAgent = {}, maxDepth = 1, maxConcurrent = 8 } = parseSubagentOptions(options)
-  const named = new Map<string, Agent>(agents.map((agent) => [agent.name, agentOf(agent)]))
-  if (defaultAgent !== false) named.set('default', defaultOf(defaultAgent))
+  const named = new Map<string, Agent>(agents.map((agent) => [agent.name, agentOfSpec(agent)]))
+  if (defaultAgent !== false) named.set('default', defaultAgentSpec(defaultAgent))
   const slots = new Slots(maxConcurrent)
   const exclusive = new Slots(1)
   return {
     name: NAME,
-    description: descriptionOf(agents, defaultAgent),
-    parameters: parametersOf(defaultAgent !== false),
+    description: toolDescription(agents, defaultAgent),
+    parameters: toolParameters(defaultAgent !== false),
     onUnknownOutcome: 'retry',
-    ...reachOf(defaultAgent === false ? agents : [...agents, defaultAgent]),
+    ...agentsReach(defaultAgent === false ? agents : [...agents, defaultAgent]),
     async call(args, context) {
       const { task, agent: name = 'default' } = args as unknown as SubagentArguments
       const agent = named.get(name)
@@ -48,14 +48,14 @@ export function subagent(options: SubagentOptions = {}): ToolSpec {
         },
       }
       const delegation = { agent, options: spawnOptionsOf(agent, task, { context, maxDepth }), context }
-      if (agent.background === true) return outcomeOf(delegation, () => startInBackground(delegation, line))
-      return line.within(context.runId, context.signal, () => outcomeOf(delegation, () => runToEnd(delegation)))
+      if (agent.background === true) return taskOutcome(delegation, () => startInBackground(delegation, line))
+      return line.within(context.runId, context.signal, () => taskOutcome(delegation, () => runToEnd(delegation)))
     },
   }
 }
 
 /** The reach of the agents' own tools; undeclared if one of these tools declares none. */
-function reachOf(agents: readonly Pick<SubagentSpec, 'tools' | 'mcpServers'>[]): { readonly reach?: ToolReach } {
+function agentsReach(agents: readonly Pick<SubagentSpec, 'tools' | 'mcpServers'>[]): { readonly reach?: ToolReach } {
   // The tools of servers are not known yet.
   if (agents.some(({ mcpServers = [] }) => mcpServers.length > 0)) return {}
   const own = agents.flatMap(({ tools = 'inherit' }) => (tools === 'inherit' ? [] : tools))
@@ -102,7 +102,7 @@ async function startInBackground(
 }
 
 /** The outcome of a task for the model, including failures. */
-async function outcomeOf({ agent, context }: Delegation, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
+async function taskOutcome({ agent, context }: Delegation, work: () => Promise<ToolOutcome>): Promise<ToolOutcome> {
   try {
     return await work()
   } catch (error) {
@@ -143,11 +143,11 @@ function spawnOptionsOf(
 const INSTRUCTIONS = `You are a subagent: you work on one task for another agent, which reads only your final answer.
 Complete the task with the tools you have. You cannot ask questions. End with a short answer: what you found or changed.`
 
-function agentOf({ description: _, ...agent }: SubagentSpec): Agent {
+function agentOfSpec({ description: _, ...agent }: SubagentSpec): Agent {
   return { ...agent, tools: agent.tools ?? (agent.mcpServers === undefined ? 'inherit' : []) }
 }
 
-function defaultOf(agent: DefaultSubagent): Agent {
+function defaultAgentSpec(agent: DefaultSubagent): Agent {
   return { ...agent, name: 'default', tools: 'inherit' }
 }
 
@@ -179,18 +179,18 @@ function tooDeep(name: string, maxDepth: number): ToolOutcome {
   return { kind: 'failed', errorType: 'TooDeep', content, retry: false, metadata: { agent: name } }
 }
 
-function descriptionOf(agents: readonly SubagentSpec[], defaultAgent: DefaultSubagent | false): string {
+function toolDescription(agents: readonly SubagentSpec[], defaultAgent: DefaultSubagent | false): string {
   const isInBackground = defaultAgent !== false && defaultAgent.background === true
   const general = `Omit \`agent\` for a general subagent with your own tools${isInBackground ? BACKGROUND : ''}.`
   return [
     'Delegate one self-contained task to a subagent, which works on it alone and returns its answer. It knows only the task, not this conversation, unless it is a fork. Independent tasks can be delegated together.',
-    ...(agents.length === 0 ? [] : ['Subagents:', ...agents.map(lineOf)]),
+    ...(agents.length === 0 ? [] : ['Subagents:', ...agents.map(agentLine)]),
     ...(defaultAgent !== false && (agents.length > 0 || isInBackground) ? [general] : []),
     ...(isInBackground || agents.some(({ background }) => background === true) ? [REPORTS] : []),
   ].join('\n')
 }
 
-function lineOf({ name, description, history, background = false }: SubagentSpec): string {
+function agentLine({ name, description, history, background = false }: SubagentSpec): string {
   const known = typeof history === 'object' ? 'parts of this conversation' : 'this conversation'
   const knows = (history ?? 'none') === 'none' ? '' : ` (it knows ${known})`
   const mode = `${history === 'fork' ? ' (a fork: it knows this conversation)' : knows}${background ? BACKGROUND : ''}`
@@ -201,7 +201,7 @@ const BACKGROUND = ' (in the background)'
 const REPORTS =
   'A call of a background subagent only starts it; its report arrives as a message when it has ended. Continue with other work until then, or end your turn to wait for it.'
 
-function parametersOf(hasDefault: boolean): ToolSpec['parameters'] {
+function toolParameters(hasDefault: boolean): ToolSpec['parameters'] {
   return {
     type: 'object',
     properties: {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { ToolReach, ToolSpec } from '#core/tools/tool-spec.js'
-import { networkText } from '../sandbox/texts.js'
-import { failedOutcome } from '../workspace/failure.js'
+import { networkText } from '../sandbox/options.js'
+import { failedOutcome } from '../workspace/file-failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { UNCONFINED } from '../process/environment.js'
 import { sharedOptions, workspaceOf } from '../workspace/workspace.js'
@@ -28,10 +28,10 @@ export function bash(options: BashOptions = {}): ToolSpec {
     name: 'bash',
     description:
       'Run one shell command. Prefer the tools made for a task, such as those for reading and searching files.',
-    instructions: instructionsOf(settings),
+    instructions: bashInstructions(settings),
     parameters: PARAMETERS,
     annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
-    reach: reachOf(settings, root),
+    reach: bashReach(settings, root),
     sandbox: settings.sandbox ?? 'harness',
     sequential: true,
     aliases: { cmd: 'command' },
@@ -56,7 +56,7 @@ export function lazyRunner(settings: BashSettings): () => Promise<ShellRunner> {
   return () => (loading ??= import('./run-command.js').then((module) => new module.ShellRunner(settings)))
 }
 
-function reachOf({ sandbox, network, readPaths, writePaths, env }: BashSettings, root?: string): ToolReach {
+function bashReach({ sandbox, network, readPaths, writePaths, env }: BashSettings, root?: string): ToolReach {
   const secrets = Object.keys(env)
   if (sandbox !== 'required') return { ...UNCONFINED, secrets }
   const writes = [root === undefined ? '.' : resolve(root), ...writePaths]
@@ -89,7 +89,7 @@ const PARAMETERS = {
   additionalProperties: false,
 } as const
 
-function instructionsOf({ sandbox, network }: BashSettings): string {
+function bashInstructions({ sandbox, network }: BashSettings): string {
   const lines = [
     '`bash`: use it only if no other tool can do the task.',
     '- Each call starts a new shell: only files persist, and background processes end with it.',

@@ -1,24 +1,22 @@
 import { stat } from 'node:fs/promises'
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolContext } from '#core/tools/tool-spec.js'
-import { FileFailure, invalidInput, isMissing } from '../workspace/failure.js'
+import { FileFailure, invalidInput, isMissing } from '../workspace/file-failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { environmentOf } from '../process/environment.js'
 import type { Environment } from '../process/environment.js'
-import { runProcess } from '../process/run-process.js'
+import { runProcess, shellQuoted } from '../process/run-process.js'
 import type { OutputStream, ProcessEnd } from '../process/run-process.js'
-import { ownFolderIn } from '../sandbox/own-folder.js'
-import { Sandbox, SANDBOX_HOME, UNCONFINED } from '../sandbox/sandbox.js'
-import type { Command, Room, SandboxForm } from '../sandbox/sandbox.js'
+import { ownFolderIn, Sandbox, SANDBOX_HOME, UNCONFINED } from '../sandbox/sandbox.js'
+import type { SandboxCommand, Room, SandboxForm } from '../sandbox/sandbox.js'
 import type { Workspace } from '../workspace/workspace.js'
 import type { BashSettings } from './options.js'
 import { findProgram } from '../process/find-program.js'
-import { quoted } from '../process/quoted.js'
 import { stripVTControlCharacters } from 'node:util'
 import type { JsonObject } from '#util/json.js'
 import { cutText } from '#util/characters.js'
-import { excerptOf } from '../process/excerpt.js'
-import { refusedNote } from '../sandbox/texts.js'
+import { excerptOf } from '../process/capture.js'
+import { refusedNote } from '../sandbox/options.js'
 import { spill } from '../workspace/spill.js'
 
 export interface BashArguments {
@@ -32,7 +30,7 @@ export interface BashArguments {
 export interface PreparedCommand {
   readonly launch: Launch
   readonly isConfined: boolean
-  readonly command: Command
+  readonly command: SandboxCommand
   /** To be called when it has ended. */
   readonly close: () => Promise<void>
 }
@@ -81,11 +79,11 @@ export class ShellRunner {
     const cwd = await folderAt(workspace, args.cwd ?? '.')
     const shell = await findShell(this.#shells)
     const mode = this.#sandbox.modeFor(context.sandbox ?? 'auto')
-    const sandbox = mode === 'off' ? UNCONFINED : await this.#sandbox.open(await roomIn(workspace))
+    const sandbox = mode === 'off' ? UNCONFINED : await this.#sandbox.open(await prepareRoom(workspace))
     if (sandbox.form === 'none' && mode === 'required') return withoutSandbox(sandbox.problem)
     const isConfined = sandbox.form !== 'none'
     const environment = this.#environment(isConfined)
-    const command: Command = {
+    const command: SandboxCommand = {
       program: shell.path,
       args: ['-lc', commandPrefix(environment) + args.command],
       cwd,
@@ -102,7 +100,7 @@ export class ShellRunner {
     return { launch, isConfined, command: sandbox.wrap(command), close: () => sandbox.close() }
   }
 
-  async #execute({ args, context }: BashCall, isConfined: boolean, command: Command): Promise<ProcessEnd> {
+  async #execute({ args, context }: BashCall, isConfined: boolean, command: SandboxCommand): Promise<ProcessEnd> {
     const end = await runProcess({
       ...command,
       ...this.#timeouts(args),
@@ -145,7 +143,7 @@ async function folderAt(workspace: Workspace, raw: string): Promise<string> {
 }
 
 /** The files of a command in a sandbox. */
-async function roomIn(workspace: Workspace): Promise<Room> {
+async function prepareRoom(workspace: Workspace): Promise<Room> {
   return { root: workspace.root, ownFolder: await ownFolderIn(workspace.root), given: [] }
 }
 
@@ -184,8 +182,8 @@ function startingEnvironment(environment: Environment): Environment {
 
 /** Code before a command that restores the home folder, and the search path that the system's login script changes. */
 function commandPrefix({ HOME, PATH }: Environment): string {
-  const home = HOME === undefined ? 'unset HOME; ' : `export HOME=${quoted(HOME)}; `
-  return PATH === undefined ? home : `${home}export PATH=${quoted(PATH)}; `
+  const home = HOME === undefined ? 'unset HOME; ' : `export HOME=${shellQuoted(HOME)}; `
+  return PATH === undefined ? home : `${home}export PATH=${shellQuoted(PATH)}; `
 }
 
 /** A command as it was executed, for its result. */
@@ -218,8 +216,8 @@ const MAX_PARTIAL_CHARS = 4_000
 
 /** A command that has ended, successfully or not: its streams under their names, and an exit code other than 0. */
 async function endedOutcome({ workspace, launch, end, maxChars, timeouts }: CommandEnd): Promise<ToolOutcome> {
-  const stdout = await section(workspace, 'stdout', { end, maxChars })
-  const stderr = end.stdout === end.stderr ? EMPTY : await section(workspace, 'stderr', { end, maxChars })
+  const stdout = await outputSection(workspace, 'stdout', { end, maxChars })
+  const stderr = end.stdout === end.stderr ? EMPTY : await outputSection(workspace, 'stderr', { end, maxChars })
   const message = timeoutMessage(end, timeouts)
   const refused = refusedNote(launch.refusedHosts())
   const texts = [message ?? '', stdout.text, stderr.text, refused, codeLine(end)].filter((text) => text !== '')
@@ -272,7 +270,7 @@ interface Section {
 
 const EMPTY: Section = { text: '', metadata: {} }
 
-async function section(
+async function outputSection(
   workspace: Workspace,
   stream: OutputStream,
   { end, maxChars }: { readonly end: Ended; readonly maxChars: number },

@@ -1,20 +1,20 @@
-import type { Extension } from '#core/extension/extension.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
-import type { JsonObject, JsonValue } from '#util/json.js'
-import { cutText } from '#util/characters.js'
-import { excerptOf } from '../process/excerpt.js'
-import { failedOutcome } from '../workspace/failure.js'
+import { excerptOf } from '../process/capture.js'
+import { failedOutcome } from '../workspace/file-failure.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { spill } from '../workspace/spill.js'
 import { sharedOptions, workspaceOf } from '../workspace/workspace.js'
-import type { BackgroundCommand } from './background.js'
+import type { BackgroundCommand, BackgroundEnd } from './background.js'
 import { bash, lazyRunner } from './index.js'
 import { bashSettings } from './options.js'
 import type { BashOptions, BashSettings } from './options.js'
-import { RunCommands, stateOf } from './run-commands.js'
 import type { BashArguments, ShellRunner } from './run-command.js'
+import type { Extension, ExtensionRun } from '#core/extension/extension.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
+import { cutText } from '#util/characters.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
+import { isObject } from '#util/json.js'
 
 /** Commands in the background that a run may have at a time. */
 const MOST_RUNNING = 8
@@ -115,7 +115,7 @@ class Background {
   async #start(args: BashArguments, context: ToolContext): Promise<ToolOutcome> {
     const commands = this.commandsOf(context.runId)
     if (commands.running >= MOST_RUNNING) {
-      return failure('TooManyCommands', `${MOST_RUNNING} commands are running in the background: end one first.`)
+      return commandFailure('TooManyCommands', `${MOST_RUNNING} commands are running in the background: end one first.`)
     }
     const workspace = workspaceOf(this.#files, context.root)
     const prepared = await (await this.#runner()).prepare({ workspace, args, context })
@@ -142,14 +142,14 @@ class Background {
     const commands = this.commandsOf(context.runId)
     const id = typeof given === 'string' ? given : ''
     const command = commands.get(id)
-    if (command === undefined) return failure('NotFound', commands.missing(id))
+    if (command === undefined) return commandFailure('NotFound', commands.missing(id))
     await use(command)
     const { end } = command
     const { text, metadata } = await this.#excerpt(command.takeOutput(), context)
     if (end !== null) await commands.forget(id)
     return {
       kind: 'succeeded',
-      content: `${id} ${stateOf(end)}\n${text}`,
+      content: `${id} ${backgroundState(end)}\n${text}`,
       metadata: { id, running: end === null, ...(end !== null && { exit_code: end.exitCode }), ...metadata },
     }
   }
@@ -191,7 +191,7 @@ function withBackground(
   }
 }
 
-function failure(errorType: string, content: string): ToolOutcome {
+function commandFailure(errorType: string, content: string): ToolOutcome {
   return { kind: 'failed', errorType, content, retry: false }
 }
 
@@ -218,3 +218,84 @@ const KILL_PARAMETERS = {
   required: ['id'],
   additionalProperties: false,
 } as const
+
+/** The commands of one run in the background. */
+class RunCommands {
+  readonly #commands = new Map<string, BackgroundCommand>()
+  /** Commands that an earlier process ran. */
+  readonly #lost = new Set<string>()
+  #count = 0
+  #run: ExtensionRun | null = null
+
+  /** The run begins, or continues. */
+  open(run: ExtensionRun): void {
+    this.#run = run
+    for (const value of run.recorded) {
+      if (!isObject(value)) continue
+      const { started, ended } = value
+      if (typeof started === 'string') {
+        this.#count = Math.max(this.#count, Number(started.slice(PREFIX.length)))
+        if (!this.#commands.has(started)) this.#lost.add(started)
+      }
+      if (typeof ended === 'string') this.#lost.delete(ended)
+    }
+  }
+
+  get running(): number {
+    return [...this.#commands.values()].filter(({ end }) => end === null).length
+  }
+
+  nextId(): string {
+    return `${PREFIX}${(this.#count += 1)}`
+  }
+
+  async record(value: JsonObject): Promise<void> {
+    await this.#run?.record(value)
+  }
+
+  add(command: BackgroundCommand): void {
+    this.#commands.set(command.id, command)
+  }
+
+  get(id: string): BackgroundCommand | undefined {
+    return this.#commands.get(id)
+  }
+
+  /** Its end has been reported. */
+  async forget(id: string): Promise<void> {
+    if (this.#commands.delete(id)) await this.record({ ended: id })
+  }
+
+  missing(id: string): string {
+    if (this.#lost.has(id)) return `${id} ended when the process that ran it ended. Its output is lost.`
+    const known = [...this.#commands.keys()].join(', ') || 'none'
+    return `There is no command ${shownPath(id)} in the background. Known: ${known}.`
+  }
+
+  /** For the model; empty if there is nothing to say. */
+  notice(): string {
+    const lines = [...this.#commands.values()].map((command) => {
+      const unread = command.end !== null && command.hasUnread ? ' Its output has not been read.' : ''
+      return `${command.id} ${backgroundState(command.end)}${unread}`
+    })
+    const lost = [...this.#lost].map((id) => `${id} ended when the process that ran it ended.`)
+    const all = [...lost, ...lines]
+    return all.length === 0 ? '' : `Commands in the background:\n${all.join('\n')}`
+  }
+
+  async endAll(): Promise<void> {
+    await Promise.all([...this.#commands.values()].map((command) => command.kill()))
+  }
+}
+
+const PREFIX = 'bg_'
+
+/** A sentence about a command, without its id. */
+function backgroundState(end: BackgroundEnd | null): string {
+  if (end === null) return 'is running.'
+  if (end.stopped === 'aborted') return 'was ended.'
+  if (end.stopped !== null) return 'was ended: it ran longer than an hour.'
+  return end.exitCode === null
+    ? `was ended by ${end.signal ?? 'a signal'}.`
+    : `has ended with exit code ${end.exitCode}.`
+}

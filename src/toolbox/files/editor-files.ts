@@ -1,6 +1,6 @@
 import { messageOf } from '#contracts/errors.js'
 import { textFiles } from '#util/platform/text-files.js'
-import { FileFailure } from '../workspace/failure.js'
+import { FileFailure } from '../workspace/file-failure.js'
 import { escapeControls } from '../workspace/path-text.js'
 import { isInside } from '../workspace/paths.js'
 import type { Workspace } from '../workspace/workspace.js'
@@ -32,15 +32,15 @@ export function editorFilesOf({ root }: Workspace): EditorFiles {
   const { read, write } = files
   return {
     ...(read !== undefined && {
-      read: async (place) => (await asked(place, 'read', read(place.path, place.signal))) ?? undefined,
+      read: async (place) => (await askEditor(place, 'read', read(place.path, place.signal))) ?? undefined,
     }),
     ...(write !== undefined && {
-      write: async (place, text) => asked(place, 'write', write(place.path, text, place.signal)),
+      write: async (place, text) => askEditor(place, 'write', write(place.path, text, place.signal)),
     }),
   }
 }
 
-async function asked<T>({ shown, signal }: TextPlace, verb: 'read' | 'write', answer: Promise<T>): Promise<T> {
+async function askEditor<T>({ shown, signal }: TextPlace, verb: 'read' | 'write', answer: Promise<T>): Promise<T> {
   try {
     return await answer
   } catch (error) {

@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises'
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
-import { FileFailure, isSystemError } from '../workspace/failure.js'
+import { FileFailure, isSystemError } from '../workspace/file-failure.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { FirstOf } from '#util/first-of.js'
@@ -12,7 +12,7 @@ import type { CallTime } from '../workspace/call-time.js'
 import { SearchProgress } from '../workspace/search-progress.js'
 import { walk, walkStart } from '../workspace/walk.js'
 import type { WalkEntry } from '../workspace/walk.js'
-import { listing, LISTING_ADVICE } from './list.js'
+import { listingOutcome, LISTING_ADVICE } from './list.js'
 
 const DEFAULT_RESULTS = 200
 /** Entries whose time is read at once. */
@@ -60,15 +60,21 @@ async function findFiles(call: FileCall<GlobArguments>): Promise<ToolOutcome> {
   const { path: start, isFolder } = await walkStart(workspace, raw, { names: true })
   if (!isFolder) throw new FileFailure('PathTypeError', `path is not a directory: ${shownPath(raw)}`)
 
-  const entries = await withinTime(call, { label: 'glob', advice: LISTING_ADVICE }, (time) => newest(start, call, time))
-  return listing(entries, ({ path, kind }) => workspace.display(path) + (kind === 'folder' ? '/' : ''))
+  const entries = await withinTime(call, { label: 'glob', advice: LISTING_ADVICE }, (time) =>
+    newestEntries(start, call, time),
+  )
+  return listingOutcome(entries, ({ path, kind }) => workspace.display(path) + (kind === 'folder' ? '/' : ''))
 }
 
 /** The newest matches below a folder. */
-async function newest(start: string, call: FileCall<GlobArguments>, time: CallTime): Promise<FirstOf<DatedEntry>> {
+async function newestEntries(
+  start: string,
+  call: FileCall<GlobArguments>,
+  time: CallTime,
+): Promise<FirstOf<DatedEntry>> {
   const { workspace, args } = call
   const { pattern, include_dirs: includeFolders = false, max_results: maxResults = DEFAULT_RESULTS } = args
-  const entries = new FirstOf<DatedEntry>(maxResults, compare)
+  const entries = new FirstOf<DatedEntry>(maxResults, compareByDate)
   const progress = new SearchProgress(call)
   let batch: WalkEntry[] = []
   const addBatch = async (): Promise<void> => {
@@ -101,7 +107,7 @@ async function datedEntry({ path, kind, target }: WalkEntry): Promise<DatedEntry
   }
 }
 
-function compare(left: DatedEntry, right: DatedEntry): number {
+function compareByDate(left: DatedEntry, right: DatedEntry): number {
   if (left.changedNs !== right.changedNs) return left.changedNs > right.changedNs ? -1 : 1
   return left.path < right.path ? -1 : 1
 }

@@ -55,8 +55,8 @@ async function listFolder(call: FileCall<ListArguments>): Promise<ToolOutcome> {
   if (glob !== '') workspace.readPolicy.checkGlob(glob)
   const { path: start, isFolder } = await walkStart(workspace, raw, { names: true })
 
-  const entries = new FirstOf<Listed>(maxResults, compare)
-  const pattern = selector(glob, recursive && isFolder)
+  const entries = new FirstOf<Listed>(maxResults, compareListed)
+  const pattern = globSelector(glob, recursive && isFolder)
   const progress = new SearchProgress(call)
   await withinTime(call, { label: 'list', advice: LISTING_ADVICE }, async (time) => {
     for await (const { path, kind } of walk(workspace, { start, glob: pattern, names: true, ...time })) {
@@ -65,13 +65,13 @@ async function listFolder(call: FileCall<ListArguments>): Promise<ToolOutcome> {
       progress.add(path)
     }
   })
-  return listing(entries, ({ kind, shown }) => `${kind === 'folder' ? 'dir  ' : 'file '}${shown}`)
+  return listingOutcome(entries, ({ kind, shown }) => `${kind === 'folder' ? 'dir  ' : 'file '}${shown}`)
 }
 
 export const LISTING_ADVICE = 'narrow the path or the pattern'
 
 /** Entries, one a line. */
-export function listing<Entry>(all: FirstOf<Entry>, lineOf: (entry: Entry) => string): ToolOutcome {
+export function listingOutcome<Entry>(all: FirstOf<Entry>, lineOf: (entry: Entry) => string): ToolOutcome {
   const entries = all.items()
   const omitted = all.total - entries.length
   const lines = entries.map(lineOf)
@@ -86,13 +86,13 @@ interface Listed {
   readonly folded: string
 }
 
-function selector(glob: string, recursive: boolean): string {
+function globSelector(glob: string, recursive: boolean): string {
   if (!recursive) return glob === '' ? '*' : glob
   return glob === '' ? '**' : `**/${glob}`
 }
 
 /** Directories first, then by name, ignoring case. */
-function compare(left: Listed, right: Listed): number {
+function compareListed(left: Listed, right: Listed): number {
   if (left.kind !== right.kind) return left.kind === 'folder' ? -1 : 1
   if (left.folded !== right.folded) return left.folded < right.folded ? -1 : 1
   return left.shown < right.shown ? -1 : 1

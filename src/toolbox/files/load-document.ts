@@ -1,12 +1,12 @@
-import { convert, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
+import { convertDocument, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
 import { docxToMarkdown } from '../workspace/docx.js'
-import { failedOutcome, FileFailure } from '../workspace/failure.js'
+import { failedOutcome, FileFailure } from '../workspace/file-failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 import { workspaceOf } from '../workspace/workspace.js'
 import type { ToolOutcome } from '#core/tools/outcome.js'
-import { contentTypeOf, decodeText, kindOf } from '../web/content.js'
+import { contentTypeOf, decodeText, contentKind } from '../web/content.js'
 
 const MAX_BYTES = 32_000_000
 
@@ -42,7 +42,7 @@ export async function loadDocument(raw: string, { root, signal }: Loading): Prom
           return {
             kind: 'loaded',
             path: shown,
-            text: await textOf(await bytesOf(file, shown), { path, shown, signal }),
+            text: await documentText(await documentBytes(file, shown), { path, shown, signal }),
           }
         } finally {
           await file.handle.close()
@@ -55,7 +55,7 @@ export async function loadDocument(raw: string, { root, signal }: Loading): Prom
   }
 }
 
-async function bytesOf({ handle, stats }: OpenedFile, shown: string): Promise<Buffer> {
+async function documentBytes({ handle, stats }: OpenedFile, shown: string): Promise<Buffer> {
   const size = Number(stats.size)
   if (size > MAX_BYTES)
     throw new FileFailure('FileTooLarge', `${shown} has ${size} bytes, more than the ${MAX_BYTES} that can be read`)
@@ -64,17 +64,17 @@ async function bytesOf({ handle, stats }: OpenedFile, shown: string): Promise<Bu
   return bytes.subarray(0, bytesRead)
 }
 
-async function textOf(
+async function documentText(
   bytes: Buffer,
   { path, shown, signal }: { readonly path: string; readonly shown: string; readonly signal: AbortSignal },
 ): Promise<string> {
   const type = contentTypeOf(/\.x?html?$/i.test(path) ? 'text/html' : '')
   const name = `document ${shown}`
-  switch (kindOf(type, bytes)) {
+  switch (contentKind(type, bytes)) {
     case 'html':
-      return convert(HTML_TO_MARKDOWN, Buffer.from(decodeText(type, bytes)), { name, signal })
+      return convertDocument(HTML_TO_MARKDOWN, Buffer.from(decodeText(type, bytes)), { name, signal })
     case 'pdf':
-      return convert(PDF_TO_TEXT, bytes, { name, signal })
+      return convertDocument(PDF_TO_TEXT, bytes, { name, signal })
     case 'docx':
       return docxToMarkdown(bytes, { name, signal })
     case 'text':

@@ -1,7 +1,7 @@
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import { parseJson } from '#util/json.js'
-import { convert, PDF_TO_PAGES } from '../workspace/convert.js'
-import { FileFailure, invalidInput } from '../workspace/failure.js'
+import { convertDocument, PDF_TO_PAGES } from '../workspace/convert.js'
+import { FileFailure, invalidInput } from '../workspace/file-failure.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 
 /** Providers accept 5 MB of base64. */
@@ -65,24 +65,24 @@ function isWordDocument(file: OpenedFile, header: Buffer): boolean {
 
 async function readDocx(media: Media): Promise<DocumentText> {
   const { shown, signal } = media
-  const bytes = await bytesOf(media, MAX_DOCUMENT_BYTES)
+  const bytes = await mediaBytes(media, MAX_DOCUMENT_BYTES)
   const { docxToMarkdown } = await import('../workspace/docx.js')
   return { kind: 'document', byPages: false, text: await docxToMarkdown(bytes, { name: `document ${shown}`, signal }) }
 }
 
 async function readImage(media: Media): Promise<ToolOutcome> {
   const { file, shown } = media
-  const bytes = await bytesOf(media, MAX_IMAGE_BYTES)
-  const { mediaType, size } = imageHeader(bytes) ?? changed(shown)
+  const bytes = await mediaBytes(media, MAX_IMAGE_BYTES)
+  const { mediaType, size } = imageHeader(bytes) ?? throwChanged(shown)
   if (size !== null && Math.max(size.width, size.height) > MAX_IMAGE_PIXELS) {
     throw new FileFailure(
       'FileTooLarge',
-      `${shown} has ${pixels(size)}, more than the ${MAX_IMAGE_PIXELS} of a side that models accept`,
+      `${shown} has ${pixelsText(size)}, more than the ${MAX_IMAGE_PIXELS} of a side that models accept`,
     )
   }
   return {
     kind: 'succeeded',
-    content: `${shown}: ${mediaType}${size === null ? '' : `, ${pixels(size)}`}, ${bytes.length} bytes`,
+    content: `${shown}: ${mediaType}${size === null ? '' : `, ${pixelsText(size)}`}, ${bytes.length} bytes`,
     parts: [{ type: 'image', data: bytes.toString('base64'), mediaType }],
     metadata: { path: file.path, media_type: mediaType, size_bytes: bytes.length, ...size },
   }
@@ -90,10 +90,10 @@ async function readImage(media: Media): Promise<ToolOutcome> {
 
 async function readPdf(media: Media): Promise<DocumentText> {
   const { shown, signal } = media
-  const bytes = await bytesOf(media, MAX_DOCUMENT_BYTES)
-  const parsed = parseJson(await convert(PDF_TO_PAGES, bytes, { name: `PDF ${shown}`, signal }))
+  const bytes = await mediaBytes(media, MAX_DOCUMENT_BYTES)
+  const parsed = parseJson(await convertDocument(PDF_TO_PAGES, bytes, { name: `PDF ${shown}`, signal }))
   const texts = parsed.ok && Array.isArray(parsed.value) ? parsed.value.map(String) : []
-  const [first, last] = rangeOf(media, texts.length)
+  const [first, last] = pageRange(media, texts.length)
   const chosen = texts.slice(first - 1, last)
   const more =
     last < texts.length ? `; set pages=${last + 1}-${Math.min(last + DEFAULT_PAGES, texts.length)} for more` : ''
@@ -105,14 +105,14 @@ async function readPdf(media: Media): Promise<DocumentText> {
   return { kind: 'document', byPages: true, text: [note, ...empty, ...pages].join('\n') }
 }
 
-function rangeOf({ pages, shown }: Media, count: number): readonly [number, number] {
+function pageRange({ pages, shown }: Media, count: number): readonly [number, number] {
   if (pages === undefined) return [1, Math.min(count, DEFAULT_PAGES)]
   const [first = 1, last = first] = pages.split('-').map(Number)
   if (first >= 1 && first <= last && first <= count) return [first, Math.min(last, count)]
   throw invalidInput(`\`pages\` is \`${pages}\`, but ${shown} has the pages 1 to ${count}`)
 }
 
-async function bytesOf({ file: { handle, stats }, shown }: Media, most: number): Promise<Buffer> {
+async function mediaBytes({ file: { handle, stats }, shown }: Media, most: number): Promise<Buffer> {
   const size = Number(stats.size)
   if (size > most) {
     throw new FileFailure('FileTooLarge', `${shown} has ${size} bytes, more than the ${most} that can be read`, {
@@ -124,11 +124,11 @@ async function bytesOf({ file: { handle, stats }, shown }: Media, most: number):
   return bytes.subarray(0, bytesRead)
 }
 
-function changed(shown: string): never {
+function throwChanged(shown: string): never {
   throw new FileFailure('Conflict', `${shown} was changed while it was read: read it again`)
 }
 
-function pixels({ width, height }: NonNullable<ImageHeader['size']>): string {
+function pixelsText({ width, height }: NonNullable<ImageHeader['size']>): string {
   return `${width} x ${height} pixels`
 }
 

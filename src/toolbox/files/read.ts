@@ -2,7 +2,7 @@ import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
 import { characterCount, firstCharacters, isLonger } from '#util/characters.js'
-import { FileFailure, isMissing } from '../workspace/failure.js'
+import { FileFailure, isMissing } from '../workspace/file-failure.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { readMark } from '../workspace/known-files.js'
@@ -94,7 +94,7 @@ async function readFile(call: FileCall<ReadArguments>): Promise<ToolOutcome> {
       if (edited !== undefined) return readEdited(call, path, edited)
       const file = await openFile(workspace, path, shownPath(args.path))
       try {
-        const reading = { ...readingOf(call, path, Number(file.stats.size)), file }
+        const reading = { ...startReading(call, path, Number(file.stats.size)), file }
         return isArtifact(workspace, path) ? await readArtifact(reading) : await readMarked(reading)
       } finally {
         await file.handle.close()
@@ -103,7 +103,7 @@ async function readFile(call: FileCall<ReadArguments>): Promise<ToolOutcome> {
   )
 }
 
-function readingOf(call: FileCall<ReadArguments>, path: string, size: number): Reading {
+function startReading(call: FileCall<ReadArguments>, path: string, size: number): Reading {
   const { workspace, args } = call
   const maxChars = Math.min(args.max_chars ?? Infinity, workspace.limits.maxReadChars)
   return { call, path, size, offset: args.offset ?? 1, maxChars, shown: workspace.display(path) }
@@ -133,15 +133,15 @@ async function textInEditor(
 
 async function readEdited(call: FileCall<ReadArguments>, path: string, text: string): Promise<ToolOutcome> {
   const bytes = Buffer.from(text)
-  const reading = readingOf(call, path, bytes.length)
+  const reading = startReading(call, path, bytes.length)
   const { args, workspace } = call
   requireNoPages({ pages: args.pages, shown: reading.shown })
-  if (args.limit === undefined && bytes.length > workspace.limits.maxReadBytes) throw tooLarge(reading)
+  if (args.limit === undefined && bytes.length > workspace.limits.maxReadBytes) throw tooLargeToRead(reading)
   const mark = await readMark(call, reading.shown, bytes)
-  return marked(await spillResult(reading, wholeResult(reading, splitLines(text))), mark)
+  return markedOutcome(await spillResult(reading, wholeResult(reading, splitLines(text))), mark)
 }
 
-function tooLarge({ call, shown, size }: Reading): FileFailure {
+function tooLargeToRead({ call, shown, size }: Reading): FileFailure {
   const { maxReadBytes } = call.workspace.limits
   return new FileFailure(
     'FileTooLarge',
@@ -159,10 +159,10 @@ async function readablePath(workspace: Workspace, raw: string): Promise<string> 
 /** With the hash of the file: taken before, so that a change in between makes the file another one. */
 async function readMarked(reading: DiskReading): Promise<ToolOutcome> {
   const mark = await readMark(reading.call, reading.shown, reading.file.handle)
-  return marked(await readOrdinary(reading), mark)
+  return markedOutcome(await readOrdinary(reading), mark)
 }
 
-function marked(outcome: ToolOutcome, mark: JsonObject): ToolOutcome {
+function markedOutcome(outcome: ToolOutcome, mark: JsonObject): ToolOutcome {
   return outcome.kind === 'succeeded' ? { ...outcome, metadata: { ...outcome.metadata, ...mark } } : outcome
 }
 
@@ -175,7 +175,7 @@ async function readOrdinary(reading: DiskReading): Promise<ToolOutcome> {
   const text = await wholeText(reading)
   if (text !== undefined) return spillResult(reading, wholeResult(reading, splitLines(text)))
   if (args.limit !== undefined) return spillResult(reading, await rangeResult(reading, args.limit))
-  throw tooLarge(reading)
+  throw tooLargeToRead(reading)
 }
 
 function documentResult(reading: Reading, { byPages, text }: DocumentText): ReadResult {
@@ -188,9 +188,9 @@ async function readArtifact(reading: DiskReading): Promise<ToolOutcome> {
   const text = await wholeText(reading)
   if (text !== undefined) {
     const result = wholeResult(reading, splitLines(text))
-    if (!isLonger(result.content, reading.maxChars)) return outcomeOf(reading, result, source)
+    if (!isLonger(result.content, reading.maxChars)) return readOutcome(reading, result, source)
   }
-  return outcomeOf(reading, await pageResult(reading), source)
+  return readOutcome(reading, await pageResult(reading), source)
 }
 
 interface ReadResult {
@@ -205,7 +205,7 @@ async function wholeText({ call, file }: DiskReading): Promise<string | undefine
   if (file.stats.size > maxReadBytes) return undefined
   const range = { offset: 1, limit: Infinity, maxBytes: maxReadBytes, signal: call.context.signal }
   const read = await readLineRange(file.handle, range)
-  return read.end === 'file' ? decode(read) : undefined
+  return read.end === 'file' ? decodeLines(read) : undefined
 }
 
 /** A whole file is its text, without a note. */
@@ -217,7 +217,7 @@ function wholeResult(reading: Reading, lines: readonly string[]): ReadResult {
   const more = chosen.length > 0 && next <= lines.length ? `; more lines are available from offset=${next}` : ''
   const isWhole = chosen.length > 0 && chosen.length === lines.length
   const note = isWhole ? '' : `read ${chosen.length} of ${lines.length} lines from ${shown}${more}`
-  return { content: framed(reading, note, chosen), totalLines: lines.length, returnedLines: chosen.length }
+  return { content: framedText(reading, note, chosen), totalLines: lines.length, returnedLines: chosen.length }
 }
 
 async function rangeResult(reading: DiskReading, limit: number): Promise<ReadResult> {
@@ -232,7 +232,7 @@ async function rangeResult(reading: DiskReading, limit: number): Promise<ReadRes
     ...(read.end === 'bytes' ? [`the range has more than ${maxReadBytes} bytes, continue from offset=${next}`] : []),
     ...(read.end !== 'bytes' && lines.length === limit ? [`more lines may be available from offset=${next}`] : []),
   ].join('; ')
-  return { content: framed(reading, note, lines), totalLines: null, returnedLines: lines.length }
+  return { content: framedText(reading, note, lines), totalLines: null, returnedLines: lines.length }
 }
 
 async function pageResult(reading: DiskReading): Promise<ReadResult> {
@@ -243,7 +243,7 @@ async function pageResult(reading: DiskReading): Promise<ReadResult> {
   const read = await readLineRange(file.handle, range)
   const { lines, cut } = wholeLines(read)
   const budget = Math.max(1, maxChars - NOTE_CHARS)
-  const page = fitting(lines, budget, offset)
+  const page = fittingLines(lines, budget, offset)
   const next = offset + page.length
   const isCut = cut || (page.length === 1 && page[0] !== lines[0])
   const more = page.length < lines.length || read.end !== 'file'
@@ -252,11 +252,11 @@ async function pageResult(reading: DiskReading): Promise<ReadResult> {
     ...(isCut ? [`line ${offset} is cut after ${characterCount(page[0] ?? '')} characters`] : []),
     ...(more ? [`more lines are available from offset=${next}`] : []),
   ].join('; ')
-  return { content: framed(reading, note, page), totalLines: null, returnedLines: page.length }
+  return { content: framedText(reading, note, page), totalLines: null, returnedLines: page.length }
 }
 
 /** As many lines as fit, and at least one, cut if it is too long. */
-function fitting(lines: readonly string[], budget: number, offset: number): string[] {
+function fittingLines(lines: readonly string[], budget: number, offset: number): string[] {
   const page: string[] = []
   let left = budget
   for (const [index, line] of lines.entries()) {
@@ -271,19 +271,19 @@ function fitting(lines: readonly string[], budget: number, offset: number): stri
 
 /** The lines of a range; if its bytes were cut, without the last one, unless that is the only one. */
 function wholeLines(read: LinesRead): { readonly lines: readonly string[]; readonly cut: boolean } {
-  const text = decode(read)
+  const text = decodeLines(read)
   const lines = splitLines(text)
   if (read.end !== 'bytes' || /[\r\n]$/.test(text)) return { lines, cut: false }
   return lines.length > 1 ? { lines: lines.slice(0, -1), cut: false } : { lines, cut: true }
 }
 
 /** Invalid bytes are replaced; a byte order mark at the start, and a cut character at the end of a range, are omitted. */
-function decode({ bytes, end }: LinesRead): string {
+function decodeLines({ bytes, end }: LinesRead): string {
   return new TextDecoder().decode(bytes, { stream: end === 'bytes' })
 }
 
 /** Lines as they are, so that they can be copied, after a note in brackets; with their numbers if the model asks for them. */
-function framed({ call, offset }: Reading, note: string, lines: readonly string[]): string {
+function framedText({ call, offset }: Reading, note: string, lines: readonly string[]): string {
   const isNumbered = call.args.line_numbers === true
   const shown = isNumbered ? lines.map((line, index) => `${offset + index}\t${line}`) : lines
   return [...(note === '' ? [] : [`[${note}]`]), ...shown].join('\n')
@@ -292,10 +292,10 @@ function framed({ call, offset }: Reading, note: string, lines: readonly string[
 async function spillResult(reading: Reading, result: ReadResult): Promise<ToolOutcome> {
   const limit = reading.maxChars
   const { content, metadata } = await spill(reading.call.workspace, { text: result.content, prefix: 'read', limit })
-  return outcomeOf(reading, { ...result, content }, metadata)
+  return readOutcome(reading, { ...result, content }, metadata)
 }
 
-function outcomeOf({ path, size }: Reading, result: ReadResult, metadata: JsonObject = {}): ToolOutcome {
+function readOutcome({ path, size }: Reading, result: ReadResult, metadata: JsonObject = {}): ToolOutcome {
   return {
     kind: 'succeeded',
     content: result.content,

@@ -3,14 +3,14 @@ import type { BigIntStats } from 'node:fs'
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { hasLoneSurrogate } from '#util/characters.js'
-import { FileFailure, invalidInput } from '../workspace/failure.js'
+import { FileFailure, invalidInput } from '../workspace/file-failure.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { hashOfBytes, hashOfFile, KnownFiles } from '../workspace/known-files.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { appendToFile, replaceFile, withTarget, writableStats } from '../workspace/replace-file.js'
-import type { Target } from '../workspace/replace-file.js'
+import type { WriteTarget } from '../workspace/replace-file.js'
 import { editorFilesOf } from './editor-files.js'
 import type { WritingEditor } from './editor-files.js'
 import { openIn, withResolved } from '../workspace/safe-open.js'
@@ -70,7 +70,7 @@ async function writeFile(call: FileCall<WriteArguments>): Promise<ToolOutcome> {
     const { read, write } = editorFilesOf(workspace)
     await withTarget(workspace, { path, shown, signal: context.signal, create: true }, (target) => {
       if (write !== undefined) return writeInEditor({ read, write }, { target, path, content, append, file })
-      return append ? appendTo(target, bytes, file) : overwrite(target, bytes, file)
+      return append ? appendTo(target, bytes, file) : overwriteFile(target, bytes, file)
     })
     const text = `${append ? 'appended' : 'wrote'} ${bytes.length} bytes to ${name}`
     return { kind: 'succeeded', content: text, metadata: { path, ...known?.metadata } }
@@ -84,7 +84,7 @@ interface KnownFile {
 }
 
 interface EditorWrite {
-  readonly target: Target
+  readonly target: WriteTarget
   readonly path: string
   readonly content: string
   readonly append: boolean
@@ -99,9 +99,9 @@ async function writeInEditor(
   const place = { path, shown: target.shown, signal: target.signal }
   const isThere = (await writableStats(target)) !== undefined
   const edited = await read?.(place)
-  const hash = edited !== undefined ? hashOfText(edited) : isThere ? await hashOf(target) : undefined
+  const hash = edited !== undefined ? hashOfText(edited) : isThere ? await fileHash(target) : undefined
   if (!append && hash !== undefined) file?.known.require(file.name, hash)
-  const before = append ? (edited ?? (isThere ? await textOf(target) : '')) : ''
+  const before = append ? (edited ?? (isThere ? await writtenText(target) : '')) : ''
   await write(place, before + content)
   if (append && hash !== undefined) file?.known.appended(file.name, hash, hashOfText(before + content))
   else file?.known.wrote(file.name, hashOfText(before + content))
@@ -111,7 +111,7 @@ function hashOfText(text: string): string {
   return hashOfBytes(Buffer.from(text))
 }
 
-async function textOf({ folder, name, shown }: Target): Promise<string> {
+async function writtenText({ folder, name, shown }: WriteTarget): Promise<string> {
   const handle = await openIn(folder, name, { flags: constants.O_RDONLY })
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await handle.readFile())
@@ -123,9 +123,9 @@ async function textOf({ folder, name, shown }: Target): Promise<string> {
   }
 }
 
-async function overwrite(target: Target, bytes: Buffer, file: KnownFile | null): Promise<void> {
+async function overwriteFile(target: WriteTarget, bytes: Buffer, file: KnownFile | null): Promise<void> {
   const old = await writableStats(target)
-  if (old !== undefined && file !== null) file.known.require(file.name, await hashOf(target))
+  if (old !== undefined && file !== null) file.known.require(file.name, await fileHash(target))
   await replaceFile(target, old, {
     write: (copy) => copy.writeFile(bytes),
     ...(old !== undefined && file !== null && { requireUnchanged: () => requireSame(target, old) }),
@@ -133,16 +133,16 @@ async function overwrite(target: Target, bytes: Buffer, file: KnownFile | null):
   file?.known.wrote(file.name, hashOfBytes(bytes))
 }
 
-async function appendTo(target: Target, bytes: Buffer, file: KnownFile | null): Promise<void> {
-  const before = file === null || (await writableStats(target)) === undefined ? undefined : await hashOf(target)
+async function appendTo(target: WriteTarget, bytes: Buffer, file: KnownFile | null): Promise<void> {
+  const before = file === null || (await writableStats(target)) === undefined ? undefined : await fileHash(target)
   await appendToFile(target, bytes)
   if (file === null) return
-  const after = await hashOf(target)
+  const after = await fileHash(target)
   if (before === undefined) file.known.wrote(file.name, after)
   else file.known.appended(file.name, before, after)
 }
 
-async function hashOf({ folder, name, signal }: Target): Promise<string> {
+async function fileHash({ folder, name, signal }: WriteTarget): Promise<string> {
   const handle = await openIn(folder, name, { flags: constants.O_RDONLY })
   try {
     return await hashOfFile(handle, signal)
@@ -152,7 +152,7 @@ async function hashOf({ folder, name, signal }: Target): Promise<string> {
 }
 
 /** In the tick of the replacement: nothing else of this process runs in between. */
-function requireSame({ folder, name, shown }: Target, old: BigIntStats): void {
+function requireSame({ folder, name, shown }: WriteTarget, old: BigIntStats): void {
   const { ino, size, mtimeNs } = lstatSync(folder.at(name), { bigint: true })
   if (ino !== old.ino || size !== old.size || mtimeNs !== old.mtimeNs)
     throw new FileFailure('ChangedSinceRead', `${shown} was changed meanwhile by another program: read it again`)

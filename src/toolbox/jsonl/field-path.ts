@@ -1,4 +1,4 @@
-import { invalidInput } from '../workspace/failure.js'
+import { invalidInput } from '../workspace/file-failure.js'
 
 /** A step from a JSON value to one inside it: the key of an object, or the index in an array, negative from the end. */
 export type FieldStep = string | number

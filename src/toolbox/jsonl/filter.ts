@@ -1,9 +1,9 @@
-import { compilePattern } from '../search/pattern/pattern.js'
-import { invalidInput } from '../workspace/failure.js'
-import type { FileFailure } from '../workspace/failure.js'
+import { compilePattern } from '../search/pattern.js'
+import { invalidInput } from '../workspace/file-failure.js'
+import type { FileFailure } from '../workspace/file-failure.js'
 import { parseFieldPath, valueAt } from './field-path.js'
 import type { FieldPath } from './field-path.js'
-import { textOf } from './row-text.js'
+import { valueText } from './row-text.js'
 
 /** A filter as the model writes it; the types of its fields were checked against the schema. */
 export interface WhereFilter {
@@ -19,14 +19,14 @@ export const FILTER_OPERATORS = ['eq', 'ne', 'in', 'contains', 'regex', 'exists'
 export type FilterOperator = (typeof FILTER_OPERATORS)[number]
 
 /** The result of a filter for a row. `incomparable`: the row has no value of the filter's type. */
-export type Verdict = boolean | 'incomparable'
+export type FilterVerdict = boolean | 'incomparable'
 
 /** A filter that is ready to run. */
 export interface Filter {
   /** As the summary shows it. */
   readonly shown: string
   /** `onPause` is called before long work, and may throw. */
-  test(row: unknown, onPause: () => void): Verdict
+  test(row: unknown, onPause: () => void): FilterVerdict
 }
 
 /**
@@ -66,7 +66,7 @@ async function untypedFilter(where: WhereFilter, field: FieldPath): Promise<Filt
       return { shown: shownFilter(where, `[${values.join(', ')}]`), test }
     }
     case 'contains':
-      return { shown, test: (row) => textOf(valueAt(row, field))?.includes(value) === true }
+      return { shown, test: (row) => valueText(valueAt(row, field))?.includes(value) === true }
     case 'exists':
       return { shown: shownFilter(where, ''), test: (row) => isPresent(row, field) }
     case 'regex':
@@ -86,7 +86,7 @@ async function regexTest(where: WhereFilter, field: FieldPath, source: string): 
   if (!compiled.ok) throw invalidFilter(where, `its regex cannot be used: ${compiled.problem}`)
   return (row, onPause) => {
     onPause()
-    const text = textOf(valueAt(row, field))
+    const text = valueText(valueAt(row, field))
     return text !== undefined && compiled.pattern.test(text)
   }
 }
@@ -99,7 +99,7 @@ function isPresent(row: unknown, field: FieldPath): boolean {
 /** True if a value's text is `text`, or if it is the number that `text` spells. */
 function hasText(row: unknown, field: FieldPath, text: string): boolean {
   const value = valueAt(row, field)
-  return typeof value === 'number' ? parseNumber(text) === value : textOf(value) === text
+  return typeof value === 'number' ? parseNumber(text) === value : valueText(value) === text
 }
 
 function typedFilter(where: WhereFilter, type: 'number' | 'date', field: FieldPath): Filter {
@@ -107,7 +107,7 @@ function typedFilter(where: WhereFilter, type: 'number' | 'date', field: FieldPa
   const compare = type === 'number' ? numberComparison(value) : dateComparison(value)
   if (compare === undefined) throw invalidFilter(where, type === 'number' ? NO_NUMBER : NO_DATE)
   const accepted = ACCEPTED[where.op]
-  const test = (row: unknown): Verdict => {
+  const test = (row: unknown): FilterVerdict => {
     const order = compare(valueAt(row, field))
     return order === undefined ? 'incomparable' : accepted?.includes(Math.sign(order)) === true
   }

@@ -10,7 +10,7 @@ import { jsonText, rowText } from './row-text.js'
 import type { RowView } from './row-text.js'
 
 /** One parsed line of a JSONL file. */
-export interface Row {
+export interface JsonlRow {
   /** Absolute. */
   readonly path: string
   /** The path for the model. */
@@ -21,7 +21,7 @@ export interface Row {
 
 /** Receives the rows that pass, file by file, and shows them in the end. */
 export interface RowResults {
-  add(row: Row): void
+  add(row: JsonlRow): void
   body(rowsMatched: number): Body
 }
 
@@ -68,7 +68,7 @@ export class RowsByFile implements RowResults {
     this.#view = view
   }
 
-  add({ path, line, value }: Row): void {
+  add({ path, line, value }: JsonlRow): void {
     if (this.#file?.path !== path) {
       this.#closeFile()
       this.#file = { path, matches: 0, lines: [] }
@@ -137,7 +137,7 @@ export class FirstRows implements RowResults {
     this.#view = view
   }
 
-  add({ shown, line, value }: Row): void {
+  add({ shown, line, value }: JsonlRow): void {
     const keys = this.#orders.map((order) => orderKey(value, order))
     const row = { file: shown, line, keys }
     if (this.#last !== undefined && this.#compare(this.#last, row) <= 0) return
@@ -167,7 +167,7 @@ export class FirstRows implements RowResults {
       const order = compareKeys(left.keys[index], right.keys[index], isDescending)
       if (order !== 0) return order
     }
-    return compare(left.file, right.file) || left.line - right.line
+    return compareSortKeys(left.file, right.file) || left.line - right.line
   }
 }
 
@@ -183,11 +183,11 @@ function orderKey(row: unknown, { path, type }: Order): OrderKey {
 
 function compareKeys(left: OrderKey, right: OrderKey, isDescending: boolean): number {
   if (left === undefined || right === undefined) return Number(left === undefined) - Number(right === undefined)
-  const order = left.rank - right.rank || compare(left.value, right.value)
+  const order = left.rank - right.rank || compareSortKeys(left.value, right.value)
   return isDescending ? -order : order
 }
 
-function compare(left: number | string, right: number | string): number {
+function compareSortKeys(left: number | string, right: number | string): number {
   return left === right ? 0 : left < right ? -1 : 1
 }
 
@@ -206,7 +206,7 @@ export class RowCounts implements RowResults {
     this.#part = part
   }
 
-  add(row: Row): void {
+  add(row: JsonlRow): void {
     const value = valueAt(row.value, this.#path)
     const key = value === undefined ? '(missing)' : jsonText(value)
     const count = this.#rows.get(key)
@@ -221,7 +221,7 @@ export class RowCounts implements RowResults {
   /** The most frequent values first, then by value. */
   body(): Body {
     const { offset, limit } = this.#part
-    const groups = [...this.#rows].sort(([left, many], [right, most]) => most - many || compare(left, right))
+    const groups = [...this.#rows].sort(([left, many], [right, most]) => most - many || compareSortKeys(left, right))
     const shown = groups.slice(offset, offset + limit)
     const lines = shown.map(([value, rows]) => `  ${rows}: ${cutText(value, MAX_VALUE_CHARS)}`)
     return {

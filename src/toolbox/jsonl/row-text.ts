@@ -1,11 +1,11 @@
 import { cutText } from '#util/characters.js'
-import type { Pattern } from '../search/pattern/pattern.js'
+import type { Pattern } from '../search/pattern.js'
 import { splitLines } from '../workspace/lines.js'
 import { valueAt } from './field-path.js'
 import type { FieldPath } from './field-path.js'
 
 /** A field to show. */
-export interface Projection {
+export interface RowProjection {
   readonly path: FieldPath
   /** Longest text, in characters; 0 for no limit. */
   readonly maxChars: number
@@ -24,7 +24,7 @@ export interface FieldSearch {
 /** How rows are shown. */
 export interface RowView {
   /** Empty: the whole row, or nothing of it if there are field searches. */
-  readonly fields: readonly Projection[]
+  readonly fields: readonly RowProjection[]
   readonly searches: readonly FieldSearch[]
   /** Called during long work; may throw. */
   readonly onPause: () => void
@@ -48,7 +48,7 @@ export function jsonText(value: unknown, depth = 0): string {
 }
 
 /** A value as text: a string unchanged, anything else as JSON; `undefined` for a missing or null value. */
-export function textOf(value: unknown): string | undefined {
+export function valueText(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
   return typeof value === 'string' ? value : jsonText(value)
 }
@@ -60,15 +60,15 @@ export function rowText(row: unknown, view: RowView): string {
   return cutText([json, ...searchLines(row, view)].join('\n'), MAX_ROW_CHARS)
 }
 
-function rowJson(row: unknown, fields: readonly Projection[]): string {
+function rowJson(row: unknown, fields: readonly RowProjection[]): string {
   if (fields.length === 0) return jsonText(row)
   return `{${fields.map((field) => `${JSON.stringify(field.path.text)}: ${fieldJson(row, field)}`).join(', ')}}`
 }
 
 /** A value that is longer than its limit becomes a string, cut. */
-function fieldJson(row: unknown, { path, maxChars }: Projection): string {
+function fieldJson(row: unknown, { path, maxChars }: RowProjection): string {
   const value = valueAt(row, path)
-  const text = textOf(value)
+  const text = valueText(value)
   if (text === undefined) return 'null'
   const cut = maxChars === 0 ? text : cutText(text, maxChars)
   return typeof value === 'string' || cut !== text ? JSON.stringify(cut) : text
@@ -95,10 +95,10 @@ function searchField(row: unknown, search: FieldSearch, onPause: () => void): re
     onPause()
     return search.pattern.test(line) ? [index] : []
   })
-  return matches.length === 0 ? 'none' : excerpt(lines, matches, search)
+  return matches.length === 0 ? 'none' : rowExcerpt(lines, matches, search)
 }
 
-function excerpt(lines: readonly string[], matches: readonly number[], search: FieldSearch): readonly string[] {
+function rowExcerpt(lines: readonly string[], matches: readonly number[], search: FieldSearch): readonly string[] {
   const { contextLines, maxMatches, maxLineChars } = search
   const windows = new Set<number>()
   for (const match of matches.slice(0, maxMatches)) {

@@ -1,3 +1,5 @@
+import { characterCount, firstCharacters, isLonger, lastCharacters } from '#util/characters.js'
+
 const BLOCK_BYTES = 65_536
 /** The share of the kept bytes that is the beginning. */
 const HEAD = 1 / 5
@@ -59,4 +61,21 @@ function withoutHalfCharacter(bytes: Buffer): Buffer {
   let at = 0
   while (at < 3 && ((bytes[at] ?? 0) & 0xc0) === 0x80) at++
   return bytes.subarray(at)
+}
+
+export interface Excerpt {
+  readonly text: string
+  readonly truncated: boolean
+}
+
+/**
+ * Text of at most `limit` characters; of a longer one, the beginning (`headShare` of the limit, default a fifth) and the end,
+ * with a marker between them.
+ */
+export function excerptOf(text: string, limit: number, headShare = 1 / 5): Excerpt {
+  if (!isLonger(text, limit)) return { text, truncated: false }
+  const head = Math.floor(limit * headShare)
+  const chars = characterCount(text)
+  const marker = `\n[… ${chars - limit} of ${chars} characters left out …]\n`
+  return { text: firstCharacters(text, head) + marker + lastCharacters(text, limit - head), truncated: true }
 }

@@ -6,15 +6,15 @@ export function processGroupsProblem(platform: NodeJS.Platform = process.platfor
 
 /** Sends a signal to a whole group; has no effect if it no longer exists or belongs to another user. */
 export function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
-  send(pid, signal)
+  sendSignal(pid, signal)
 }
 
 /** True if a group still has processes. */
 export function groupExists(pid: number | undefined): boolean {
-  return send(pid, 0)
+  return sendSignal(pid, 0)
 }
 
-function send(pid: number | undefined, signal: NodeJS.Signals | 0): boolean {
+function sendSignal(pid: number | undefined, signal: NodeJS.Signals | 0): boolean {
   // With -1, the signal would go to every process.
   if (pid === undefined || pid <= 1) return false
   try {

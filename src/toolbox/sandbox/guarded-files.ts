@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import type { Dirent } from 'node:fs'
 import { open, readdir, readlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isSystemError } from '../workspace/failure.js'
+import { isSystemError } from '../workspace/file-failure.js'
 import { PROTECTED_FILES, Protection } from '../workspace/protection.js'
 import type { ProtectedFiles } from '../workspace/protection.js'
 import { OWN_FOLDER } from '../workspace/workspace.js'
@@ -47,13 +47,13 @@ export class FileGuard {
     for (let count = 0; count < MAX_FOLDERS; count++) {
       const folder = open.shift()
       if (folder === undefined) break
-      for (const entry of await entriesOf(join(root, ...folder))) {
+      for (const entry of await folderEntries(join(root, ...folder))) {
         const names = [...folder, entry.name]
         const isFolder = entry.isDirectory()
         if (!isFolder && !entry.isFile()) continue
         const how = this.#ruleFor(names)
         if (how !== null) found.push({ path: join(root, ...names), how, isFolder })
-        else if (isFolder && names.length <= depthIn(names) && !SKIPPED.has(entry.name)) open.push(names)
+        else if (isFolder && names.length <= guardedDepth(names) && !SKIPPED.has(entry.name)) open.push(names)
       }
     }
     return found
@@ -66,11 +66,11 @@ export class FileGuard {
 }
 
 /** The objects of git have names without meaning. */
-function depthIn([first]: readonly string[]): number {
+function guardedDepth([first]: readonly string[]): number {
   return first === '.git' ? 1 : MAX_DEPTH
 }
 
-async function entriesOf(folder: string): Promise<readonly Dirent[]> {
+async function folderEntries(folder: string): Promise<readonly Dirent[]> {
   try {
     return await readdir(folder, { withFileTypes: true })
   } catch (error) {
@@ -83,7 +83,7 @@ async function entriesOf(folder: string): Promise<readonly Dirent[]> {
  * The device and number of what is at a path, as `stat -c %d:%i` prints them; `undefined` if a link leads there, or nothing is
  * there that can be opened.
  */
-export async function identityOf(path: string): Promise<string | undefined> {
+export async function fileIdentity(path: string): Promise<string | undefined> {
   try {
     const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {

@@ -13,7 +13,7 @@ export type Mount =
   | { readonly how: 'hide'; readonly path: string; readonly isFolder: boolean }
 
 /** Everything that one command can touch. Paths are absolute. */
-export interface Place {
+export interface MountPlace {
   /** Writable. */
   readonly root: string
   /** Inside the root; read-only. A plain folder: the target of a link would be visible in the sandbox. */
@@ -46,14 +46,14 @@ export const SYSTEM: readonly string[] = [
 export const READ_ONLY_IN_PROC = ['sys', 'sysrq-trigger', 'irq', 'bus', 'fs', 'acpi', 'scsi'] as const
 
 /** The paths of a command, after the system's. */
-export function mountsOf({ root, ownFolder, guarded, readPaths, writePaths, given }: Place): readonly Mount[] {
+export function mountsOf({ root, ownFolder, guarded, readPaths, writePaths, given }: MountPlace): readonly Mount[] {
   const writable = [root, ...writePaths]
-  const visible = unwritable(readPaths, writable).filter((path) => !isSystem(path))
+  const visible = unwritablePaths(readPaths, writable).filter((path) => !isSystem(path))
   // A folder that is mounted later covers those below it.
   const seen = visible.filter((path) => !visible.some((other) => isInside(other, path)))
   return [
     ...seen.map((path) => ({ how: 'read', path, optional: true }) as const),
-    ...unwritable(writePaths, writable).map((path) => ({ how: 'write', path, optional: true }) as const),
+    ...unwritablePaths(writePaths, writable).map((path) => ({ how: 'write', path, optional: true }) as const),
     { how: 'write', path: root, optional: false },
     ...(ownFolder === null ? [] : [{ how: 'read', path: ownFolder, optional: false } as const]),
     ...guarded.map(({ path, how, isFolder }) =>
@@ -69,6 +69,6 @@ function isSystem(path: string): boolean {
 }
 
 /** Without the paths below writable folders, which are visible with these: a command could replace such a path by a link. */
-function unwritable(paths: readonly string[], writable: readonly string[]): readonly string[] {
+function unwritablePaths(paths: readonly string[], writable: readonly string[]): readonly string[] {
   return paths.filter((path) => !writable.some((folder) => isInside(folder, path)))
 }

@@ -1,6 +1,6 @@
-import { quoted } from '../process/quoted.js'
+import { shellQuoted } from '../process/run-process.js'
 import { mountsOf, READ_ONLY_IN_PROC, SYSTEM } from './mounts.js'
-import type { Mount, Place } from './mounts.js'
+import type { Mount, MountPlace } from './mounts.js'
 
 /** The programs of the form `namespaces`, as absolute paths; they are part of util-linux. */
 export interface NamespacePrograms {
@@ -10,14 +10,14 @@ export interface NamespacePrograms {
 }
 
 /** The program and the arguments before a program and its arguments. */
-export function namespacesCommand(programs: NamespacePrograms, place: Place): readonly string[] {
+export function namespacesCommand(programs: NamespacePrograms, place: MountPlace): readonly string[] {
   const { setpriv, unshare, sh } = programs
   return [
     // Ends with this process, and everything in the PID namespace with it.
     ...[setpriv, '--pdeathsig', 'KILL', '--'],
     ...[unshare, '--user', '--map-root-user', '--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child'],
     ...(place.sharesNetwork ? [] : ['--net']),
-    ...['--', sh, '-c', scriptOf(programs, place), 'sandbox'],
+    ...['--', sh, '-c', mountScript(programs, place), 'sandbox'],
   ]
 }
 
@@ -25,7 +25,7 @@ export function namespacesCommand(programs: NamespacePrograms, place: Place): re
 const PROGRAM_FOLDERS = '/usr/sbin:/usr/bin:/sbin:/bin'
 
 /** Makes a new root in the mount namespace, where the process is its own root user, and gives up the rights to change it. */
-function scriptOf({ setpriv, unshare }: NamespacePrograms, place: Place): string {
+function mountScript({ setpriv, unshare }: NamespacePrograms, place: MountPlace): string {
   const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0]
   // Another user has lost its capabilities by then.
   const drop = uid === 0 ? '--inh-caps=-all --bounding-set=-all' : ''
@@ -36,14 +36,14 @@ mount -t tmpfs -o mode=755 tmpfs ${NEW_ROOT}
 cd ${NEW_ROOT}
 system ${SYSTEM.join(' ')}
 ${SPECIAL}
-${mountsOf(place).map(lineOf).join('\n')}
+${mountsOf(place).map(mountLine).join('\n')}
 mkdir .old
 pivot_root . .old
 cd /
 umount -l /.old
 rmdir /.old
 ${place.sharesNetwork ? '' : LOOPBACK}
-cd ${quoted(place.cwd)}
+cd ${shellQuoted(place.cwd)}
 set +e
 PATH=$path
 ${unshare} --user --map-user=${uid} --map-group=${gid} -- ${setpriv} --no-new-privs ${drop} -- "$@"
@@ -99,8 +99,8 @@ mount -t tmpfs -o mode=1777 tmpfs tmp`
 const LOOPBACK = `ip link set lo up 2>/dev/null || ifconfig lo up 2>/dev/null ||
   perl -e 'socket(S, 2, 2, 0); exit !ioctl(S, 0x8914, pack("a16 s", "lo", 0x49))' 2>/dev/null || :`
 
-function lineOf(mount: Mount): string {
-  const path = quoted(mount.path)
+function mountLine(mount: Mount): string {
+  const path = shellQuoted(mount.path)
   if (mount.how === 'hide') return `${mount.isFolder ? 'hide_folder' : 'hide_file'} ${path}`
   const line = `${mount.how === 'read' ? 'read_only' : 'write'} ${path}`
   return mount.optional ? `[ ! -e ${path} ] || ${line}` : line

@@ -1,11 +1,11 @@
-import { isAbsolute, resolve } from 'node:path'
+import { hosts } from '../web/hosts.js'
+import { expandHome, escapeControls } from '../workspace/path-text.js'
+import type { ProtectedFiles } from '../workspace/protection.js'
 import { invalidOptions } from '#contracts/parse.js'
 import type { SandboxMode } from '#core/tools/tool-spec.js'
 import { boolean, either, filledString, list, oneOf, optional, partial, string, where } from '#util/shape.js'
 import type { Fields } from '#util/shape.js'
-import { hosts } from '../web/hosts.js'
-import { expandHome } from '../workspace/path-text.js'
-import type { ProtectedFiles } from '../workspace/protection.js'
+import { isAbsolute, resolve } from 'node:path'
 
 /** How the programs that a tool starts are confined; all optional. `docs/sandbox.md` says what each form confines. */
 export interface SandboxOptions {
@@ -88,4 +88,16 @@ export function sandboxSettings(given: SandboxOptions, owner: string): SandboxSe
 
 function isAbsolutePath(path: string): boolean {
   return !path.includes('\0') && isAbsolute(expandHome(path))
+}
+
+/** The network access of a program in the sandbox, in words for a model. */
+export function networkText(network: boolean | readonly string[]): string {
+  if (network === true) return 'can use the network'
+  if (network === false || network.length === 0) return 'has no network'
+  return `can reach these hosts only, by HTTP and HTTPS: ${network.join(', ')}`
+}
+
+/** A line about hosts that were refused; empty if there were none. */
+export function refusedNote(hosts: readonly string[]): string {
+  return hosts.length === 0 ? '' : `The sandbox refused connections to: ${hosts.map(escapeControls).join(', ')}.`
 }

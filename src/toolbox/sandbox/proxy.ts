@@ -127,7 +127,7 @@ export class SandboxProxy {
     let failure: unknown = new Error('it has no address')
     for (const { address } of addresses) {
       try {
-        const socket = await connected(address, port)
+        const socket = await connectTo(address, port)
         this.#keep(socket)
         return socket
       } catch (error) {
@@ -161,7 +161,7 @@ function answerTo(error: unknown): { readonly status: string; readonly text: str
   return { status: '502 Bad Gateway', text: `The host could not be reached: ${messageOf(error)}` }
 }
 
-function connected(host: string, port: number): Promise<Socket> {
+function connectTo(host: string, port: number): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port })
     socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error('it does not answer')))

@@ -1,12 +1,12 @@
 import { basename, relative, sep } from 'node:path'
 import { Slots } from '#util/slots.js'
-import { invalidInput } from '../workspace/failure.js'
+import { invalidInput } from '../workspace/file-failure.js'
 import { openListed } from '../workspace/safe-open.js'
 import type { ListedFile } from '../workspace/safe-open.js'
 import { walk } from '../workspace/walk.js'
 import type { SearchEngine, SearchRequest } from './engine.js'
 import { matchFile, MAX_MATCHES_COUNTED } from './match-file.js'
-import { UnreadFiles } from './unread-files.js'
+import { UnreadFiles } from './engine.js'
 
 /** Files that are open at once. */
 const FILES_AT_ONCE = 32
@@ -41,7 +41,9 @@ export const builtinEngine: SearchEngine = {
         await file.close()
       }
     }
-    await concurrently(filesOf(request), FILES_AT_ONCE, (path) => unread.unless(path, () => searchOne(path)))
+    await forEachConcurrently(requestedFiles(request), FILES_AT_ONCE, (path) =>
+      unread.unless(path, () => searchOne(path)),
+    )
     const detail = unread.text
     return { returncode: detail !== '' ? 2 : filesFound > 0 ? 0 : 1, detail }
   },
@@ -53,7 +55,7 @@ export function isWanted({ workspace, fileType, exclusions }: SearchRequest, pat
   return exclusions.globs.length === 0 || !exclusions.excludes(relative(workspace.root, path).split(sep))
 }
 
-async function* filesOf(request: SearchRequest): AsyncGenerator<string, void, undefined> {
+async function* requestedFiles(request: SearchRequest): AsyncGenerator<string, void, undefined> {
   const { workspace, starts, time } = request
   for (const start of starts) {
     for await (const entry of walk(workspace, { start, ...time })) {
@@ -84,7 +86,7 @@ async function countMatches(
  * Does `work` for each item, `limit` of them at once, and requests the next item only when there is room. Stops at the first
  * error, which it throws after the work in progress has ended.
  */
-export async function concurrently<Item>(
+export async function forEachConcurrently<Item>(
   items: AsyncIterable<Item>,
   limit: number,
   work: (item: Item) => Promise<void>,

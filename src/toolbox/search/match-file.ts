@@ -1,9 +1,9 @@
 import { cutText } from '#util/characters.js'
 import type { CallTime } from '../workspace/call-time.js'
 import type { ListedFile } from '../workspace/safe-open.js'
-import { blocksOf } from './blocks.js'
-import { eachMatchingLine, lineFeeds } from './pattern/matching-lines.js'
-import type { Pattern } from './pattern/pattern.js'
+import { textBlocks } from './text-blocks.js'
+import { eachMatchingLine, lineFeeds } from './pattern.js'
+import type { Pattern } from './pattern.js'
 
 /** A line of a file. */
 export interface Line {
@@ -48,7 +48,7 @@ export async function matchFile(
   let isFirst = true
   /** Number of the first line of the block. */
   let number = 1
-  for await (const block of blocksOf(file, file)) {
+  for await (const block of textBlocks(file, file)) {
     time.check()
     if ((isFirst && block?.subarray(0, BINARY_BYTES).includes(0) === true) || (isTextOnly && block?.includes(0))) {
       return { isBinary: true, isCut }

@@ -71,7 +71,7 @@ export function renderNothing(query: string, scope: string): string {
 }
 
 /** Metadata of a result that lacks something. */
-export function incomplete(detail: string): JsonObject {
+export function incompleteMetadata(detail: string): JsonObject {
   return { warning: 'the search is not complete', warning_excerpt: detail }
 }
 

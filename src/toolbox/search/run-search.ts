@@ -1,26 +1,33 @@
-import { lstat } from 'node:fs/promises'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import { cutText } from '#util/characters.js'
-import type { JsonObject } from '#util/json.js'
 import { withinTime } from '../workspace/call-time.js'
-import { FileFailure, invalidInput } from '../workspace/failure.js'
+import type { CallTime } from '../workspace/call-time.js'
+import { FileFailure, invalidInput, fileFailureOf } from '../workspace/file-failure.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { shownPath } from '../workspace/path-text.js'
+import { openListed } from '../workspace/safe-open.js'
+import type { ListedFile } from '../workspace/safe-open.js'
 import { SearchProgress } from '../workspace/search-progress.js'
 import { spill } from '../workspace/spill.js'
 import { walkStart } from '../workspace/walk.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { DEFAULT_FILES, DEFAULT_MATCHES_PER_FILE } from './arguments.js'
 import type { SearchArguments } from './arguments.js'
-import type { EngineEnd, SearchQuery, SearchRequest } from './engine.js'
-import { engineFor } from './engines.js'
-import { exclusionsOf } from './exclusions.js'
-import { readPage } from './page.js'
-import type { Page } from './page.js'
-import { compilePattern, MAX_PATTERN_CHARS } from './pattern/pattern.js'
-import type { Pattern } from './pattern/pattern.js'
-import { incomplete, outputLimit, renderNothing, renderResult } from './render.js'
+import { textBlocks } from './text-blocks.js'
+import { builtinEngine } from './builtin-engine.js'
+import type { EngineEnd, SearchQuery, SearchRequest, FileCount, SearchEngine } from './engine.js'
+import { exclusionsOf, UnreadFiles } from './engine.js'
+import { lineText, matchFile } from './match-file.js'
+import type { Line } from './match-file.js'
+import { compilePattern, MAX_PATTERN_CHARS } from './pattern.js'
+import type { Pattern } from './pattern.js'
+import { incompleteMetadata, outputLimit, renderNothing, renderResult, renderFile } from './render.js'
+import type { RenderedFile, ShownFile } from './render.js'
 import { ResultCollector } from './result-collector.js'
+import type { CollectedFile } from './result-collector.js'
+import { ripgrepEngine, RipgrepUnavailable, findRipgrep } from './ripgrep.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import { cutText } from '#util/characters.js'
+import type { JsonObject } from '#util/json.js'
+import { lstat } from 'node:fs/promises'
 
 const MAX_QUERY_SHOWN = 500
 const MAX_WARNING_CHARS = 400
@@ -30,7 +37,7 @@ export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOu
   const { limits } = workspace
   const query = checkQuery(args)
   const pattern = await compileQuery(query)
-  const starts = await startsOf(workspace, args.path)
+  const starts = await searchStarts(workspace, args.path)
   const engine = await engineFor(limits.ripgrep)
   const { file_type: typeName = '' } = args
   const fileType = typeName === '' ? undefined : await engine.fileType(typeName)
@@ -51,7 +58,7 @@ export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOu
       maxLineChars: args.max_line_chars ?? limits.maxSearchLineChars,
       contextLines: args.context_lines ?? 0,
     })
-    return outcomeOf(call, { page, end, engine: engine.name })
+    return pageOutcome(call, { page, end, engine: engine.name })
   })
 }
 
@@ -75,7 +82,7 @@ function invalidQuery({ literal }: SearchQuery, problem: string): FileFailure {
 }
 
 /** The path that the model names, or everything readable. */
-async function startsOf(workspace: Workspace, path = '.'): Promise<string[]> {
+async function searchStarts(workspace: Workspace, path = '.'): Promise<string[]> {
   if (path === '.' || path === '') return workspace.readPolicy.existingRoots()
   const start = await walkStart(workspace, path)
   if (!start.isFolder && !(await lstat(start.path)).isFile()) {
@@ -84,9 +91,9 @@ async function startsOf(workspace: Workspace, path = '.'): Promise<string[]> {
   return [start.path]
 }
 
-async function outcomeOf(
+async function pageOutcome(
   call: FileCall<SearchArguments>,
-  { page, end, engine }: { readonly page: Page; readonly end: EngineEnd; readonly engine: string },
+  { page, end, engine }: { readonly page: ResultPage; readonly end: EngineEnd; readonly engine: string },
 ): Promise<ToolOutcome> {
   const { workspace } = call
   const returncode = page.problem === '' ? end.returncode : 2
@@ -101,7 +108,7 @@ async function outcomeOf(
   const excluded = workspace.limits.excludeGlobs.length > 0 ? scopeText(call) : ''
   const text = renderResult({ ...page, excluded, problem }, page.files)
   const output = await spill(workspace, { text, prefix: 'search', limit: outputLimit(call) })
-  const warning = !isComplete && incomplete(detail)
+  const warning = !isComplete && incompleteMetadata(detail)
   return { kind: 'succeeded', content: output.content, metadata: { ...metadata, ...warning, ...output.metadata } }
 }
 
@@ -122,4 +129,183 @@ function scopeText({ args, workspace }: FileCall<SearchArguments>): string {
     ...workspace.limits.excludeGlobs.map((glob) => `exclude=${glob}`),
   ]
   return parts.length === 0 ? 'all readable files' : parts.join(', ')
+}
+
+export interface PageOptions {
+  /** Most matching lines of a file. */
+  readonly maxLines: number
+  readonly maxLineChars: number
+  /** Lines to show before and after each match. */
+  readonly contextLines: number
+}
+
+/** The files that are shown, and the corrected sums. */
+export interface ResultPage {
+  readonly files: readonly RenderedFile[]
+  readonly totalFiles: number
+  readonly totalMatches: number
+  /** Why lines are missing from the files; empty if none are. */
+  readonly problem: string
+}
+
+/** Longest text that is composed, in characters; the files after it are omitted. */
+const MAX_TEXT_CHARS = 16_000_000
+/** Longest context of one file, in characters. */
+const MAX_CONTEXT_CHARS = 2_000_000
+const LF = 0x0a
+
+/**
+ * Reads the matching lines of the first files by name. A program that counts opens files by name, and may have read one
+ * outside the root: a file is shown only if it, opened at its place inside the root, has matching lines.
+ */
+async function readPage(request: SearchRequest, collector: ResultCollector, options: PageOptions): Promise<ResultPage> {
+  const unread = new UnreadFiles(request.workspace)
+  const files: RenderedFile[] = []
+  let { totalFiles, totalMatches } = collector
+  let chars = 0
+  for (const collected of collector.firstFiles()) {
+    await request.time.breathe()
+    const file = await shownFile(request, collected, options)
+    totalMatches += (file?.matches ?? 0) - collected.matches
+    if (file === undefined) {
+      totalFiles--
+      continue
+    }
+    if (file.isCut) unread.addCut(collected.path)
+    const context = options.contextLines === 0 ? undefined : await linesAround(request, file, options)
+    const text = renderFile(file, context)
+    files.push({ file, text })
+    chars += text.length
+    if (chars > MAX_TEXT_CHARS) break
+  }
+  return { files, totalFiles, totalMatches, problem: unread.text }
+}
+
+interface MatchedFile extends ShownFile {
+  readonly path: string
+  /** A line that was counted is too long to be searched here. */
+  readonly isCut: boolean
+}
+
+/** A file with its first matching lines; `undefined` if it has none, or can no longer be read. */
+async function shownFile(
+  { workspace, pattern, time }: SearchRequest,
+  { path, shown, matches: counted }: CollectedFile<FileCount>,
+  { maxLines, maxLineChars }: PageOptions,
+): Promise<MatchedFile | undefined> {
+  const lines: Line[] = []
+  const onLine = (number: number, bytes: Buffer): boolean =>
+    lines.push({ number, text: lineText(bytes, maxLineChars) }) < maxLines
+  const end = await whileOpen({ workspace, path }, (file) =>
+    matchFile(file, { pattern, time, isTextOnly: false, onLine }),
+  )
+  if (end === undefined || end.isBinary) return undefined
+  const isComplete = lines.length < maxLines && !end.isCut
+  const matches = isComplete ? lines.length : Math.max(counted, lines.length)
+  if (matches === 0) return undefined
+  return { path, shown, matches, lines, isCut: end.isCut && lines.length < Math.min(counted, maxLines) }
+}
+
+interface Range {
+  readonly first: number
+  readonly last: number
+}
+
+/** The matches of a file with the lines around them, ascending; `undefined` if it can no longer be read. */
+async function linesAround(
+  request: SearchRequest,
+  { path, lines }: MatchedFile,
+  { contextLines, maxLineChars }: PageOptions,
+): Promise<readonly Line[] | undefined> {
+  return whileOpen({ workspace: request.workspace, path }, (file) =>
+    readRanges(textBlocks(file, file), joinedRanges(lines, contextLines), { time: request.time, maxLineChars }),
+  )
+}
+
+/** Line numbers to show; adjacent and overlapping ranges are joined. */
+function joinedRanges(lines: readonly Line[], around: number): Range[] {
+  const ranges: Range[] = []
+  for (const { number } of lines) {
+    const first = Math.max(1, number - around)
+    const last = number + around
+    const before = ranges.at(-1)
+    if (before !== undefined && first <= before.last + 1) ranges[ranges.length - 1] = { first: before.first, last }
+    else ranges.push({ first, last })
+  }
+  return ranges
+}
+
+async function readRanges(
+  blocks: AsyncIterable<Buffer | null>,
+  ranges: Range[],
+  { maxLineChars, time }: { readonly maxLineChars: number; readonly time: CallTime },
+): Promise<readonly Line[]> {
+  const lines: Line[] = []
+  let number = 1
+  let chars = 0
+  for await (const block of blocks) {
+    await time.breathe()
+    if (block === null) {
+      number++
+      continue
+    }
+    for (let start = 0; start < block.length; number++) {
+      const [range] = ranges
+      if (range === undefined || chars > MAX_CONTEXT_CHARS) return lines
+      const lineFeed = block.indexOf(LF, start)
+      const end = lineFeed === -1 ? block.length : lineFeed
+      if (number >= range.first) {
+        const text = lineText(block.subarray(start, end), maxLineChars)
+        chars += text.length
+        lines.push({ number, text })
+      }
+      if (number >= range.last) ranges.shift()
+      start = end + 1
+    }
+  }
+  return lines
+}
+
+/** Uses an opened file, and closes it; `undefined` if it cannot be read. */
+async function whileOpen<T>(
+  { workspace, path }: { readonly workspace: Workspace; readonly path: string },
+  use: (file: ListedFile) => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    const file = await openListed(workspace, path)
+    try {
+      return await use(file)
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (fileFailureOf(error) === undefined) throw error
+    return undefined
+  }
+}
+
+/** The engine for an option: the named ripgrep, none (`false`), or the installed one, if any. */
+export async function engineFor(ripgrep: string | false | undefined): Promise<SearchEngine> {
+  if (ripgrep === false) return builtinEngine
+  if (ripgrep !== undefined) return ripgrepEngine(ripgrep)
+  const installed = await findRipgrep()
+  return installed === undefined ? builtinEngine : withFallback(ripgrepEngine(installed), builtinEngine)
+}
+
+/** An installed program may still not run here, such as one that was built for another C library. */
+function withFallback(engine: SearchEngine, fallback: SearchEngine): SearchEngine {
+  return {
+    ...engine,
+    fileType: (name) => ifUnavailable(engine.fileType(name), () => fallback.fileType(name)),
+    search: (request, onFile) => ifUnavailable(engine.search(request, onFile), () => fallback.search(request, onFile)),
+  }
+}
+
+async function ifUnavailable<Result>(work: Promise<Result>, fallback: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof RipgrepUnavailable) return fallback()
+    throw error
+  }
 }

@@ -3,12 +3,11 @@ import { invalidOptions } from '#contracts/parse.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { didYouMean } from '#util/suggest.js'
 import { expandHome } from '../workspace/path-text.js'
-import { discoverSkills } from './discover.js'
+import { discoverSkills, readSkill } from './discover-skills.js'
 import { parseSkillsOptions } from './options.js'
 import type { SkillsOptions } from './options.js'
-import { readSkill } from './read-skill.js'
-import { skillReadTool } from './skill-read.js'
-import { skillRunTool } from './skill-run.js'
+import { skillReadTool } from './skill-read-tool.js'
+import { skillRunTool } from './skill-run-tool.js'
 import { SKILL_FILE } from './skill.js'
 import type { Skill } from './skill.js'
 
@@ -43,7 +42,7 @@ export async function loadSkills(given: SkillsOptions, root = process.cwd()): Pr
   const skills = selectSkills(all, options.selected)
   const visible = skills.filter(({ hidden }) => !hidden)
   const tools = visible.length === 0 ? [] : [skillReadTool(visible), skillRunTool(visible, options)]
-  return { skills, summary: summaryOf(visible), tools, warnings }
+  return { skills, summary: skillsSummary(visible), tools, warnings }
 }
 
 function requireUnique(skills: readonly Skill[]): void {
@@ -69,7 +68,7 @@ function selectSkills(skills: readonly Skill[], selected: readonly string[] | un
   })
 }
 
-function summaryOf(skills: readonly Skill[]): string {
+function skillsSummary(skills: readonly Skill[]): string {
   if (skills.length === 0) return ''
   const heading =
     'Skills: instructions for special tasks. Call `skill_read` with the name of a skill before you use it.'

@@ -1,26 +1,26 @@
-import { basename, extname } from 'node:path'
-import { stripVTControlCharacters } from 'node:util'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { JsonObject } from '#util/json.js'
+import { excerptOf } from '../process/capture.js'
 import { environmentOf } from '../process/environment.js'
 import type { Environment } from '../process/environment.js'
-import { excerptOf } from '../process/excerpt.js'
 import { findProgram } from '../process/find-program.js'
 import { processGroupsProblem } from '../process/process-group.js'
 import { runProcess } from '../process/run-process.js'
 import type { ProcessEnd } from '../process/run-process.js'
-import { FileFailure, invalidInput, isMissing } from '../workspace/failure.js'
-import { shownPath } from '../workspace/path-text.js'
-import { workspaceOf } from '../workspace/workspace.js'
-import { refusedNote } from '../sandbox/texts.js'
-import { ownFolderIn } from '../sandbox/own-folder.js'
-import { SANDBOX_HOME, UNCONFINED } from '../sandbox/sandbox.js'
+import { refusedNote } from '../sandbox/options.js'
+import { ownFolderIn, SANDBOX_HOME, UNCONFINED } from '../sandbox/sandbox.js'
 import type { OpenSandbox, Sandbox } from '../sandbox/sandbox.js'
+import { FileFailure, invalidInput, isMissing, isSystemError } from '../workspace/file-failure.js'
+import { shownPath } from '../workspace/path-text.js'
+import { workspaceOf, withFile } from '../workspace/workspace.js'
 import type { SkillsOptions } from './options.js'
-import { copyOfScript } from './script-copy.js'
-import type { ScriptCopy } from './script-copy.js'
 import type { SkillCall } from './skill-tool.js'
 import type { Skill } from './skill.js'
+import { workspaceOfSkill } from './skill.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { JsonObject } from '#util/json.js'
+import { lstat, mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, extname, dirname, join, relative, sep } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 
 /** Arguments of `skill_run`, checked against its schema. */
 export interface SkillRunArguments {
@@ -70,7 +70,7 @@ async function sandboxFor(
   const opened = await sandbox.open({ root, ownFolder, given: [copy.folder], readPaths: [skill.folder] })
   if (mode === 'auto' || opened.form !== 'none') return opened
   const problem = opened.problem ?? 'it does not work here'
-  return failure(
+  return scriptFailure(
     'SandboxUnavailable',
     `The script was not executed: it requires a sandbox, which is not available: ${problem}.`,
     {},
@@ -86,7 +86,7 @@ async function runCopy(
 ): Promise<ToolOutcome> {
   const { script, args: scriptArgs = [], timeout = timeoutSeconds } = args
   const isConfined = open.form !== 'none'
-  const environment = { ...environmentOf(options.env), ...(isConfined && homeOf(options)) }
+  const environment = { ...environmentOf(options.env), ...(isConfined && homeVariable(options)) }
   const [program = path, ...first] = await runnerFor(path, options.runners, environment)
   if (program === path && !isExecutable) return startFailure('EACCES', [script, ...scriptArgs])
   const before = program === path ? [] : [...first, path]
@@ -101,14 +101,14 @@ async function runCopy(
     onLines: (stream, output) => context.progress({ kind: 'shell_output', stream, output }),
   })
   const cmd = program === path ? [script, ...scriptArgs] : [basename(program), ...first, script, ...scriptArgs]
-  const outcome = outcomeOf(end, {
+  const outcome = scriptOutcome(end, {
     ...{ cmd, timeoutMs, cancelled: context.signal.aborted },
     maxChars: args.max_chars ?? maxChars,
   })
   return withSandbox(outcome, open)
 }
 
-function homeOf({ env = {} }: SkillsOptions): Environment {
+function homeVariable({ env = {} }: SkillsOptions): Environment {
   const { HOME = SANDBOX_HOME, TMPDIR = '/tmp' } = env
   return { HOME, TMPDIR }
 }
@@ -154,30 +154,34 @@ interface Run {
   readonly cancelled: boolean
 }
 
-function outcomeOf(end: ProcessEnd, { cmd, maxChars, timeoutMs, cancelled }: Run): ToolOutcome {
+function scriptOutcome(end: ProcessEnd, { cmd, maxChars, timeoutMs, cancelled }: Run): ToolOutcome {
   if (end.kind === 'unstarted') return startFailure(end.code, cmd)
   const excerpt = excerptOf(stripVTControlCharacters(end.stdout.text()), maxChars)
   const cut = excerpt.truncated ? { truncated: true } : {}
   const output = excerpt.text === '' ? '' : `\n${excerpt.text}`
   if (cancelled) {
-    return failure('Cancelled', `The script was cancelled and killed.${output}`, { cmd, ...cut })
+    return scriptFailure('Cancelled', `The script was cancelled and killed.${output}`, { cmd, ...cut })
   }
   if (end.stopped !== null) {
     const seconds = timeoutMs / 1_000
-    return failure('Timeout', `skill script timed out after ${seconds}s${output}`, { timeout: seconds, cmd, ...cut })
+    return scriptFailure('Timeout', `skill script timed out after ${seconds}s${output}`, {
+      timeout: seconds,
+      cmd,
+      ...cut,
+    })
   }
   const code = end.exitCode === null ? `none (ended by ${end.signal ?? 'a signal'})` : end.exitCode
   const content = `exit_code: ${code}${output}`
   const metadata = { returncode: end.exitCode, cmd, duration_ms: end.durationMs, ...cut }
-  return end.exitCode === 0 ? { kind: 'succeeded', content, metadata } : failure('NonZeroExit', content, metadata)
+  return end.exitCode === 0 ? { kind: 'succeeded', content, metadata } : scriptFailure('NonZeroExit', content, metadata)
 }
 
 function startFailure(code: string, cmd: readonly string[]): ToolOutcome {
   const hint = code === 'EACCES' ? ': it is not executable, and there is no runner for its extension' : ''
-  return failure('ScriptNotStarted', `The script could not be started (${code})${hint}.`, { cmd })
+  return scriptFailure('ScriptNotStarted', `The script could not be started (${code})${hint}.`, { cmd })
 }
 
-function failure(errorType: string, content: string, metadata: JsonObject): ToolOutcome {
+function scriptFailure(errorType: string, content: string, metadata: JsonObject): ToolOutcome {
   return { kind: 'failed', errorType, content, retry: false, metadata }
 }
 
@@ -225,4 +229,72 @@ export async function runnerFor(
   if (candidates.length === 0) return []
   const names = candidates.map(([name]) => `\`${String(name)}\``).join(' or ')
   throw new FileFailure('RunnerMissing', `\`${extension}\` scripts cannot be run on this machine: install ${names}.`)
+}
+
+/** A script that was checked, in a private folder: nothing else can replace it before it runs. */
+export interface ScriptCopy {
+  /** The copy. */
+  readonly path: string
+  /** The private folder. */
+  readonly folder: string
+  readonly isExecutable: boolean
+  remove(): Promise<void>
+}
+
+/** Names that programs look for in the folders above a script. */
+const LOOKED_FOR = [
+  ...['node_modules', 'package.json', 'tsconfig.json', 'jsconfig.json', 'deno.json', 'bunfig.toml'],
+  ...['pyproject.toml', 'uv.lock', '.python-version', '.venv', 'go.mod', 'go.sum', 'go.work', 'vendor'],
+]
+
+/**
+ * Copies a script with the bytes that were checked. Around the copy, links lead to the other files of the skill, and to the
+ * files that programs look for above it, so that relative paths and imports work as before.
+ * @param script A path in the skill, as the model gave it.
+ * @throws PathValidationError if it is outside the skill; FileFailure if it is not a file; an error of the system if it is missing.
+ */
+export async function copyOfScript(skillFolder: string, script: string): Promise<ScriptCopy> {
+  const workspace = workspaceOfSkill(skillFolder)
+  const checked = await withFile(workspace, { policy: workspace.readPolicy, path: script }, async (file) => ({
+    path: file.path,
+    bytes: await file.handle.readFile(),
+    mode: Number(file.stats.mode) & 0o777,
+  }))
+  const folder = await mkdtemp(join(await realpath(tmpdir()), 'thinharness-script-'))
+  const removeFolder = (): Promise<void> => rm(folder, { recursive: true, force: true })
+  try {
+    const path = join(folder, checked.path)
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    await linkAround(folder, checked.path, skillFolder)
+    await writeFile(path, checked.bytes, { mode: checked.mode | 0o400, flag: 'wx' })
+    return { path, folder, isExecutable: (checked.mode & 0o111) !== 0, remove: removeFolder }
+  } catch (error) {
+    await removeFolder()
+    throw error
+  }
+}
+
+async function linkAround(copies: string, script: string, skillFolder: string): Promise<void> {
+  let below = script
+  for (let folder = dirname(script); ; folder = dirname(folder)) {
+    const isInSkill = folder === skillFolder || relative(skillFolder, folder).split(sep)[0] !== '..'
+    const names = isInSkill ? await readdir(folder) : LOOKED_FOR
+    for (const name of names) {
+      const target = join(folder, name)
+      if (name !== basename(below) && (isInSkill || (await pathExists(target))))
+        await symlink(target, join(copies, target))
+    }
+    if (folder === dirname(folder)) return
+    below = folder
+  }
+}
+
+async function pathExists(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    if (isSystemError(error)) return false
+    throw error
+  }
 }

@@ -1,4 +1,4 @@
-import { FileFailure } from '../workspace/failure.js'
+import { FileFailure } from '../workspace/file-failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { withFile, workspaceOf } from '../workspace/workspace.js'
 import type { Workspace } from '../workspace/workspace.js'
@@ -32,7 +32,7 @@ export function workspaceOfSkill(folder: string): Workspace {
 export async function readSkillFile(folder: string, path: string): Promise<string> {
   const workspace = workspaceOfSkill(folder)
   return withFile(workspace, { policy: workspace.readPolicy, path }, async ({ handle, stats }) => {
-    if (stats.size > MAX_FILE_BYTES) throw tooLarge(path, stats.size)
+    if (stats.size > MAX_FILE_BYTES) throw skillFileTooLarge(path, stats.size)
     const bytes = Buffer.alloc(Number(stats.size))
     const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0)
     const text = new TextDecoder().decode(bytes.subarray(0, bytesRead))
@@ -41,7 +41,7 @@ export async function readSkillFile(folder: string, path: string): Promise<strin
   })
 }
 
-function tooLarge(path: string, size: bigint): FileFailure {
+function skillFileTooLarge(path: string, size: bigint): FileFailure {
   const message = `${shownPath(path)} has ${size.toString()} bytes, more than the ${MAX_FILE_BYTES} that are read`
   return new FileFailure('FileTooLarge', message)
 }

@@ -36,11 +36,11 @@ interface Networks {
 /** Made on first use: a program for browsers can contain this file. */
 let known: Networks | undefined
 
-function networks(): Networks {
+function privateNetworks(): Networks {
   known ??= {
-    reservedV4: listOf(RESERVED_V4, 'ipv4'),
-    reservedV6: listOf(RESERVED_V6, 'ipv6'),
-    publicV6: listOf([PUBLIC_V6], 'ipv6'),
+    reservedV4: subnetList(RESERVED_V4, 'ipv4'),
+    reservedV6: subnetList(RESERVED_V6, 'ipv6'),
+    publicV6: subnetList([PUBLIC_V6], 'ipv6'),
   }
   return known
 }
@@ -52,19 +52,19 @@ function networks(): Networks {
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:
-      return !networks().reservedV4.check(address, 'ipv4')
+      return !privateNetworks().reservedV4.check(address, 'ipv4')
     case 6:
       return (
         !address.includes('%') &&
-        networks().publicV6.check(address, 'ipv6') &&
-        !networks().reservedV6.check(address, 'ipv6')
+        privateNetworks().publicV6.check(address, 'ipv6') &&
+        !privateNetworks().reservedV6.check(address, 'ipv6')
       )
     default:
       return false
   }
 }
 
-function listOf(subnets: readonly (readonly [string, number])[], family: 'ipv4' | 'ipv6'): BlockList {
+function subnetList(subnets: readonly (readonly [string, number])[], family: 'ipv4' | 'ipv6'): BlockList {
   const list = new BlockList()
   for (const [network, bits] of subnets) list.addSubnet(network, bits, family)
   return list

@@ -1,5 +1,5 @@
 import { TextDecoder } from 'node:util'
-import { fetchFailure } from './failure.js'
+import { fetchFailure } from './fetch-failure.js'
 
 /** The kind of a body: converted to Markdown or text, shown unchanged, or rejected. */
 export type ContentKind = 'html' | 'pdf' | 'docx' | 'text' | 'binary'
@@ -37,9 +37,9 @@ export function kindOfType({ mediaType }: ContentType): ContentKind | undefined 
 }
 
 /** The kind of a body. Text with NUL bytes is binary, whatever its type, unless a mark or the charset says UTF-16. */
-export function kindOf(type: ContentType, bytes: Buffer): ContentKind {
+export function contentKind(type: ContentType, bytes: Buffer): ContentKind {
   const start = bytes.subarray(0, SNIFFED_BYTES)
-  const kind = kindOfType(type) ?? sniffed(bytes)
+  const kind = kindOfType(type) ?? sniffedKind(bytes)
   const isWide = /utf-?16/i.test(type.charset ?? '') || markedCharset(start)?.startsWith('utf-16') === true
   return (kind === 'text' || kind === 'html') && start.includes(0) && !isWide ? 'binary' : kind
 }
@@ -56,7 +56,7 @@ export function refuseBinary({ mediaType }: ContentType): never {
   throw fetchFailure('UnsupportedContent', `The page is ${type}. Only text, HTML, PDF and DOCX are fetched.`)
 }
 
-function sniffed(bytes: Buffer): ContentKind {
+function sniffedKind(bytes: Buffer): ContentKind {
   const start = bytes.subarray(0, SNIFFED_BYTES)
   if (start.subarray(0, 5).toString('latin1') === '%PDF-') return 'pdf'
   // An archive has the names of its files as they are.

@@ -1,17 +1,21 @@
-import type { IncomingMessage } from 'node:http'
+import { convertDocument, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
+import { contentTypeOf, decodeText, contentKind, kindOfType, refuseBinary } from './content.js'
+import type { ContentKind, ContentType } from './content.js'
+import { failureAt, fetchFailure, shownUrl } from './fetch-failure.js'
+import type { FetchSettings } from './options.js'
+import { parseUrl, checkedTarget } from './target.js'
+import type { FetchTarget } from './target.js'
 import { abortable } from '#util/abort.js'
 import { firstCharacters } from '#util/characters.js'
+import { isObject } from '#util/json.js'
 import { withoutTerminalCodes } from '#util/terminal.js'
-import { contentTypeOf, decodeText, kindOf, kindOfType, refuseBinary } from './content.js'
-import type { ContentKind, ContentType } from './content.js'
-import { convert, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
-import { failureAt, fetchFailure, shownUrl } from './failure.js'
-import type { FetchSettings } from './options.js'
-import { codeOf, requestPage } from './request.js'
-import { parseUrl, targetOf } from './target.js'
+import type { IncomingMessage, ClientRequest } from 'node:http'
+import { request as httpRequest } from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import type { LookupFunction } from 'node:net'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
-export interface Page {
+export interface WebPage {
   /** Its address after redirects. */
   readonly url: string
   readonly status: number
@@ -32,10 +36,10 @@ const MAX_ERROR_BYTES = 65_536
  * Fetches a page as text. Each host of a redirect is looked up once, checked, and connected to by the checked addresses.
  * @throws FileFailure; the signal's reason.
  */
-export async function fetchPage(text: string, settings: FetchSettings, signal: AbortSignal): Promise<Page> {
+export async function fetchPage(text: string, settings: FetchSettings, signal: AbortSignal): Promise<WebPage> {
   const answer = await followRedirects(parseUrl(text), settings, signal)
   try {
-    return await pageOf(answer, settings, signal)
+    return await readPage(answer, settings, signal)
   } catch (error) {
     throw failureAt(answer.url, error)
   }
@@ -46,7 +50,7 @@ interface Answer {
   readonly response: IncomingMessage
 }
 
-async function pageOf({ url, response }: Answer, settings: FetchSettings, signal: AbortSignal): Promise<Page> {
+async function readPage({ url, response }: Answer, settings: FetchSettings, signal: AbortSignal): Promise<WebPage> {
   const type = contentTypeOf(response.headers['content-type'])
   const status = response.statusCode ?? 0
   if (status < 200 || status > 299) throw await httpFailure(url, response, { type, signal })
@@ -55,8 +59,8 @@ async function pageOf({ url, response }: Answer, settings: FetchSettings, signal
     refuseBinary(type)
   }
   const body = await readBody(response, settings.maxBytes, signal)
-  const kind = kindOf(type, body.bytes)
-  const read = await readable({ kind, type, body, url, signal })
+  const kind = contentKind(type, body.bytes)
+  const read = await readableText({ kind, type, body, url, signal })
   return {
     url: url.href,
     status,
@@ -72,9 +76,9 @@ async function followRedirects(first: URL, settings: FetchSettings, signal: Abor
   let url = first
   for (let redirects = 0; redirects <= settings.maxRedirects; redirects++) {
     // A lookup cannot be stopped: it is abandoned.
-    const target = await abortable(targetOf(url, settings), signal)
+    const target = await abortable(checkedTarget(url, settings), signal)
     const response = await requestPage(target, settings.userAgent, signal)
-    const next = redirectOf(response)
+    const next = redirectLocation(response)
     if (next === undefined) return { url, response }
     response.destroy()
     url = parseUrl(next, url)
@@ -82,7 +86,7 @@ async function followRedirects(first: URL, settings: FetchSettings, signal: Abor
   throw fetchFailure('FetchFailed', `${shownUrl(first.href)} redirects more than ${settings.maxRedirects} times.`)
 }
 
-function redirectOf({ statusCode = 0, headers }: IncomingMessage): string | undefined {
+function redirectLocation({ statusCode = 0, headers }: IncomingMessage): string | undefined {
   return [301, 302, 303, 307, 308].includes(statusCode) ? headers.location : undefined
 }
 
@@ -94,14 +98,14 @@ interface Reading {
   readonly signal: AbortSignal
 }
 
-async function readable({ kind, type, body, url, signal }: Reading): Promise<Pick<Page, 'format' | 'text'>> {
+async function readableText({ kind, type, body, url, signal }: Reading): Promise<Pick<WebPage, 'format' | 'text'>> {
   switch (kind) {
     case 'html': {
       const html = Buffer.from(decodeText(type, body.bytes))
-      return { format: 'markdown', text: await convert(HTML_TO_MARKDOWN, html, { base: url, signal }) }
+      return { format: 'markdown', text: await convertDocument(HTML_TO_MARKDOWN, html, { base: url, signal }) }
     }
     case 'pdf':
-      return { format: 'text', text: await convert(PDF_TO_TEXT, wholeBody(body, 'PDF'), { base: url, signal }) }
+      return { format: 'text', text: await convertDocument(PDF_TO_TEXT, wholeBody(body, 'PDF'), { base: url, signal }) }
     case 'docx': {
       const { docxToMarkdown } = await import('../workspace/docx.js')
       return { format: 'markdown', text: await docxToMarkdown(wholeBody(body, 'document'), { signal }) }
@@ -126,7 +130,7 @@ async function httpFailure(
 ) {
   const status = `${response.statusCode ?? 0} ${response.statusMessage ?? ''}`.trim()
   const { bytes } = await readBody(response, MAX_ERROR_BYTES, signal)
-  const message = kindOf(type, bytes) === 'text' ? decodeText(type, bytes).trim() : ''
+  const message = contentKind(type, bytes) === 'text' ? decodeText(type, bytes).trim() : ''
   return fetchFailure(
     'HttpError',
     `${shownUrl(url.href)} answered ${status}.${message === '' ? '' : ` Its message: ${firstCharacters(message, MAX_ERROR_CHARS)}`}`,
@@ -147,7 +151,7 @@ async function readBody(response: IncomingMessage, maxBytes: number, signal: Abo
   const chunks: Buffer[] = []
   let size = 0
   try {
-    for await (const chunk of decompressed(response)) {
+    for await (const chunk of decompressedBody(response)) {
       const bytes = chunk as Buffer
       chunks.push(bytes)
       size += bytes.length
@@ -155,7 +159,7 @@ async function readBody(response: IncomingMessage, maxBytes: number, signal: Abo
     }
   } catch (error) {
     signal.throwIfAborted()
-    throw fetchFailure('FetchFailed', `The response was interrupted (${codeOf(error)}).`)
+    throw fetchFailure('FetchFailed', `The response was interrupted (${requestErrorCode(error)}).`)
   } finally {
     response.destroy()
   }
@@ -163,7 +167,7 @@ async function readBody(response: IncomingMessage, maxBytes: number, signal: Abo
   return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), cut: size > maxBytes }
 }
 
-function decompressed(response: IncomingMessage): AsyncIterable<unknown> {
+function decompressedBody(response: IncomingMessage): AsyncIterable<unknown> {
   const decompressor = decompressorOf(response.headers['content-encoding'])
   if (decompressor === undefined) return response
   response.once('error', (error) => decompressor.destroy(error))
@@ -188,4 +192,63 @@ function decompressorOf(encoding = 'identity') {
         `The response has an encoding that was not requested: \`${encoding.slice(0, 50)}\`.`,
       )
   }
+}
+
+const ACCEPT = 'text/html,application/xhtml+xml,application/pdf,application/json,text/*;q=0.9,*/*;q=0.5'
+
+/**
+ * Requests a page from one host; resolves as soon as the head of the response is there. The connection is not shared, uses
+ * the checked addresses, whatever the name resolves to meanwhile, and is closed when the signal is aborted.
+ * @throws FileFailure `FetchFailed`; the signal's reason.
+ */
+export async function requestPage(
+  target: FetchTarget,
+  userAgent: string,
+  signal: AbortSignal,
+): Promise<IncomingMessage> {
+  signal.throwIfAborted()
+  const { url } = target
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+  const request = send(url, {
+    agent: false,
+    headers: { accept: ACCEPT, 'accept-encoding': 'gzip, deflate, br', 'user-agent': userAgent },
+    lookup: lookupChecked(target),
+    signal,
+  })
+  request.end()
+  try {
+    return await responseTo(request)
+  } catch (error) {
+    signal.throwIfAborted()
+    throw fetchFailure('FetchFailed', `${shownUrl(url.href)} could not be fetched (${requestErrorCode(error)}).`)
+  }
+}
+
+function lookupChecked({ addresses }: FetchTarget): LookupFunction {
+  const [first] = addresses
+  return (_hostname, options, callback) => {
+    if (options.all === true) callback(null, [...addresses])
+    else callback(null, first.address, first.family)
+  }
+}
+
+function responseTo(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request.once('response', (response) => {
+      // Readers get the error; dropping a response unread is not an error.
+      response.on('error', () => undefined)
+      resolve(response)
+    })
+    // There may be several errors, also after the response.
+    request.on('error', reject)
+    request.once('upgrade', (_response, socket) => {
+      socket.destroy()
+      reject(new Error('it requested another protocol'))
+    })
+  })
+}
+
+export function requestErrorCode(error: unknown): string {
+  if (isObject(error) && typeof error['code'] === 'string') return error['code']
+  return error instanceof Error ? error.message.slice(0, 200) : 'unknown error'
 }

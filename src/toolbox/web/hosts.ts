@@ -5,7 +5,7 @@ export function isAmong(host: string, patterns: readonly string[]): boolean {
   const name = plainHost(host)
   return patterns.some((each) => {
     const wanted = each.toLowerCase()
-    return wanted.startsWith('*.') ? name.endsWith(wanted.slice(1)) : name === plainHost(hostOf(wanted) ?? wanted)
+    return wanted.startsWith('*.') ? name.endsWith(wanted.slice(1)) : name === plainHost(exactHost(wanted) ?? wanted)
   })
 }
 
@@ -21,11 +21,11 @@ export const hosts = list(
 
 /** False for a string that cannot equal a host of a URL. */
 function isHost(text: string): boolean {
-  return hostOf(text.replace(/^\*\./, '')) !== undefined
+  return exactHost(text.replace(/^\*\./, '')) !== undefined
 }
 
 /** The host in the form of URLs; `undefined` if it is not exactly a host. */
-function hostOf(text: string): string | undefined {
+function exactHost(text: string): string | undefined {
   const bracketed = text.includes(':') && !text.startsWith('[') ? `[${text}]` : text
   if (text === '' || /[/\\@?#*\s]/.test(text) || !URL.canParse(`http://${bracketed}/`)) return undefined
   const url = new URL(`http://${bracketed}/`)

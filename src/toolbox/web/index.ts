@@ -1,11 +1,11 @@
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
-import { failedOutcome } from '../workspace/failure.js'
+import { failedOutcome } from '../workspace/file-failure.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { spill } from '../workspace/spill.js'
 import { sharedOptions, workspaceOf } from '../workspace/workspace.js'
-import { fetchFailure, shownUrl } from './failure.js'
-import type { Page } from './fetch-page.js'
+import { fetchFailure, shownUrl } from './fetch-failure.js'
+import type { WebPage } from './fetch-page.js'
 import { fetchSettings } from './options.js'
 import type { FetchSettings, FetchUrlOptions } from './options.js'
 
@@ -39,7 +39,7 @@ export function fetchUrl(options: FetchUrlOptions = {}): ToolSpec {
       try {
         const page = await fetchInTime(url, settings, context.signal)
         const limit = Math.min(wanted ?? Infinity, settings.maxChars)
-        return await outcomeOf({ page, requested: url, limit, files, context })
+        return await fetchOutcome({ page, requested: url, limit, files, context })
       } catch (error) {
         context.signal.throwIfAborted()
         const outcome = failedOutcome(error)
@@ -59,7 +59,7 @@ const PARAMETERS = {
   additionalProperties: false,
 } as const
 
-async function fetchInTime(url: string, settings: FetchSettings, outer: AbortSignal): Promise<Page> {
+async function fetchInTime(url: string, settings: FetchSettings, outer: AbortSignal): Promise<WebPage> {
   const { timeoutMs } = settings
   const { fetchPage } = await import('./fetch-page.js')
   const limit = new AbortController()
@@ -73,7 +73,7 @@ async function fetchInTime(url: string, settings: FetchSettings, outer: AbortSig
 }
 
 interface Result {
-  readonly page: Page
+  readonly page: WebPage
   readonly requested: string
   /** In characters. */
   readonly limit: number
@@ -81,7 +81,7 @@ interface Result {
   readonly context: ToolContext
 }
 
-async function outcomeOf({ page, requested, limit, files, context }: Result): Promise<ToolOutcome> {
+async function fetchOutcome({ page, requested, limit, files, context }: Result): Promise<ToolOutcome> {
   const { url, status, contentType, bytes, cut, format, text } = page
   const { content, metadata } = await spill(workspaceOf(files, context.root), { text, prefix: 'fetch_url', limit })
   const notes = [`fetched ${url}`, ...(cut ? [`only the first ${bytes} bytes were read`] : [])]

@@ -1,13 +1,13 @@
 import { isIP } from 'node:net'
 import { isPublicAddress } from './addresses.js'
-import { fetchFailure, shownUrl } from './failure.js'
+import { fetchFailure, shownUrl } from './fetch-failure.js'
 import { isAmong, plainHost } from './hosts.js'
 import type { FetchSettings, HostAddress } from './options.js'
 
 const MAX_URL_CHARS = 8_192
 
 /** The target of a request, with checked addresses; no others are connected to. */
-export interface Target {
+export interface FetchTarget {
   readonly url: URL
   readonly addresses: readonly [HostAddress, ...HostAddress[]]
 }
@@ -32,10 +32,10 @@ export function parseUrl(text: string, base?: URL): URL {
  * Looks up a host once, and checks its addresses. A name is refused if one of its addresses is not public.
  * @throws FileFailure `FetchRefused`, or `FetchFailed` if the name is unknown.
  */
-export async function targetOf(url: URL, settings: FetchSettings): Promise<Target> {
+export async function checkedTarget(url: URL, settings: FetchSettings): Promise<FetchTarget> {
   const host = plainHost(url.hostname)
   requireAllowed(host, settings)
-  const [first, ...others] = isIP(host) === 0 ? await lookUp(host, settings) : [literal(host)]
+  const [first, ...others] = isIP(host) === 0 ? await lookUp(host, settings) : [literalAddress(host)]
   if (first === undefined) throw fetchFailure('FetchFailed', `The host \`${host}\` has no address.`)
   const notPublic = [first, ...others].find(({ address }) => !isPublicAddress(address))
   if (notPublic !== undefined && !mayBePrivate(host, settings)) {
@@ -56,7 +56,7 @@ function mayBePrivate(host: string, { allowPrivate }: FetchSettings): boolean {
   return typeof allowPrivate === 'boolean' ? allowPrivate : isAmong(host, allowPrivate)
 }
 
-function literal(host: string): HostAddress {
+function literalAddress(host: string): HostAddress {
   return { address: host, family: isIP(host) === 6 ? 6 : 4 }
 }
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import type { JsonObject } from '#util/json.js'
-import { DeadlinePassed, FileFailure } from './failure.js'
+import { DeadlinePassed, FileFailure } from './file-failure.js'
 import type { FileCall } from './file-tool.js'
 
 /** The time limit of one call, for all its parts together. */
@@ -46,17 +46,17 @@ export async function withinTime<T>(
 export function callTime(seconds: number, signal: AbortSignal): CallTime {
   const deadline = Date.now() + seconds * 1000
   const giveWay = eventLoopYield()
-  const check = (): void => {
+  const checkTime = (): void => {
     signal.throwIfAborted()
     if (Date.now() > deadline) throw new DeadlinePassed()
   }
   return {
     signal,
     deadline,
-    check,
+    check: checkTime,
     async breathe() {
       await giveWay()
-      check()
+      checkTime()
     },
   }
 }

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
-import { FileFailure } from './failure.js'
+import { FileFailure } from './file-failure.js'
 import { escapeControls } from './path-text.js'
 
 /** Converts a page to text with an optional package. */
@@ -139,7 +139,7 @@ export interface Conversion {
  * @throws FileFailure `MissingDependency` with the command that installs it, `ConversionFailed`, or the type
  * of the converter's error; the signal's reason.
  */
-export async function convert(
+export async function convertDocument(
   converter: Converter,
   bytes: Uint8Array,
   { base, name = 'page', signal }: Conversion,
@@ -156,16 +156,16 @@ export async function convert(
     stderr: true,
     resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY_MB },
   })
-  const stop = (): void => void worker.terminate()
-  signal.addEventListener('abort', stop, { once: true })
+  const stopWorker = (): void => void worker.terminate()
+  signal.addEventListener('abort', stopWorker, { once: true })
   try {
-    return await resultOf(worker)
+    return await workerResult(worker)
   } catch (error) {
     signal.throwIfAborted()
     const errorType = error instanceof FileFailure ? error.errorType : 'ConversionFailed'
     throw new FileFailure(errorType, escapeControls(`The ${name} could not be read: ${messageOf(error)}.`))
   } finally {
-    signal.removeEventListener('abort', stop)
+    signal.removeEventListener('abort', stopWorker)
     await worker.terminate()
   }
 }
@@ -179,18 +179,18 @@ function packageUrl({ packageName, purpose }: Converter): string {
   }
 }
 
-function resultOf(worker: Worker): Promise<string> {
+function workerResult(worker: Worker): Promise<string> {
   return new Promise((resolve, reject) => {
     worker.once('message', (result: unknown) => {
       if (!isObject(result)) reject(new Error('it returned no text'))
       else if (typeof result['text'] === 'string') resolve(result['text'])
-      else reject(failureIn(result))
+      else reject(conversionFailure(result))
     })
     worker.once('error', reject)
     worker.once('exit', () => reject(new Error('it was stopped')))
   })
 }
 
-function failureIn({ problem, errorType }: Readonly<Record<string, unknown>>): FileFailure {
+function conversionFailure({ problem, errorType }: Readonly<Record<string, unknown>>): FileFailure {
   return new FileFailure(typeof errorType === 'string' ? errorType : 'ConversionFailed', String(problem))
 }

@@ -1,6 +1,6 @@
-import { convert, HTML_TO_MARKDOWN } from './convert.js'
+import { convertDocument, HTML_TO_MARKDOWN } from './convert.js'
 import type { Conversion, Converter } from './convert.js'
-import { FileFailure } from './failure.js'
+import { FileFailure } from './file-failure.js'
 import { escapeControls } from './path-text.js'
 
 /** The text of a document: its parts of XML, unpacked. Images are not among them. */
@@ -60,9 +60,9 @@ export async function docxToMarkdown(bytes: Buffer, { name = 'document', signal 
     const problem = `The ${name} has a password or the format of Word 97, which cannot be read.`
     throw new FileFailure('UnsupportedContent', escapeControls(problem))
   }
-  const parts = await convert(DOCX_TO_XML_PARTS, bytes, { name, signal })
-  const html = await convert(DOCX_TO_HTML, Buffer.from(parts, 'latin1'), { name, signal })
-  return convert(HTML_TO_MARKDOWN, Buffer.from(html), { name, signal })
+  const parts = await convertDocument(DOCX_TO_XML_PARTS, bytes, { name, signal })
+  const html = await convertDocument(DOCX_TO_HTML, Buffer.from(parts, 'latin1'), { name, signal })
+  return convertDocument(HTML_TO_MARKDOWN, Buffer.from(html), { name, signal })
 }
 
 /** The container of encrypted documents and of those of Word 97 to 2003. */

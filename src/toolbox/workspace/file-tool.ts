@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolContext, ToolReach, ToolSpec } from '#core/tools/tool-spec.js'
-import { failedOutcome } from './failure.js'
+import { failedOutcome } from './file-failure.js'
 import { fileToolLimits } from './options.js'
 import type { FileToolOptions } from './options.js'
 import { shownPath } from './path-text.js'

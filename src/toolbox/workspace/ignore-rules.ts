@@ -1,6 +1,5 @@
-import { braceAlternatives, globOf } from '#util/glob/pattern.js'
-import type { Glob } from '#util/glob/pattern.js'
-import { segmentPattern } from '#util/glob/segment.js'
+import { braceAlternatives, globOf, segmentPattern } from '#util/glob.js'
+import type { Glob } from '#util/glob.js'
 
 /** The verdict of the ignore files above an entry. `shown`: a rule with `!` includes it again. */
 export type IgnoreVerdict = 'ignored' | 'shown' | undefined
@@ -33,7 +32,7 @@ export function parseIgnoreFile(text: string): IgnoreRule[] {
   return text
     .replace(/^\uFEFF/, '')
     .split(/\r?\n/)
-    .map(ruleOf)
+    .map(ignoreRule)
     .filter((rule) => rule !== undefined)
 }
 
@@ -56,7 +55,7 @@ export function ignoreVerdict(
   return undefined
 }
 
-function ruleOf(line: string): IgnoreRule | undefined {
+function ignoreRule(line: string): IgnoreRule | undefined {
   if (line.startsWith('#') || line.length > MAX_RULE_CHARS) return undefined
   const text = withoutSpacesAtEnd(line)
   const negated = text.startsWith('!')

@@ -3,7 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import type { EarlierResult } from '#core/tools/tool-spec.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { FileFailure } from './failure.js'
+import { FileFailure } from './file-failure.js'
 import type { FileCall } from './file-tool.js'
 
 /** Metadata of results: the hash of each file, by its path in the workspace, as the model knows it after the call. */
@@ -67,7 +67,7 @@ export class KnownFiles {
 
   /** For the metadata of the result. */
   get metadata(): JsonObject {
-    return hashesOf(this.#written)
+    return hashesMetadata(this.#written)
   }
 
   /** The newest result comes first. Content that was read in the same reply was not known when the model made this call. */
@@ -86,7 +86,9 @@ export async function readMark(
   file: FileHandle | Uint8Array,
 ): Promise<JsonObject> {
   if (!workspace.limits.requireRead || context.results === undefined) return {}
-  return hashesOf({ [shown]: file instanceof Uint8Array ? hashOfBytes(file) : await hashOfFile(file, context.signal) })
+  return hashesMetadata({
+    [shown]: file instanceof Uint8Array ? hashOfBytes(file) : await hashOfFile(file, context.signal),
+  })
 }
 
 export function hashOfBytes(bytes: Uint8Array): string {
@@ -108,6 +110,6 @@ export async function hashOfFile(handle: FileHandle, signal: AbortSignal): Promi
   }
 }
 
-function hashesOf(hashes: Readonly<Record<string, string>>): JsonObject {
+function hashesMetadata(hashes: Readonly<Record<string, string>>): JsonObject {
   return Object.keys(hashes).length === 0 ? {} : { [HASHES]: { ...hashes } }
 }

@@ -43,8 +43,8 @@ export async function readLineRange(
     if (bytesRead === 0) return { bytes: Buffer.concat(pieces), end: 'file' }
     position += bytesRead
     const chunk = buffer.subarray(0, bytesRead)
-    const first = beginningOf(offset, chunk, { ...place, at: 0 })
-    place = beginningOf(offset + limit, chunk, first)
+    const first = lineBeginning(offset, chunk, { ...place, at: 0 })
+    place = lineBeginning(offset + limit, chunk, first)
     if (first.line < offset) continue
     // An LF after a CR at the end of the last piece belongs to the range, unless the range begins after it.
     const start = size > 0 ? 0 : first.at
@@ -65,7 +65,7 @@ interface Place {
 }
 
 /** The beginning of a line, or the end of the chunk if that comes first. */
-function beginningOf(wanted: number, chunk: Buffer, from: Place): Place {
+function lineBeginning(wanted: number, chunk: Buffer, from: Place): Place {
   let { at, line, afterCr } = from
   if (afterCr && at < chunk.length) {
     if (chunk[at] === LF) at++

@@ -1,8 +1,8 @@
 import { realpathSync, readlinkSync, statSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, normalize, parse, resolve, sep } from 'node:path'
-import { isMissing, isSystemError, PathValidationError } from './failure.js'
-import { globProblem } from '#util/glob/pattern.js'
+import { isMissing, isSystemError, PathValidationError } from './file-failure.js'
+import { globProblem } from '#util/glob.js'
 import { expandHome, pathProblem, shownPath } from './path-text.js'
 import type { Protection } from './protection.js'
 
@@ -44,7 +44,7 @@ export class PathPolicy {
     this.root = root
     this.#label = label
     if (allowed?.length === 0) throw new PathValidationError(`Expected \`${label}\` to have at least one path.`)
-    this.#entries = (allowed ?? ['.']).map((entry) => entryOf(root, entry))
+    this.#entries = (allowed ?? ['.']).map((entry) => allowedEntry(root, entry))
     this.#reserved = reserved
     this.#protection = protection
   }
@@ -87,7 +87,7 @@ export class PathPolicy {
   /** True if the name of a path (absolute, links resolved) may be shown: it is allowed, or would be if it were not protected. */
   lists(path: string): boolean {
     return this.#entries.some(
-      (entry) => includes(entry, path) && (!this.#isReserved(path) || this.#isReserved(entry.path)),
+      (entry) => includesPath(entry, path) && (!this.#isReserved(path) || this.#isReserved(entry.path)),
     )
   }
 
@@ -106,7 +106,7 @@ export class PathPolicy {
     const open = this.#entries.filter(({ path }) => this.#ruleOf(path) === undefined)
     const paths = [...new Set(open.map(({ path }) => path))]
     const outermost = paths.filter((path) => !paths.some((other) => isInside(other, path)))
-    const existing = await Promise.all(outermost.map(exists))
+    const existing = await Promise.all(outermost.map(targetExists))
     return outermost.filter((_, index) => existing[index])
   }
 
@@ -159,7 +159,7 @@ export function isInside(folder: string, path: string): boolean {
   return folder.endsWith(sep) || path[folder.length] === sep
 }
 
-function entryOf(root: string, raw: string): AllowedEntry {
+function allowedEntry(root: string, raw: string): AllowedEntry {
   const path = containedPath(root, raw)
   return { path, isFile: statSync(path, { throwIfNoEntry: false })?.isFile() ?? false }
 }
@@ -178,11 +178,11 @@ function requireInside(root: string, path: string, raw: string): string {
   throw new PathValidationError(`path escapes root: ${shownPath(raw)}`)
 }
 
-function includes(entry: AllowedEntry, path: string): boolean {
+function includesPath(entry: AllowedEntry, path: string): boolean {
   return path === entry.path || (!entry.isFile && isInside(entry.path, path))
 }
 
-async function exists(path: string): Promise<boolean> {
+async function targetExists(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
     () => false,
@@ -208,7 +208,7 @@ function resolveLinksSync(path: string, raw: string): string {
   }
   let current = parse(path).root
   let links = 0
-  const open = namesOf(path).reverse()
+  const open = pathNames(path).reverse()
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     const next = name === '..' ? dirname(current) : join(current, name)
     const target = name === '..' ? undefined : linkTarget(next)
@@ -218,12 +218,12 @@ function resolveLinksSync(path: string, raw: string): string {
     }
     if (++links > MAX_LINKS) throw new PathValidationError(`path has too many links: ${shownPath(raw)}`)
     if (isAbsolute(target)) current = parse(target).root
-    open.push(...namesOf(target).reverse())
+    open.push(...pathNames(target).reverse())
   }
   return withTrueCase(current, raw)
 }
 
-function namesOf(path: string): string[] {
+function pathNames(path: string): string[] {
   const names = path.slice(parse(path).root.length).split(sep === '/' ? '/' : /[\\/]/)
   return names.filter((name) => name !== '' && name !== '.')
 }

@@ -61,7 +61,7 @@ export class Protection {
 
   constructor(globs: readonly string[]) {
     this.exclusions = globs.slice(globs.findLastIndex((glob) => glob.startsWith('!')) + 1)
-    this.#rules = globs.flatMap(rulesOf)
+    this.#rules = globs.flatMap(protectionRules)
   }
 
   /**
@@ -70,7 +70,7 @@ export class Protection {
    */
   ruleOf(names: readonly string[]): string | undefined {
     if (this.#rules.length === 0 || names.length === 0) return undefined
-    const folded = names.map(fold)
+    const folded = names.map(foldedName)
     return this.#ruleAbove(folded.slice(0, -1)) ?? this.#ruleAt(folded, false)
   }
 
@@ -93,9 +93,9 @@ export class Protection {
   }
 }
 
-function rulesOf(glob: string): readonly Rule[] {
+function protectionRules(glob: string): readonly Rule[] {
   // A leading `#` would start a comment.
-  const folded = fold(glob).replace(/^#/, '\\#')
+  const folded = foldedName(glob).replace(/^#/, '\\#')
   const last = folded.includes('{') ? '' : folded.replace(/\/$/, '').replace(/^.*\/|^!/, '')
   const [name] = parseIgnoreFile(last)
   return parseIgnoreFile(folded).map((path) => ({ glob, path, name }))
@@ -104,7 +104,7 @@ function rulesOf(glob: string): readonly Rule[] {
 /**
  * A name as the most forgiving file system compares it: case, compatible characters and invisible ones make no difference.
  */
-function fold(name: string): string {
+function foldedName(name: string): string {
   if (/^[ -~]*$/.test(name)) return name.toLowerCase()
   const visible = name.normalize('NFKC').replace(/\p{Default_Ignorable_Code_Point}/gu, '')
   return visible.toUpperCase().toLowerCase().normalize('NFKC')

@@ -4,7 +4,7 @@ import { unlink, lstat, readdir } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { Slots } from '#util/slots.js'
-import { FileFailure } from './failure.js'
+import { FileFailure } from './file-failure.js'
 import { openFolder, openIn, requireRegular, statIn } from './safe-open.js'
 import type { Folder, Ground } from './safe-open.js'
 
@@ -17,7 +17,7 @@ const SET_ID_BITS = 0o6000n
 const COPY_BYTES = 262_144
 
 /** A regular file in a verified folder; need not exist. */
-export interface Target {
+export interface WriteTarget {
   readonly folder: Folder
   readonly name: string
   /** Its path as the model knows it. */
@@ -41,7 +41,7 @@ const writers = new Slots(1)
 export async function withTarget<T>(
   ground: Ground,
   { path, shown, signal, create = false }: TargetRequest,
-  use: (target: Target) => Promise<T>,
+  use: (target: WriteTarget) => Promise<T>,
 ): Promise<T> {
   // The folder of the root is outside.
   if (path === ground.root) throw new FileFailure('PathTypeError', `path is a directory: ${shown}`)
@@ -59,7 +59,7 @@ export async function withTarget<T>(
  * The existing file; `undefined` if there is none.
  * @throws FileFailure if it is not a regular file, or read-only.
  */
-export async function writableStats({ folder, name, shown }: Target): Promise<BigIntStats | undefined> {
+export async function writableStats({ folder, name, shown }: WriteTarget): Promise<BigIntStats | undefined> {
   const stats = await statIn(folder, name)
   if (stats === undefined) return undefined
   requireRegular(stats, shown)
@@ -74,7 +74,7 @@ export async function writableStats({ folder, name, shown }: Target): Promise<Bi
  * @param requireUnchanged Called in the same tick as the step, just before it; if it throws, the old file stays.
  */
 export async function replaceFile(
-  target: Target,
+  target: WriteTarget,
   old: BigIntStats | undefined,
   {
     write,
@@ -104,7 +104,7 @@ export async function replaceFile(
 }
 
 /** Appends to a file, or creates it. */
-export async function appendToFile(target: Target, bytes: Buffer): Promise<void> {
+export async function appendToFile(target: WriteTarget, bytes: Buffer): Promise<void> {
   const old = await writableStats(target)
   const { folder, name, shown } = target
   const file = await openIn(folder, name, {

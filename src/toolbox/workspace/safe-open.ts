@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises'
 import type { BigIntStats, Stats } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { FileFailure, isSystemError, PathValidationError } from './failure.js'
+import { FileFailure, isSystemError, PathValidationError } from './file-failure.js'
 
 const DESCRIPTORS = '/proc/self/fd'
 const ATTEMPTS = 10
@@ -120,7 +120,7 @@ export async function openListed(ground: Ground, path: string): Promise<ListedFi
     const { handle, stats } = await openFile(ground, path, basename(path))
     return { size: Number(stats.size), read: (into, place) => handle.read(into, place), close: () => handle.close() }
   }
-  const flags = constants.O_RDONLY | flag('O_NOFOLLOW') | flag('O_NONBLOCK')
+  const flags = constants.O_RDONLY | openFlag('O_NOFOLLOW') | openFlag('O_NONBLOCK')
   const descriptor = await promisify(openCallback)(path, flags).catch(rejectLink)
   try {
     if (readlinkSync(`${DESCRIPTORS}/${descriptor}`) !== path) throw new PathChanged()
@@ -157,7 +157,7 @@ export async function openIn(
 /** As `openIn`, for reading, in the same tick; returns a descriptor. */
 export function openSyncIn(folder: Folder, name: string): number {
   try {
-    return openSync(folder.at(name), constants.O_RDONLY | flag('O_NOFOLLOW') | flag('O_NONBLOCK'))
+    return openSync(folder.at(name), constants.O_RDONLY | openFlag('O_NOFOLLOW') | openFlag('O_NONBLOCK'))
   } catch (error) {
     return rejectLink(error)
   }
@@ -181,7 +181,7 @@ export function requireRegular(stats: BigIntStats | Stats, shown: string): void 
 }
 
 async function openUnlinked(path: string, flags: number, mode?: number): Promise<FileHandle> {
-  return open(path, flags | flag('O_NOFOLLOW') | flag('O_NONBLOCK'), mode).catch(rejectLink)
+  return open(path, flags | openFlag('O_NOFOLLOW') | openFlag('O_NONBLOCK'), mode).catch(rejectLink)
 }
 
 function rejectLink(error: unknown): never {
@@ -189,7 +189,7 @@ function rejectLink(error: unknown): never {
 }
 
 /** Windows does not have all of them. */
-function flag(name: 'O_NOFOLLOW' | 'O_NONBLOCK' | 'O_DIRECTORY'): number {
+function openFlag(name: 'O_NOFOLLOW' | 'O_NONBLOCK' | 'O_DIRECTORY'): number {
   const flags: Partial<Record<string, number>> = constants
   return flags[name] ?? 0
 }
@@ -232,7 +232,7 @@ async function createFolder(ground: Ground, path: string): Promise<FileHandle> {
 
 async function openFolderAt(at: string, path: string): Promise<FileHandle> {
   try {
-    return await open(at, constants.O_RDONLY | flag('O_NOFOLLOW') | flag('O_DIRECTORY'))
+    return await open(at, constants.O_RDONLY | openFlag('O_NOFOLLOW') | openFlag('O_DIRECTORY'))
   } catch (error) {
     if (!isSystemError(error, 'ELOOP', 'EMLINK', 'ENOTDIR')) throw error
     // If this fails, a folder further up is not a folder.

@@ -9,7 +9,7 @@ import type { LongOutput, SavedOutput } from '#core/tools/tool-spec.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { characterCount, firstCharacters, isLonger, lastCharacters } from '#util/characters.js'
-import { fileFailureOf, isSystemError } from './failure.js'
+import { fileFailureOf, isSystemError } from './file-failure.js'
 import { openFolder, openIn } from './safe-open.js'
 import type { Folder } from './safe-open.js'
 import type { Workspace } from './workspace.js'
@@ -44,7 +44,7 @@ export async function spill(workspace: Workspace, { text, prefix, limit }: Spill
   const excerpt = `${firstCharacters(text, head)}\n...\n${lastCharacters(text, limit - head)}`
   const sizes = `The output has ${chars} characters, more than the limit of ${limit}.`
   try {
-    const path = await save(workspace, prefix, text)
+    const path = await saveText(workspace, prefix, text)
     const shown = workspace.display(path)
     return {
       content: `${sizes} ${describePlace(shown)}\n${excerpt}`,
@@ -67,7 +67,7 @@ export async function saveOutput(
   workspace: Workspace,
   { toolName, text, maxChars, source }: LongOutput,
 ): Promise<SavedOutput> {
-  const path = await save(workspace, `${toolName}.${source ?? 'workspace'}`, text)
+  const path = await saveText(workspace, `${toolName}.${source ?? 'workspace'}`, text)
   const shown = workspace.display(path)
   const note = `The output has ${text.length} characters, more than the limit of ${maxChars}. ${describePlace(shown)}\n`
   const room = Math.max(maxChars - note.length - SEPARATOR.length, Math.floor(maxChars / 2))
@@ -98,7 +98,7 @@ export function artifactSource(path: string): ContentSource['kind'] {
   return prefix.startsWith('bash_') ? 'command' : 'workspace'
 }
 
-async function save(workspace: Workspace, prefix: string, text: string): Promise<string> {
+async function saveText(workspace: Workspace, prefix: string, text: string): Promise<string> {
   const folder = await openFolder(workspace, workspace.outputDir, true)
   try {
     const name = await writeNew(folder, prefix, Buffer.from(inLines(text)))
@@ -117,7 +117,7 @@ function inLines(text: string): string {
   if (!hasLongLine(text)) return text
   const parsed = /^\s*[[{]/.test(text) ? parseJson(text) : null
   const lines = (parsed?.ok === true ? laidOut(parsed.value) : text).split('\n')
-  return lines.flatMap(pieces).join('\n')
+  return lines.flatMap(linePieces).join('\n')
 }
 
 function hasLongLine(text: string): boolean {
@@ -142,7 +142,7 @@ function laidOut(value: unknown, depth = 0): string {
   return `{\n${members.join(',\n')}\n}`
 }
 
-function pieces(line: string): readonly string[] {
+function linePieces(line: string): readonly string[] {
   if (line.length <= LONGEST_LINE) return [line]
   const all: string[] = []
   for (let rest = line; rest !== '';) {
@@ -176,7 +176,7 @@ async function writeNew(folder: Folder, prefix: string, bytes: Buffer): Promise<
 async function removeOldest(folder: Folder, keep: number): Promise<void> {
   const artifacts = (await readdir(folder.at('.'))).filter((name) => ARTIFACT_NAME.test(name))
   if (artifacts.length <= keep) return
-  artifacts.sort((left, right) => timeOf(left) - timeOf(right))
+  artifacts.sort((left, right) => spillTime(left) - spillTime(right))
   for (const name of artifacts.slice(0, artifacts.length - keep)) {
     await unlink(folder.at(name)).catch((error: unknown) => {
       // Another call was faster, or the file cannot be removed: an additional file does no harm.
@@ -185,7 +185,7 @@ async function removeOldest(folder: Folder, keep: number): Promise<void> {
   }
 }
 
-function timeOf(name: string): number {
+function spillTime(name: string): number {
   return Number(ARTIFACT_NAME.exec(name)?.[2] ?? 0)
 }
 
@@ -197,7 +197,7 @@ export async function removeSavedOutput(path: string): Promise<boolean> {
   if (!isAbsolute(path) || !ARTIFACT_NAME.test(basename(path))) return false
   try {
     const stats = await lstat(path)
-    if (!stats.isFile() || Math.abs(stats.mtimeMs - timeOf(basename(path))) > MAX_TIME_DIFFERENCE) return false
+    if (!stats.isFile() || Math.abs(stats.mtimeMs - spillTime(basename(path))) > MAX_TIME_DIFFERENCE) return false
     await unlink(path)
     return true
   } catch (error) {

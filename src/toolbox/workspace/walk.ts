@@ -2,9 +2,9 @@ import type { Dirent, Stats } from 'node:fs'
 import { constants } from 'node:fs'
 import { lstat, readdir, realpath } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
-import { DeadlinePassed, FileFailure, isMissing, isSystemError, PathValidationError } from './failure.js'
-import { compileGlob } from '#util/glob/pattern.js'
-import type { Glob, GlobState } from '#util/glob/pattern.js'
+import { DeadlinePassed, FileFailure, isMissing, isSystemError, PathValidationError } from './file-failure.js'
+import { compileGlob } from '#util/glob.js'
+import type { Glob, GlobState } from '#util/glob.js'
 import { IGNORE_FILES, ignoreVerdict, parseIgnoreFile } from './ignore-rules.js'
 import type { IgnoreFileName, IgnoreRule, IgnoreScope } from './ignore-rules.js'
 import { shownPath } from './path-text.js'
@@ -93,11 +93,11 @@ export async function* walk(workspace: Workspace, options: WalkOptions): AsyncGe
   const open: Visit[] = [await firstVisit(workspace, start, matcher)]
   for (let visit = open.pop(); visit !== undefined; visit = open.pop()) {
     const below: Visit[] = []
-    for (const each of await entriesOf(workspace, visit, { ...options, matcher, giveWay })) {
+    for (const each of await matchingEntries(workspace, visit, { ...options, matcher, giveWay })) {
       if (++names % NAMES_BETWEEN_BREATHS === 0) await giveWay()
       requireTime(options)
       if (each.visit !== undefined) below.push(each.visit)
-      const entry = each.matched ? await entryOf(workspace, each, options) : undefined
+      const entry = each.matched ? await walkedEntry(workspace, each, options) : undefined
       if (entry !== undefined) yield entry
     }
     open.push(...below.reverse())
@@ -137,7 +137,7 @@ async function firstVisit(workspace: Workspace, start: string, matcher: Glob | u
     const path = join(workspace.root, ...segments.slice(0, depth))
     try {
       scope = await withFolder(workspace, path, async (folder) =>
-        scopeOf(folder, await readdir(folder.at('.')), { depth, parent: scope }),
+        ignoreScope(folder, await readdir(folder.at('.')), { depth, parent: scope }),
       )
     } catch (error) {
       if (!isSkippable(error)) throw error
@@ -146,18 +146,18 @@ async function firstVisit(workspace: Workspace, start: string, matcher: Glob | u
   return { path: start, segments, scope, state: matcher?.start, isStart: true }
 }
 
-async function entriesOf(workspace: Workspace, visit: Visit, options: Matching): Promise<FolderEntry[]> {
+async function matchingEntries(workspace: Workspace, visit: Visit, options: Matching): Promise<FolderEntry[]> {
   requireTime(options)
   try {
     return await withFolder(workspace, visit.path, async (folder) => {
       const entries = await readdir(folder.at('.'), { withFileTypes: true })
       const names = entries.map(({ name }) => name)
-      const scope = await scopeOf(folder, names, { depth: visit.segments.length, parent: visit.scope })
+      const scope = await ignoreScope(folder, names, { depth: visit.segments.length, parent: visit.scope })
       entries.sort((left, right) => (left.name < right.name ? -1 : 1))
       const found: FolderEntry[] = []
       for (const [index, entry] of entries.entries()) {
         if (index % NAMES_BETWEEN_BREATHS === 0) await options.giveWay()
-        const type = typeOf(entry) ?? (await typeAt(folder, entry.name))
+        const type = entryType(entry) ?? (await typeAt(folder, entry.name))
         if (type === undefined) continue
         const each = folderEntry(workspace, { ...visit, scope }, { name: entry.name, type, matching: options })
         if (each !== undefined) found.push(each)
@@ -195,7 +195,7 @@ function folderEntry(
   return { path, type, matched, visit }
 }
 
-async function entryOf(
+async function walkedEntry(
   workspace: Workspace,
   { path, type }: FolderEntry,
   options: WalkOptions,
@@ -217,7 +217,7 @@ function isShown({ readPolicy }: Workspace, path: string, { names = false }: Wal
   return names ? readPolicy.lists(path) : readPolicy.covers(path)
 }
 
-function typeOf(entry: Dirent | Stats): EntryType | undefined {
+function entryType(entry: Dirent | Stats): EntryType | undefined {
   if (entry.isFile()) return 'file'
   if (entry.isDirectory()) return 'folder'
   return entry.isSymbolicLink() ? 'link' : undefined
@@ -226,14 +226,14 @@ function typeOf(entry: Dirent | Stats): EntryType | undefined {
 /** Some file systems do not report the type of an entry when they list it. Other types are skipped. */
 async function typeAt(folder: Folder, name: string): Promise<EntryType | undefined> {
   try {
-    return typeOf(await lstat(folder.at(name)))
+    return entryType(await lstat(folder.at(name)))
   } catch (error) {
     if (isSystemError(error)) return undefined
     throw error
   }
 }
 
-async function scopeOf(
+async function ignoreScope(
   folder: Folder,
   names: readonly string[],
   { depth, parent }: { readonly depth: number; readonly parent: IgnoreScope | undefined },
@@ -241,11 +241,11 @@ async function scopeOf(
   const present = IGNORE_FILES.filter((file) => names.includes(file))
   if (present.length === 0) return parent
   const rules: Partial<Record<IgnoreFileName, readonly IgnoreRule[]>> = {}
-  for (const file of present) rules[file] = await rulesIn(folder, file)
+  for (const file of present) rules[file] = await readIgnoreRules(folder, file)
   return { parent, depth, rules }
 }
 
-async function rulesIn(folder: Folder, file: IgnoreFileName): Promise<readonly IgnoreRule[]> {
+async function readIgnoreRules(folder: Folder, file: IgnoreFileName): Promise<readonly IgnoreRule[]> {
   try {
     const handle = await openIn(folder, file, { flags: constants.O_RDONLY })
     try {

@@ -27,10 +27,10 @@ export function nodeModule<Name extends keyof Modules>(name: Name): Modules[Name
 
 /** A module of Node. If the runtime has none, everything in it is a function that throws when it is called. */
 export function moduleOrStub<Name extends keyof Modules>(name: Name): Modules[Name] {
-  return nodeModule(name) ?? (new Proxy({}, { get: () => missing(name) }) as Modules[Name])
+  return nodeModule(name) ?? (new Proxy({}, { get: () => missingFunction(name) }) as Modules[Name])
 }
 
-function missing(name: string): () => never {
+function missingFunction(name: string): () => never {
   return function unavailable() {
     throw new Error(`This runtime has no \`${name}\`: this part of thinharness needs Node, Deno or Bun.`)
   }

@@ -40,7 +40,7 @@ export function beginsReply(kind: string): boolean {
 }
 
 /** The reply of a run that is arriving: the deltas so far, joined by part. */
-export class OpenReply<Event extends { readonly kind: string; readonly seq: number }> {
+export class ArrivingReply<Event extends { readonly kind: string; readonly seq: number }> {
   #parts: { readonly delta: Event & Delta; text: string }[] = []
   #seq = 0
 

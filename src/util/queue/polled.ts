@@ -40,7 +40,7 @@ export interface Polling {
 }
 
 /** The events of a log as they are stored, by whatever process. */
-export async function* polled<Event extends { readonly seq: number }>(
+export async function* pollEvents<Event extends { readonly seq: number }>(
   read: (after: number) => AsyncIterable<Event>,
   { after, signal, shortestMs, longestMs, bell = new Bell(), version }: Polling,
 ): AsyncGenerator<Event, void, undefined> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { HarnessError } from 'thinharness'
-import { aiSdkError } from '#providers/ai-sdk/error.js'
+import { aiSdkError } from '#providers/ai-sdk/transport.js'
 
 /** An error of the AI SDK, of any of its versions. */
 function thrown(name: string, fields: object = {}, message = 'It failed.'): Error {

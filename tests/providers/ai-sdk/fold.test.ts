@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { ModelDelta } from 'thinharness'
 import { StreamFold } from '#providers/ai-sdk/stream.js'
-import type { AiSdkReply } from '#providers/ai-sdk/wire.js'
+import type { AiSdkReply } from '#providers/ai-sdk/reply.js'
 import { errorOf, finished } from './support.js'
 
 function folded(parts: readonly unknown[]): { reply: AiSdkReply; deltas: ModelDelta[] } {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ModelSettings, RequestConstants } from 'thinharness'
 import type { ReasoningEffort, ToolChoice } from '#core/model-session.js'
-import type { RequestOptions } from '#providers/anthropic/request.js'
+import type { MessagesRequestOptions } from '#providers/anthropic/request.js'
 import type { JsonObject } from '#util/json.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { bodyOf, CONSTANTS, errorOf, format, user } from './support.js'
@@ -19,7 +19,7 @@ const list = { name: 'list', description: '', parameters: {} }
 /** The whole body of a request that says "Hi", checked against the schema of its version. */
 function body(
   constants: Partial<RequestConstants> = {},
-  options: Partial<RequestOptions> = {},
+  options: Partial<MessagesRequestOptions> = {},
   tail: { streamed?: boolean; toolChoice?: ToolChoice } = {},
 ): JsonObject {
   const made = bodyOf(format(options), [user('Hi')], { ...CONSTANTS, ...constants }, tail)
@@ -58,7 +58,7 @@ describe('prompt caching', () => {
     ]
   }
 
-  test.each<[string, Partial<RequestOptions>, unknown[]]>([
+  test.each<[string, Partial<MessagesRequestOptions>, unknown[]]>([
     ['is on by default', {}, [EPHEMERAL, EPHEMERAL, EPHEMERAL]],
     ['may be told to be on', { defaults: { promptCache: true } }, [EPHEMERAL, EPHEMERAL, EPHEMERAL]],
     ['may last an hour', { defaults: { promptCache: { ttl: '1h' } } }, [HOUR, HOUR, HOUR]],
@@ -75,7 +75,7 @@ describe('prompt caching', () => {
 })
 
 describe('settings', () => {
-  test.each<[string, ModelSettings, Partial<RequestOptions>, JsonObject]>([
+  test.each<[string, ModelSettings, Partial<MessagesRequestOptions>, JsonObject]>([
     ['the limit of a reply', { maxOutputTokens: 5 }, {}, { max_tokens: 5 }],
     ['the limit of the model', {}, { defaults: { maxOutputTokens: 6 } }, { max_tokens: 6 }],
     ['settings win over options', { maxOutputTokens: 5 }, { defaults: { maxOutputTokens: 6 } }, { max_tokens: 5 }],

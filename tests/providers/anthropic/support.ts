@@ -1,8 +1,8 @@
 import { HarnessError } from 'thinharness'
 import type { ModelDelta, RequestConstants } from 'thinharness'
 import { messagesFormat } from '#providers/anthropic/request.js'
-import type { RequestOptions } from '#providers/anthropic/request.js'
-import { MessageList } from '#providers/wire/message-list.js'
+import type { MessagesRequestOptions } from '#providers/anthropic/request.js'
+import { MessageList } from '#providers/wire/session.js'
 import type { DecodedReply, TailOptions, WireFormat } from '#providers/http/wire.js'
 import type {
   AssistantEntry,
@@ -19,7 +19,7 @@ export const AT = '2026-01-01T00:00:00.000Z'
 
 export const CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }
 
-export function format(options: Partial<RequestOptions> = {}): WireFormat {
+export function format(options: Partial<MessagesRequestOptions> = {}): WireFormat {
   return messagesFormat({
     id: 'claude-sonnet-5',
     version: '2023-06-01',

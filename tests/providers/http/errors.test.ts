@@ -2,8 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HarnessError } from 'thinharness'
 import { describe, expect, test } from 'vitest'
-import { connectionError } from '#providers/http/connection-error.js'
-import { errorFromBody } from '#providers/http/errors.js'
+import { connectionError, errorFromBody } from '#providers/http/errors.js'
 import { PROVIDER_CASES } from '../../support/provider-cases.js'
 
 /** The fields of an error that a caller sees. */

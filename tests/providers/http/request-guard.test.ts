@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { limitsOf, RequestGuard } from '#providers/http/request-guard.js'
+import { timeLimitsOf, RequestGuard } from '#providers/http/request-guard.js'
 import type { Timeouts } from '#providers/http/options.js'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 function guardWith(timeouts: Timeouts = {}, signal = new AbortController().signal): RequestGuard {
-  return new RequestGuard(signal, limitsOf(timeouts))
+  return new RequestGuard(signal, timeLimitsOf(timeouts))
 }
 
 const never = (): Promise<never> => new Promise(() => undefined)
@@ -14,8 +14,12 @@ const messageOf = (work: Promise<unknown>): Promise<string> =>
   work.then(String, (error: unknown) => (error instanceof Error ? error.message : 'no error'))
 
 test('the limits have defaults; null disables one', () => {
-  expect(limitsOf()).toEqual({ connectMs: 10_000, firstByteMs: 300_000, idleMs: 300_000, totalMs: null })
-  expect(limitsOf({ connectMs: null, totalMs: 5 })).toMatchObject({ connectMs: null, firstByteMs: 300_000, totalMs: 5 })
+  expect(timeLimitsOf()).toEqual({ connectMs: 10_000, firstByteMs: 300_000, idleMs: 300_000, totalMs: null })
+  expect(timeLimitsOf({ connectMs: null, totalMs: 5 })).toMatchObject({
+    connectMs: null,
+    firstByteMs: 300_000,
+    totalMs: 5,
+  })
 })
 
 test('each phase has its own time, from its start', async () => {

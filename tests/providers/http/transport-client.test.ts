@@ -4,11 +4,11 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
 import { clientCall } from '#providers/http/client-transport.js'
-import type { ClientCall } from '#providers/http/client-transport.js'
+import type { ClientMethod } from '#providers/http/client-transport.js'
 import type { Timeouts } from '#providers/http/options.js'
 import { openTransport } from '#providers/http/transport.js'
 import { WHOLE_REPLY } from '#providers/http/wire.js'
-import type { Transport, WireRequest } from '#providers/http/wire.js'
+import type { Transport, TransportRequest } from '#providers/http/wire.js'
 import type { JsonObject } from '#util/json.js'
 import { loopback, rawLoopback } from '../../support/loopback.js'
 import { errorOf, readStream } from '../support.js'
@@ -46,11 +46,11 @@ const CLIENTS: readonly (readonly [string, ClientKind])[] = [
   ],
 ]
 
-function transportOver(call: ClientCall, timeouts: Timeouts = {}): Transport {
+function transportOver(call: ClientMethod, timeouts: Timeouts = {}): Transport {
   return openTransport({ over: { kind: 'client', call, headers: { 'x-user': 'me' } }, timeouts })
 }
 
-function requestOf(body: JsonObject, signal = new AbortController().signal): WireRequest {
+function requestOf(body: JsonObject, signal = new AbortController().signal): TransportRequest {
   return { path: '/ignored', headers: { 'x-own': 'yes' }, body: { model: 'm', max_tokens: 5, ...body }, signal }
 }
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { limitsOf, RequestGuard } from '#providers/http/request-guard.js'
+import { timeLimitsOf, RequestGuard } from '#providers/http/request-guard.js'
 import { loopback, rawLoopback } from '../../support/loopback.js'
 import { CERTIFICATE, KEY } from '../../support/certificate.js'
 import { errorOf, readStream, requestOf, transportTo } from '../support.js'
@@ -100,7 +100,7 @@ describe('kept connections', () => {
     await using server = await loopback((response) => response.end('{}'))
     const [first, second] = [httpExchange(), httpExchange()]
     const post = async (exchange: typeof first): Promise<void> => {
-      const guard = new RequestGuard(new AbortController().signal, limitsOf())
+      const guard = new RequestGuard(new AbortController().signal, timeLimitsOf())
       const answer = await exchange.post({ url: new URL(server.url), headers: {}, body: [] }, guard)
       while ((await answer.read()) !== null);
       guard.finish()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { responsesFormat } from '#providers/openai/request.js'
-import { without } from '#providers/wire/read.js'
+import { without } from '#providers/wire/wire-fields.js'
 import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { assistant, encoded, replied, result, user } from './entries.js'

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { ModelCapabilities } from 'thinharness'
 import type { StructuredOutputMode } from '#core/model-session.js'
-import { closed, sortedKeys, wrapped } from '#schema/document.js'
+import { closedSchema, sortedKeys, wrappedAnswer } from '#schema/answer-document.js'
 import { CONTEXT, formatOf } from './support.js'
 
 const object = z.object({ title: z.string(), n: z.number() })
@@ -194,16 +194,16 @@ describe('answers of every shape', () => {
 describe('JSON Schema documents', () => {
   test('SO-31 closing leaves objects alone that define additional properties', () => {
     const open = { type: 'object', properties: {}, additionalProperties: { type: 'string' } }
-    expect(closed({ type: 'object', properties: { open } })).toEqual({
+    expect(closedSchema({ type: 'object', properties: { open } })).toEqual({
       type: 'object',
       properties: { open },
       additionalProperties: false,
     })
-    expect(closed({ type: 'string' })).toEqual({ type: 'string' })
+    expect(closedSchema({ type: 'string' })).toEqual({ type: 'string' })
   })
 
   test('SO-10 wrapping moves the definitions to the new root', () => {
-    expect(wrapped({ $ref: '#/$defs/a', $defs: { a: { type: 'number' } } })).toEqual({
+    expect(wrappedAnswer({ $ref: '#/$defs/a', $defs: { a: { type: 'number' } } })).toEqual({
       type: 'object',
       properties: { value: { $ref: '#/$defs/a' } },
       required: ['value'],

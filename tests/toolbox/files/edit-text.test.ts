@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { changedLines, lineNumbers, nearestLines, smallDiff } from '#toolbox/files/edit/line-places.js'
-import { replaceText } from '#toolbox/files/edit/replace-text.js'
+import { changedLines, lineNumbers, nearestLines, smallDiff, replaceText } from '#toolbox/files/edit/replace-text.js'
 import type { Replaced, Replacement } from '#toolbox/files/edit/replace-text.js'
 
 describe('replacing text', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseFieldPath, valueAt } from '#toolbox/jsonl/field-path.js'
-import { jsonText, textOf } from '#toolbox/jsonl/row-text.js'
+import { jsonText, valueText } from '#toolbox/jsonl/row-text.js'
 import { pathOf } from './support.js'
 
 describe('field paths', () => {
@@ -68,7 +68,7 @@ describe('values as text', () => {
     [null, undefined],
     [undefined, undefined],
   ])('%j is %j', (value, text) => {
-    expect(textOf(value)).toBe(text)
+    expect(valueText(value)).toBe(text)
   })
 
   test('values nested a million deep are shown without a crash', () => {

@@ -2,9 +2,9 @@ import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { blocksOf } from '#toolbox/search/blocks.js'
-import type { BlockOptions } from '#toolbox/search/blocks.js'
-import { concurrently } from '#toolbox/search/builtin-engine.js'
+import { textBlocks } from '#toolbox/search/text-blocks.js'
+import type { BlockOptions } from '#toolbox/search/text-blocks.js'
+import { forEachConcurrently } from '#toolbox/search/builtin-engine.js'
 import { folderWith } from '../support.js'
 import { rounds } from '../../support/length.js'
 
@@ -14,7 +14,7 @@ async function blocksIn(content: Uint8Array, options: Partial<BlockOptions> = {}
   const handle = await open(join(root, 'file'))
   try {
     const blocks: (string | null)[] = []
-    for await (const block of blocksOf(handle, { size: content.length, ...options })) {
+    for await (const block of textBlocks(handle, { size: content.length, ...options })) {
       blocks.push(block === null ? null : block.toString())
     }
     return blocks
@@ -72,6 +72,6 @@ test('work on items that arrive one by one is concurrent, and stops at the first
     if (item === 11) throw new Error('broken')
     done.push(item)
   }
-  await expect(concurrently(items(), 3, work)).rejects.toThrow('broken')
+  await expect(forEachConcurrently(items(), 3, work)).rejects.toThrow('broken')
   expect({ most, isStopped: done.length < 15 }).toEqual({ most: 3, isStopped: true })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { searchTool } from '#toolbox/search/index.js'
-import { findRipgrep } from '#toolbox/search/ripgrep/find.js'
+import { findRipgrep } from '#toolbox/search/ripgrep.js'
 import { call, folderWith } from '../support.js'
 import { rounds, timeLimit } from '../../support/length.js'
 

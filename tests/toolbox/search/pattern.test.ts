@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compilePattern } from '#toolbox/search/pattern/pattern.js'
-import type { Pattern, PatternOptions } from '#toolbox/search/pattern/pattern.js'
+import { compilePattern } from '#toolbox/search/pattern.js'
+import type { Pattern, PatternOptions } from '#toolbox/search/pattern.js'
 import { rounds } from '../../support/length.js'
 
 async function patternOf(text: string, options: Partial<PatternOptions> = {}): Promise<Pattern> {

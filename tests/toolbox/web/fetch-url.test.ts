@@ -5,7 +5,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isPublicAddress } from '#toolbox/web/addresses.js'
-import { convert } from '#toolbox/workspace/convert.js'
+import { convertDocument } from '#toolbox/workspace/convert.js'
 import { fetchUrl } from '#toolbox/web/index.js'
 import { docxOf, linked, paragraph, zipOf } from '../docx.js'
 import { call, folderWith } from '../support.js'
@@ -316,7 +316,7 @@ describe('fetch_url and hostile servers', () => {
 
 test('a missing package is reported with the command that installs it', async () => {
   const converter = { packageName: 'not-a-package-of-ours', purpose: 'Odd pages are read', source: '' }
-  const converted = convert(converter, Buffer.from(''), { base: new URL('http://x/'), signal: NEVER })
+  const converted = convertDocument(converter, Buffer.from(''), { base: new URL('http://x/'), signal: NEVER })
   await expect(converted).rejects.toMatchObject({
     errorType: 'MissingDependency',
     message:
@@ -326,7 +326,7 @@ test('a missing package is reported with the command that installs it', async ()
 
 test("a conversion has neither the host's environment nor unlimited memory", async () => {
   const convertBy = (source: string): Promise<string> =>
-    convert({ packageName: 'turndown', purpose: '', source }, Buffer.from('x'), {
+    convertDocument({ packageName: 'turndown', purpose: '', source }, Buffer.from('x'), {
       base: new URL('http://x/'),
       signal: NEVER,
     })

@@ -13,10 +13,10 @@ import { hasEnded } from '#util/platform/owner.js'
 import type { Answer } from '#core/state/answers.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { Prompt } from '#harness/options.js'
-import type { Harness } from '#harness/typed-harness.js'
+import type { Harness } from '#harness/harness.js'
 import type { JsonObject } from '#util/json.js'
 import { isObject } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import { AsyncResource } from 'node:async_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 
@@ -269,7 +269,7 @@ function checkCallIds(answers: unknown, pending: readonly PendingItem[]): void {
   const callIds = answers.map((answer: unknown) => (isObject(answer) ? answer['callId'] : undefined))
   const unknown = callIds.findIndex((callId) => !waiting.some((each) => each === callId))
   if (unknown === -1) return
-  throw new HarnessError('invalid_answer', `Nothing waits for an answer to ${shown(callIds[unknown])}. ${known}`)
+  throw new HarnessError('invalid_answer', `Nothing waits for an answer to ${shownValue(callIds[unknown])}. ${known}`)
 }
 
 function runExists(runId: string): HarnessError {

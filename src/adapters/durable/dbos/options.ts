@@ -1,5 +1,5 @@
 import { parse, runId } from '#contracts/parse.js'
-import type { Harness } from '#harness/typed-harness.js'
+import type { Harness } from '#harness/harness.js'
 import type { JsonObject } from '#util/json.js'
 import type { History } from '#run/resume/given-history.js'
 import type { LogStore } from '#core/log/log.js'

@@ -1,4 +1,4 @@
-import type { HarnessDescription } from '#harness/describe.js'
+import type { HarnessDescription } from '#harness/launch/describe.js'
 
 /** What an agent can do, in the form of AG-UI. What is absent is not declared. */
 export interface AgUiCapabilities {

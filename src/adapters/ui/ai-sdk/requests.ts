@@ -1,10 +1,9 @@
 import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
-import type { JsonValue } from '#util/json.js'
+import type { JsonValue, JsonObject } from '#util/json.js'
 import type { PendingItem } from '#contracts/result.js'
 import { isObject } from '#util/json.js'
-import type { JsonObject } from '#util/json.js'
-import { shown } from '#util/mismatch.js'
+import { shownValue } from '#util/mismatch.js'
 import { InputError } from '../input-error.js'
 
 /** A message of a page, as far as a request is read: its parts are looked at one by one. */
@@ -56,7 +55,7 @@ function readContent(
 ): ContentPart | null {
   if (type === 'text' && typeof text === 'string') return { type, text }
   if (type !== 'file' || typeof url !== 'string' || typeof mediaType !== 'string')
-    throw new UiMessageError(`Expected \`${path}\` of the message to be a text or a file, got ${shown(type)}.`)
+    throw new UiMessageError(`Expected \`${path}\` of the message to be a text or a file, got ${shownValue(type)}.`)
   const isImage = mediaType.startsWith('image/')
   const data = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1]
   if (data === undefined) {

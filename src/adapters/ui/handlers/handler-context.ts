@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import type { HarnessDescription } from '#harness/describe.js'
+import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { LogStore } from '#core/log/log.js'
 import type { RunSummary } from '#core/log/digest.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'

@@ -22,7 +22,7 @@ import { textOf } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import { hasFlows } from '#contracts/flows.js'
 import type { HarnessResult, PendingItem } from '#contracts/result.js'
-import { parseWith } from '#schema/parse-with.js'
+import { parseWith } from '#schema/schema-check.js'
 import type { JsonValue } from '#util/json.js'
 
 /** Continues a run from its state. Everything that can be refused is refused before the first event. */

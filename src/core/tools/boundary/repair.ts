@@ -1,10 +1,10 @@
 import { firstDifference } from '#util/first-difference.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { openPlaces } from '#schema/places.js'
-import type { Place } from '#schema/places.js'
+import { openPlaces } from '#schema/value-places.js'
+import type { ValuePlace } from '#schema/value-places.js'
 import type { ToolSpec } from '../tool-spec.js'
-import type { ArgumentIssue } from '#schema/validation.js'
+import type { ArgumentIssue } from '#schema/argument-issues.js'
 import { isList } from '#schema/subschemas.js'
 
 /** Arguments with every allowed repair applied. */
@@ -20,7 +20,7 @@ type RepairRules = Pick<ToolSpec, 'parameters' | 'aliases' | 'pathFields'>
 
 /** True if `repairArguments` would find a repair or a conflict. Changes nothing, and is all that usual arguments need. */
 export function isRepairable({ parameters, aliases, pathFields }: RepairRules, args: JsonObject): boolean {
-  const inValue = (value: JsonValue, place: Place | undefined, isPath: boolean): boolean => {
+  const inValue = (value: JsonValue, place: ValuePlace | undefined, isPath: boolean): boolean => {
     if (typeof value === 'string') {
       const isMeantAsText = place?.types?.has('string') ?? true
       return !(isMeantAsText && !isPath) && textRepair(value, place, isPath) !== undefined
@@ -60,7 +60,7 @@ class Repairer {
     this.#rules = rules
   }
 
-  object(value: JsonObject, place: Place): JsonObject {
+  object(value: JsonObject, place: ValuePlace): JsonObject {
     const declared = new Map<string, JsonValue>()
     const keys = Object.keys(value).map((key) => ({ key, name: this.#declaredName(key, place) }))
     for (const { key, name } of keys) {
@@ -99,7 +99,7 @@ class Repairer {
   #member(
     key: string,
     name: string,
-    { value, place }: { readonly value: JsonObject; readonly place: Place },
+    { value, place }: { readonly value: JsonObject; readonly place: ValuePlace },
   ): JsonValue {
     this.#path.push(key)
     const member = this.#value(value[key] ?? null, place.field(name), this.#rules.pathFields?.includes(name) ?? false)
@@ -107,7 +107,7 @@ class Repairer {
     return member
   }
 
-  #value(value: JsonValue, place: Place | undefined, isPath: boolean): JsonValue {
+  #value(value: JsonValue, place: ValuePlace | undefined, isPath: boolean): JsonValue {
     if (typeof value === 'string') return this.#text(value, place, isPath)
     if (isList(value)) {
       return value.map((item, index) => {
@@ -120,7 +120,7 @@ class Repairer {
     return isObject(value) && place !== undefined ? this.object(value, place) : value
   }
 
-  #text(text: string, place: Place | undefined, isPath: boolean): JsonValue {
+  #text(text: string, place: ValuePlace | undefined, isPath: boolean): JsonValue {
     const repair = textRepair(text, place, isPath)
     if (repair === undefined) return text
     this.repairs.push(`the ${repair.form} in ${this.#named()} was read as ${repair.kind}`)
@@ -128,7 +128,7 @@ class Repairer {
   }
 
   /** The declared field that a field stands for about which the schema says nothing. */
-  #declaredName(key: string, place: Place): string | undefined {
+  #declaredName(key: string, place: ValuePlace): string | undefined {
     return place.field(key) === undefined ? spellingsOf(place, this.#rules.aliases).get(key) : undefined
   }
 
@@ -143,7 +143,7 @@ interface TextRepair {
   readonly kind: string
 }
 
-function textRepair(text: string, place: Place | undefined, isPath: boolean): TextRepair | undefined {
+function textRepair(text: string, place: ValuePlace | undefined, isPath: boolean): TextRepair | undefined {
   const types = place?.types
   if (types !== undefined && !types.has('string')) {
     if (types.has('boolean') && BOOLEAN.test(text)) {
@@ -171,7 +171,7 @@ const COMMON: Readonly<Record<string, string>> = { filePath: 'path', file_path: 
 const NO_ALIASES: Readonly<Record<string, string>> = {}
 
 /** Other spellings of a place's fields. The tool's aliases come first, then other cases of a name, then the common ones. */
-function spellingsOf(place: Place, aliases = NO_ALIASES): ReadonlyMap<string, string> {
+function spellingsOf(place: ValuePlace, aliases = NO_ALIASES): ReadonlyMap<string, string> {
   let known = spellings.get(aliases)
   if (known === undefined) spellings.set(aliases, (known = new WeakMap()))
   let found = known.get(place)
@@ -179,9 +179,9 @@ function spellingsOf(place: Place, aliases = NO_ALIASES): ReadonlyMap<string, st
   return found
 }
 
-const spellings = new WeakMap<Readonly<Record<string, string>>, WeakMap<Place, ReadonlyMap<string, string>>>()
+const spellings = new WeakMap<Readonly<Record<string, string>>, WeakMap<ValuePlace, ReadonlyMap<string, string>>>()
 
-function readSpellings(place: Place, aliases: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+function readSpellings(place: ValuePlace, aliases: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   const add = (spelling: string, name: string): void => {
     if (place.has(name) && !place.has(spelling) && !found.has(spelling)) found.set(spelling, name)

@@ -1,5 +1,5 @@
-import { kindOf } from '#schema/findings.js'
-import type { Path } from '#schema/findings.js'
+import { valueKind } from '#schema/argument-issues.js'
+import type { Path } from '#schema/argument-issues.js'
 
 /** A value of a call in a few words, for a message: never a large text, never a secret. */
 export function summaryOf(name: string, value: unknown): string {
@@ -14,7 +14,7 @@ export function summaryOf(name: string, value: unknown): string {
 export function inputAt(path: Path, value: unknown): string {
   const names = path.map(String)
   if (names.some(isSensitive)) return withoutValue(value)
-  if (typeof value !== 'string') return kindOf(value).replace(/^an? /, '')
+  if (typeof value !== 'string') return valueKind(value).replace(/^an? /, '')
   return isLargeField(names) && value.length > LONGEST_SHOWN ? withoutValue(value) : quoted(value)
 }
 
@@ -63,7 +63,7 @@ function quoted(text: string): string {
 }
 
 function withoutValue(value: unknown): string {
-  return typeof value === 'string' ? `a string of ${value.length} characters` : kindOf(value)
+  return typeof value === 'string' ? `a string of ${value.length} characters` : valueKind(value)
 }
 
 /** Better to hide a harmless value than to show a secret. */

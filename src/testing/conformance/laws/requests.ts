@@ -1,7 +1,7 @@
 import { messageOf } from '#contracts/errors.js'
 import type { ContentPart, TranscriptEntry } from '#contracts/entry.js'
 import { toolCallsOf } from '#contracts/entry.js'
-import { deepFreeze } from '#util/freeze.js'
+import { deepFreeze } from '#util/json.js'
 import { expectSame } from '../../expect.js'
 import { withoutMarks } from '../../wire/checks.js'
 import { checkSaid, stringsWithin } from '../read-back.js'

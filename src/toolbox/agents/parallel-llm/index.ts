@@ -1,20 +1,22 @@
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolSpec } from '#core/tools/tool-spec.js'
-import type { JsonObject } from '#util/json.js'
-import { Slots } from '#util/slots.js'
-import { FileFailure } from '../../workspace/failure.js'
+import { FileFailure } from '../../workspace/file-failure.js'
 import { fileTool } from '../../workspace/file-tool.js'
 import type { FileCall } from '../../workspace/file-tool.js'
-import { askPrompt } from './ask-prompt.js'
-import type { Batch, Entry } from './ask-prompt.js'
-import { parallelLlmSettings } from './options.js'
-import type { ParallelLlm, ParallelLlmOptions, ParallelLlmSettings } from './options.js'
-import { parseJson } from '#util/json.js'
 import { shownPath } from '../../workspace/path-text.js'
 import { replaceFile, withTarget, writableStats } from '../../workspace/replace-file.js'
 import { withResolved } from '../../workspace/safe-open.js'
 import { withFile } from '../../workspace/workspace.js'
 import type { Workspace } from '../../workspace/workspace.js'
+import { parallelLlmSettings } from './options.js'
+import type { ParallelLlm, ParallelLlmOptions, ParallelLlmSettings } from './options.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolSpec, SpawnOptions, ToolContext } from '#core/tools/tool-spec.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
+import { parseJson } from '#util/json.js'
+import { plainJson } from '#util/plain-json.js'
+import { Slots } from '#util/slots.js'
+import { sleep } from '#util/timeout.js'
+import { createHash } from 'node:crypto'
 
 interface ParallelLlmArguments {
   readonly source:
@@ -31,7 +33,7 @@ interface ParallelLlmArguments {
  */
 export const parallelLlm: ParallelLlm = (options: ParallelLlmOptions = {}): ToolSpec => {
   const settings = parallelLlmSettings(options)
-  const { name, description = DESCRIPTION, instructions = usageOf(name) } = settings
+  const { name, description = DESCRIPTION, instructions = usageInstructions(name) } = settings
   return fileTool<ParallelLlmArguments>(settings.files, {
     name,
     description,
@@ -54,16 +56,22 @@ async function askAll(
   }
   // Rejected before any prompt is asked.
   if (outputFile !== '') await workspace.writePolicy.resolve(outputFile)
-  const batch: Batch = { settings, system: system === '' ? null : system, context, slots: new Slots(most), requests: 0 }
+  const batch: PromptBatch = {
+    settings,
+    system: system === '' ? null : system,
+    context,
+    slots: new Slots(most),
+    requests: 0,
+  }
   const done = { done: 0, failed: 0, total: prompts.length }
-  const ask = async (prompt: string, index: number): Promise<Entry> => {
+  const askAndReport = async (prompt: string, index: number): Promise<Entry> => {
     const entry = await askPrompt(batch, prompt, index)
     done.done += 1
     if (!entry.ok) done.failed += 1
     context.progress({ ...done })
     return entry
   }
-  const entries = await Promise.all(prompts.map(ask))
+  const entries = await Promise.all(prompts.map(askAndReport))
   const failed = entries.flatMap(({ ok, index }) => (ok ? [] : [index]))
   const counts = {
     total: entries.length,
@@ -82,7 +90,7 @@ async function askAll(
 const DESCRIPTION =
   'Ask a model many independent prompts at once. Each is answered separately: no tools, no memory, no system prompt except `system`.'
 
-function usageOf(name: string): string {
+function usageInstructions(name: string): string {
   return [
     `\`${name}\`: use it only for independent prompts; use a subagent for tasks of several steps.`,
     '- `source` is `{"kind":"inline","prompts":[…]}` or `{"kind":"file","path":"…"}`, a file with a JSON array of strings.',
@@ -130,14 +138,14 @@ const MAX_PROMPT_BYTES = 32 * 1024 * 1024
 async function readPrompts(workspace: Workspace, path: string): Promise<readonly string[]> {
   const file = { policy: workspace.readPolicy, path }
   const text = await withFile(workspace, file, async ({ handle, stats }) => {
-    if (stats.size > MAX_PROMPT_BYTES) throw invalid(`a file of prompts may have at most ${MAX_PROMPT_BYTES} bytes`)
+    if (stats.size > MAX_PROMPT_BYTES) throw valueError(`a file of prompts may have at most ${MAX_PROMPT_BYTES} bytes`)
     return handle.readFile('utf8')
   })
   const parsed = parseJson(text)
   const prompts = parsed.ok ? parsed.value : null
   if (Array.isArray(prompts) && prompts.length > 0 && prompts.every((prompt) => typeof prompt === 'string'))
     return prompts
-  throw invalid('a file of prompts must contain a JSON array with at least one string')
+  throw valueError('a file of prompts must contain a JSON array with at least one string')
 }
 
 /** Writes all results in one step; missing folders are created. @throws FileFailure, PathValidationError. */
@@ -158,6 +166,101 @@ async function writeResults(
   )
 }
 
-function invalid(message: string): FileFailure {
+function valueError(message: string): FileFailure {
   return new FileFailure('ValueError', message)
+}
+
+/** The result of one prompt. */
+export type Entry =
+  | { readonly index: number; readonly ok: true; readonly result: JsonValue }
+  | { readonly index: number; readonly ok: false; readonly error: string }
+
+/** A call in progress. */
+export interface PromptBatch {
+  readonly settings: ParallelLlmSettings
+  readonly system: string | null
+  readonly context: ToolContext
+  readonly slots: Slots
+  /** Requests that were started. */
+  requests: number
+}
+
+/**
+ * Asks one prompt in its own run without tools, and retries failures that may be temporary. Rejects only if the call is
+ * cancelled, or the options are invalid for every prompt.
+ */
+export async function askPrompt(batch: PromptBatch, prompt: string, index: number): Promise<Entry> {
+  const { settings, context, slots } = batch
+  for (let attempt = 0; ; attempt++) {
+    const entry = await slots.within(context.callId, context.signal, () =>
+      attemptPrompt(batch, prompt, { index, attempt }),
+    )
+    if ('index' in entry) return entry
+    const { error } = entry
+    if (attempt + 1 >= settings.maxAttempts || !isTemporary(error)) return { index, ok: false, error: error.message }
+    const delayMs = isFromLog(error) ? 0 : retryDelayMs(attempt, error.retryAfterMs, Math.random())
+    await sleep(delayMs, context.signal)
+  }
+}
+
+async function attemptPrompt(
+  batch: PromptBatch,
+  prompt: string,
+  { index, attempt }: { readonly index: number; readonly attempt: number },
+): Promise<Entry | { readonly error: HarnessError }> {
+  const { context } = batch
+  try {
+    const run = context.spawn<unknown>(spawnOptionsOf(batch, prompt, `${index}-${promptDigest(prompt)}.${attempt}`))
+    const { output, toolCallRecords, usage } = await run.result
+    batch.requests += usage.modelRequests
+    return toolCallRecords.length > 0
+      ? { index, ok: false, error: STRAY_CALL }
+      : { index, ok: true, result: plainJson(output) }
+  } catch (error) {
+    if (!(error instanceof HarnessError) || error.code === 'invalid_options' || context.signal.aborted) throw error
+    batch.requests += (error.run?.usage.modelRequests ?? 0) + (error.code === 'provider_error' ? 1 : 0)
+    return { error }
+  }
+}
+
+const STRAY_CALL = 'The model called a tool that it does not have: prompts are answered without tools.'
+
+function spawnOptionsOf({ settings, system }: PromptBatch, prompt: string, key: string): SpawnOptions<unknown> {
+  const { name, model, settings: modelSettings, outputType, outputMode, outputValidator, outputRetries } = settings
+  return {
+    prompt,
+    key,
+    agentName: name,
+    // Room for an empty reply, and for a first request without the notice that it is the last.
+    limits: { modelRequests: outputRetries + 2, toolCalls: null, timeMs: null },
+    ...(system !== null && { instructions: system }),
+    ...(model !== undefined && { model }),
+    ...(modelSettings !== undefined && { settings: modelSettings }),
+    ...(outputType !== undefined && { outputType, outputMode: outputMode ?? 'auto' }),
+    ...(outputValidator !== undefined && { outputValidator }),
+    outputRetries,
+  }
+}
+
+/** If the file of prompts is changed before a recovery, a different prompt is a different run. */
+function promptDigest(prompt: string): string {
+  return createHash('sha256').update(prompt).digest('hex').slice(0, 12)
+}
+
+function isTemporary({ code, retryable }: HarnessError): boolean {
+  return code === 'provider_error' && retryable
+}
+
+/** The run had already failed in the log: there is nothing to wait for. */
+function isFromLog({ cause }: HarnessError): boolean {
+  return cause instanceof HarnessError && cause.run !== undefined
+}
+
+/** Longest wait for a provider, in ms. */
+const LONGEST_DELAY_MS = 60_000
+
+/** The delay after attempt number `attempt`, from 0: the one that the provider requests, else 1, 2, 4 … s and up to a quarter more. */
+export function retryDelayMs(attempt: number, retryAfterMs: number | undefined, random: number): number {
+  const delay = retryAfterMs ?? 1_000 * 2 ** attempt * (1 + random / 4)
+  return Math.min(delay, LONGEST_DELAY_MS)
 }

@@ -1,16 +1,15 @@
 import { closeSync, constants, fstatSync, readFileSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
-import { FileFailure, invalidInput, notFound } from '../../workspace/failure.js'
+import { FileFailure, invalidInput, notFound } from '../../workspace/file-failure.js'
 import { hashOfBytes } from '../../workspace/known-files.js'
 import type { KnownFiles } from '../../workspace/known-files.js'
 import { readLineRange } from '../../workspace/lines.js'
 import { replaceFile, withTarget, writableStats } from '../../workspace/replace-file.js'
-import type { Target } from '../../workspace/replace-file.js'
+import type { WriteTarget } from '../../workspace/replace-file.js'
 import { openIn, openSyncIn, statIn } from '../../workspace/safe-open.js'
 import type { Workspace } from '../../workspace/workspace.js'
 import { editorFilesOf } from '../editor-files.js'
-import { changedLines, lineNumbers, nearestLines, smallDiff } from './line-places.js'
-import { replaceText } from './replace-text.js'
+import { changedLines, lineNumbers, nearestLines, smallDiff, replaceText } from './replace-text.js'
 import type { Replaced, Replacement } from './replace-text.js'
 
 const MAX_EDIT_BYTES = 10_000_000
@@ -44,16 +43,16 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
   return withTarget(workspace, { path, shown, signal }, async (target) => {
     const { read, write } = editorFilesOf(workspace)
     const place = { path, shown, signal }
-    const look = async (): Promise<Buffer | undefined> => bytesOf(await read?.(place), shown)
+    const look = async (): Promise<Buffer | undefined> => editorBytes(await read?.(place), shown)
     const edited = await look()
     const old = await editableStats(target, edited !== undefined)
     const before = edited ?? (await readBytes(target))
-    const text = decode(before, shown)
+    const text = decodeText(before, shown)
     const mayBeRead = workspace.readPolicy.covers(path)
     const name = workspace.display(path)
     if (mayBeRead) known?.require(name, hashOfBytes(before))
     const result = replaceText(text, replacement)
-    if (result.kind !== 'replaced') throw refusal(result, { text, shown, mayBeRead, replacement })
+    if (result.kind !== 'replaced') throw refusedEdit(result, { text, shown, mayBeRead, replacement })
 
     const after = Buffer.from(result.text)
     if (write === undefined) {
@@ -62,7 +61,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
         requireUnchanged: () => requireSame(target, before),
       })
     } else {
-      if (!((await look()) ?? (await readBytes(target))).equals(before)) throw conflict(shown)
+      if (!((await look()) ?? (await readBytes(target))).equals(before)) throw conflictFailure(shown)
       await write(place, result.text)
     }
     known?.wrote(name, hashOfBytes(after))
@@ -76,7 +75,7 @@ export async function editFile(workspace: Workspace, edit: FileEdit): Promise<Fi
 }
 
 /** `undefined` for a file that was never saved: only an editor has it. */
-async function editableStats(target: Target, isEdited: boolean): Promise<BigIntStats | undefined> {
+async function editableStats(target: WriteTarget, isEdited: boolean): Promise<BigIntStats | undefined> {
   const { folder, name, shown } = target
   const there = await statIn(folder, name)
   if (there !== undefined && !there.isFile() && !there.isSymbolicLink()) {
@@ -88,43 +87,44 @@ async function editableStats(target: Target, isEdited: boolean): Promise<BigIntS
 }
 
 /** What an editor has of a file, in bytes. */
-function bytesOf(text: string | undefined, shown: string): Buffer | undefined {
+function editorBytes(text: string | undefined, shown: string): Buffer | undefined {
   const bytes = text === undefined ? undefined : Buffer.from(text)
-  if (bytes !== undefined && bytes.length > MAX_EDIT_BYTES) throw tooLarge(shown)
+  if (bytes !== undefined && bytes.length > MAX_EDIT_BYTES) throw tooLargeToEdit(shown)
   return bytes
 }
 
-async function readBytes({ folder, name, shown, signal }: Target): Promise<Buffer> {
+async function readBytes({ folder, name, shown, signal }: WriteTarget): Promise<Buffer> {
   const file = await openIn(folder, name, { flags: constants.O_RDONLY })
   try {
-    if (!(await file.stat()).isFile()) throw conflict(shown)
+    if (!(await file.stat()).isFile()) throw conflictFailure(shown)
     const range = { offset: 1, limit: Infinity, maxBytes: MAX_EDIT_BYTES, signal }
     const { bytes, end } = await readLineRange(file, range)
     if (end === 'file') return bytes
-    throw tooLarge(shown)
+    throw tooLargeToEdit(shown)
   } finally {
     await file.close()
   }
 }
 
 /** Reads at once: between this look and the replacement nothing else of this process runs. */
-function requireSame({ folder, name, shown }: Target, before: Buffer): void {
+function requireSame({ folder, name, shown }: WriteTarget, before: Buffer): void {
   const file = openSyncIn(folder, name)
   try {
     const stats = fstatSync(file)
-    if (!stats.isFile() || stats.size !== before.length || !readFileSync(file).equals(before)) throw conflict(shown)
+    if (!stats.isFile() || stats.size !== before.length || !readFileSync(file).equals(before))
+      throw conflictFailure(shown)
   } finally {
     closeSync(file)
   }
 }
 
 /** Only text can be written back unchanged, so other files are rejected. */
-function decode(bytes: Buffer, shown: string): string {
-  if (bytes.includes(0)) throw mismatch(`${shown} is a binary file`)
+function decodeText(bytes: Buffer, shown: string): string {
+  if (bytes.includes(0)) throw mismatchFailure(`${shown} is a binary file`)
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw mismatch(`${shown} is not UTF-8 text`)
+    throw mismatchFailure(`${shown} is not UTF-8 text`)
   }
 }
 
@@ -137,41 +137,49 @@ interface RefusalContext {
 
 type Refusal = Exclude<Replaced, { readonly kind: 'replaced' }>
 
-function refusal(result: Refusal, { text, shown, mayBeRead, replacement }: RefusalContext): FileFailure {
+function refusedEdit(result: Refusal, { text, shown, mayBeRead, replacement }: RefusalContext): FileFailure {
   switch (result.kind) {
     case 'equal':
       return invalidInput('old_string and new_string are equal: there is nothing to change')
     case 'not_found':
-      return mismatch(`old_string not found in ${shown}.${mayBeRead ? nearest(text, replacement.oldText) : ''}`)
+      return mismatchFailure(
+        `old_string not found in ${shown}.${mayBeRead ? nearestLinesText(text, replacement.oldText) : ''}`,
+      )
     case 'unexpected_count':
-      return mismatch(`expected ${result.expected} replacement(s), found ${result.count} match(es)`, result.count)
+      return mismatchFailure(
+        `expected ${result.expected} replacement(s), found ${result.count} match(es)`,
+        result.count,
+      )
     case 'ambiguous': {
       const lines = lineNumbers(text, result.offsets).join(', ')
       const more = result.count > result.offsets.length ? ', …' : ''
       const advice = 'include more of the surrounding text, or set replace_all'
-      return mismatch(`old_string matches ${result.count} times, in lines ${lines}${more}: ${advice}`, result.count)
+      return mismatchFailure(
+        `old_string matches ${result.count} times, in lines ${lines}${more}: ${advice}`,
+        result.count,
+      )
     }
     case 'too_large':
       return invalidInput(`${shown} would become too large`)
   }
 }
 
-function nearest(text: string, wanted: string): string {
+function nearestLinesText(text: string, wanted: string): string {
   const lines = nearestLines(text, wanted).map(({ line, text }) => `${line}: ${text}`)
   const near = lines.length === 0 ? '' : ` The nearest lines are ${lines.map((line) => `\`${line}\``).join(', ')}.`
   const mixed = /(?<!\r)\n/.test(text) && text.includes('\r\n') ? ' The file has both LF and CRLF line endings.' : ''
   return `${near}${mixed} Read the file again and copy the text exactly.`
 }
 
-function tooLarge(shown: string): FileFailure {
-  return mismatch(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
+function tooLargeToEdit(shown: string): FileFailure {
+  return mismatchFailure(`${shown} has more than the ${MAX_EDIT_BYTES} bytes that can be edited`)
 }
 
-function conflict(shown: string): FileFailure {
-  return mismatch(`${shown} was changed meanwhile by another program: read it again`)
+function conflictFailure(shown: string): FileFailure {
+  return mismatchFailure(`${shown} was changed meanwhile by another program: read it again`)
 }
 
 /** The file is not as the model expects: an ordinary failure, like a missing file. */
-function mismatch(message: string, matches?: number): FileFailure {
+function mismatchFailure(message: string, matches?: number): FileFailure {
   return new FileFailure('InvalidInput', message, matches === undefined ? {} : { metadata: { matches } })
 }

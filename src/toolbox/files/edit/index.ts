@@ -2,8 +2,8 @@ import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
 import { hasLoneSurrogate } from '#util/characters.js'
-import { fileFailureOf, invalidInput } from '../../workspace/failure.js'
-import type { FileFailure } from '../../workspace/failure.js'
+import { fileFailureOf, invalidInput } from '../../workspace/file-failure.js'
+import type { FileFailure } from '../../workspace/file-failure.js'
 import { fileTool } from '../../workspace/file-tool.js'
 import type { FileCall } from '../../workspace/file-tool.js'
 import { KnownFiles } from '../../workspace/known-files.js'
@@ -83,11 +83,11 @@ async function runEdits(call: FileCall<EditArguments>): Promise<ToolOutcome> {
     results.push(await runEdit(call, operation, known))
   }
   const failures = results.flatMap((result) => (result.ok ? [] : [result.failure]))
-  const content = results.map(lineOf).join('\n')
+  const content = results.map(editLine).join('\n')
   const metadata = {
     applied: results.length - failures.length,
     failed: failures.length,
-    results: describe(results),
+    results: editMetadata(results),
     ...known?.metadata,
   }
   // A failure that the model can correct is more useful to it.
@@ -135,7 +135,7 @@ async function applyEdit(
   )
 }
 
-function lineOf(result: EditResult, index: number): string {
+function editLine(result: EditResult, index: number): string {
   const start = `${index + 1}. ${result.ok ? 'ok' : 'FAILED'} ${shownPath(result.path)}: `
   if (!result.ok) return start + result.failure.message
   const { replacements, repaired, lines } = result.edited
@@ -146,7 +146,7 @@ function lineOf(result: EditResult, index: number): string {
 }
 
 /** The results for the metadata; diffs as long as there is room. */
-function describe(results: readonly EditResult[]): JsonObject[] {
+function editMetadata(results: readonly EditResult[]): JsonObject[] {
   let room = MAX_DIFF_CHARS
   return results.map((result, index) => {
     const { ok, path } = result

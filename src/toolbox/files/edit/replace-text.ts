@@ -1,4 +1,5 @@
-import { hasLoneSurrogate } from '#util/characters.js'
+import { splitLines } from '../../workspace/lines.js'
+import { hasLoneSurrogate, cutText } from '#util/characters.js'
 
 export interface Replacement {
   readonly oldText: string
@@ -44,7 +45,7 @@ export function replaceText(text: string, { oldText, newText, replaceAll, expect
   const isCrlf = endsLinesWithCrlf(text)
   const adapt = (part: string): string => (isCrlf ? part.replace(/\r?\n/g, '\r\n') : part)
   const exact = { old: adapt(oldText), new: adapt(newText) }
-  const matches = matchesOf(text, exact.old)
+  const matches = textMatches(text, exact.old)
   if (matches.count === 0) return replaceRepaired(text, { oldText, newText, expected }, adapt)
   if (expected !== undefined && matches.count !== expected) {
     return { kind: 'unexpected_count', count: matches.count, expected }
@@ -74,7 +75,7 @@ function replaceRepaired(
   if (decoded === undefined || decoded === oldText) return { kind: 'not_found' }
   const pair = { old: adapt(decoded), new: adapt(decodeEscapes(newText) ?? newText) }
   if (pair.old === pair.new) return { kind: 'equal' }
-  const matches = matchesOf(text, pair.old)
+  const matches = textMatches(text, pair.old)
   if (matches.count !== 1) return { kind: 'not_found' }
   if (expected !== undefined && expected !== 1) return { kind: 'unexpected_count', count: 1, expected }
   return applyReplacement(text, pair, { matches, repaired: true })
@@ -97,7 +98,7 @@ function applyReplacement(
   return { kind: 'replaced', text: after, count: matches.count, changes, repaired }
 }
 
-function matchesOf(text: string, wanted: string): Matches {
+function textMatches(text: string, wanted: string): Matches {
   const offsets: number[] = []
   let count = 0
   if (wanted === '') return { count, offsets }
@@ -121,4 +122,127 @@ function decodeEscapes(text: string): string | undefined {
 
 function endsLinesWithCrlf(text: string): boolean {
   return text.includes('\r\n') && !/(?<!\r)\n|\r(?!\n)/.test(text)
+}
+
+const SHOWN_CHANGES = 3
+const SHOWN_LINES = 6
+const SHOWN_LINE_CHARS = 120
+const NEAREST = 3
+const SEARCHED_LINES = 50_000
+const COMPARED_CHARS = 300
+const NEAR_ENOUGH = 0.6
+
+/** The line numbers, from 1, of offsets in ascending order. */
+export function lineNumbers(text: string, offsets: readonly number[]): number[] {
+  const numbers: number[] = []
+  const ends = /\r\n|\n|\r/g
+  let line = 1
+  let end = endAfter(ends, text)
+  for (const offset of offsets) {
+    while (end <= offset) {
+      line++
+      end = endAfter(ends, text)
+    }
+    numbers.push(line)
+  }
+  return numbers
+}
+
+/** First and last line of each change, in the changed text. */
+export function changedLines(text: string, changes: readonly Change[]): (readonly [number, number])[] {
+  const ends = changes.map(({ newAt, newLength }) => newAt + Math.max(0, newLength - 1))
+  const first = lineNumbers(
+    text,
+    changes.map(({ newAt }) => newAt),
+  )
+  const last = lineNumbers(text, ends)
+  return first.map((line, index) => [line, last[index] ?? line])
+}
+
+/** The first few changes as lines with `-` and `+`, each cut. */
+export function smallDiff(before: string, after: string, changes: readonly Change[]): string {
+  const parts: string[] = []
+  let shownTo = -1
+  for (const { oldAt, newAt, oldLength, newLength } of changes.slice(0, SHOWN_CHANGES)) {
+    // Several changes in one line are shown as one.
+    if (oldAt < shownTo) continue
+    const old = wholeLines(before, oldAt, oldAt + oldLength)
+    const now = wholeLines(after, newAt, newAt + newLength)
+    shownTo = old.end
+    const [removed, added, same] = withoutCommon(splitLines(old.text), splitLines(now.text))
+    const line = (lineNumbers(after, [now.start])[0] ?? 1) + same
+    parts.push([`@@ line ${line} @@`, ...shownLines('-', removed), ...shownLines('+', added)].join('\n'))
+  }
+  return parts.join('\n')
+}
+
+/** Up to three lines of `text` that are most similar to the first line of `wanted`, in their order. */
+export function nearestLines(text: string, wanted: string): { readonly line: number; readonly text: string }[] {
+  const model = comparableLine(splitLines(wanted).find((line) => line.trim() !== '') ?? '')
+  if (model === '') return []
+  return splitLines(text)
+    .slice(0, SEARCHED_LINES)
+    .map((line, index) => ({ line: index + 1, text: line.trim(), likeness: lineLikeness(model, comparableLine(line)) }))
+    .filter(({ likeness }) => likeness >= NEAR_ENOUGH)
+    .sort((left, right) => right.likeness - left.likeness)
+    .slice(0, NEAREST)
+    .sort((left, right) => left.line - right.line)
+    .map((each) => ({ line: each.line, text: cutText(each.text, SHOWN_LINE_CHARS) }))
+}
+
+function endAfter(ends: RegExp, text: string): number {
+  return ends.exec(text) === null ? Infinity : ends.lastIndex
+}
+
+interface Lines {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+/** The whole lines around a range, including one that begins at its end, without the last line end. */
+function wholeLines(text: string, from: number, to: number): Lines {
+  let start = from
+  while (start > 0 && !isLineEnd(text, start - 1)) start--
+  let end = to
+  while (end < text.length && !isLineEnd(text, end)) end++
+  return { start, end, text: text.slice(start, end) }
+}
+
+function isLineEnd(text: string, at: number): boolean {
+  return text[at] === '\n' || text[at] === '\r'
+}
+
+/** Without the common lines at both ends; and the number of common lines at the beginning. */
+function withoutCommon(
+  before: readonly string[],
+  after: readonly string[],
+): [readonly string[], readonly string[], number] {
+  const [head, tail] = commonEnds(before, after)
+  return [before.slice(head, before.length - tail), after.slice(head, after.length - tail), head]
+}
+
+function shownLines(mark: string, lines: readonly string[]): string[] {
+  const shown = lines.slice(0, SHOWN_LINES).map((line) => mark + cutText(line, SHOWN_LINE_CHARS))
+  return lines.length > SHOWN_LINES ? [...shown, `${mark}… ${lines.length - SHOWN_LINES} more line(s)`] : shown
+}
+
+function comparableLine(line: string): string {
+  return line.trim().slice(0, COMPARED_CHARS)
+}
+
+/** The share of two lines that is equal at their beginning and their end, from 0 to 1. */
+function lineLikeness(left: string, right: string): number {
+  const [head, tail] = commonEnds(left, right)
+  return (head + tail) / Math.max(left.length, right.length)
+}
+
+/** The numbers of equal items at the beginning and at the end. */
+function commonEnds(left: string | readonly string[], right: string | readonly string[]): [number, number] {
+  const most = Math.min(left.length, right.length)
+  let head = 0
+  while (head < most && left[head] === right[head]) head++
+  let tail = 0
+  while (tail < most - head && left.at(-1 - tail) === right.at(-1 - tail)) tail++
+  return [head, tail]
 }

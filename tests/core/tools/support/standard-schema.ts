@@ -1,5 +1,5 @@
 import type { StandardSchema } from '#schema/schema.js'
-import type { StandardResult } from '#schema/findings.js'
+import type { StandardResult } from '#schema/argument-issues.js'
 
 /** A schema of a library that is not zod: only what the standard promises. */
 export function libraryOf<T>(

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import type { ModelDelta } from '#core/model-session.js'
+import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
+import { isObject, parseJson } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
+
+/**
+ * The ids of the tool calls of a transcript. Some servers restart the numbering with each reply and so repeat ids. An id
+ * identifies a call, so a repeated one is replaced: by the same id in the deltas and in the parts of the reply.
+ */
+export class WireCallIds {
+  readonly #taken = new Set<string>()
+
+  note(entries: readonly TranscriptEntry[]): void {
+    for (const entry of entries) {
+      if (entry.role !== 'assistant') continue
+      for (const part of entry.parts) if (part.type === 'tool_call') this.#taken.add(part.callId)
+    }
+  }
+
+  clear(): void {
+    this.#taken.clear()
+  }
+
+  inDelta(delta: ModelDelta): ModelDelta {
+    if (delta.callId === undefined || !this.#taken.has(delta.callId)) return delta
+    return { ...delta, callId: this.#free(delta.callId) }
+  }
+
+  inParts(parts: readonly AssistantPart[]): readonly AssistantPart[] {
+    let replaced: AssistantPart[] | null = null
+    for (const [index, part] of parts.entries()) {
+      if (part.type !== 'tool_call' || !this.#taken.has(part.callId)) continue
+      replaced ??= [...parts]
+      replaced[index] = { ...part, callId: this.#free(part.callId) }
+    }
+    return replaced ?? parts
+  }
+
+  #free(callId: string): string {
+    for (let copy = 2; ; copy++) {
+      const free = `${callId}_${copy}`
+      if (!this.#taken.has(free)) return free
+    }
+  }
+}
+
+/** The ids of the calls of one reply: the provider's, replaced if missing or repeated within the reply. */
+export class ReplyCallIds {
+  readonly #callIdFor: (index: number) => string
+  readonly #used = new Set<string>()
+  #count = 0
+
+  constructor(callIdFor: (index: number) => string) {
+    this.#callIdFor = callIdFor
+  }
+
+  /** The final id of the call with the provider's `id`. Once for each call; `index` is that of the call by default. */
+  take(id: unknown, index = this.#count++): string {
+    let callId = typeof id === 'string' ? id : ''
+    for (let at = index; callId === '' || this.#used.has(callId); at++) callId = this.#callIdFor(at)
+    this.#used.add(callId)
+    return callId
+  }
+}
+
+/** `callId` if the API accepts it, otherwise a digest: the same for the call and its result. */
+export function acceptedCallId(callId: string, accepted: RegExp): string {
+  return accepted.test(callId) ? callId : `call_${shortDigest(callId)}`
+}
+
+/** A digest of a string: 32 hexadecimal digits. */
+export function shortDigest(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
+}
+
+/**
+ * The name of an earlier call as APIs accept it: a model may have called a tool that does not exist. `longest` is in
+ * characters, 64 by default.
+ */
+export function acceptedName(name: string, longest = 64): string {
+  const accepted = name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, longest)
+  return accepted === '' ? 'unnamed' : accepted
+}
+
+/** The arguments of a call as JSON text. Some servers send the object itself, or nothing for an empty one. */
+export function argumentsText(input: unknown): string {
+  if (typeof input === 'string') return input === '' ? '{}' : input
+  return JSON.stringify(input ?? {})
+}
+
+/** Arguments as an object. Text that is not a JSON object is kept in it as the model wrote it. */
+export function argumentsObject(text: string): JsonObject {
+  if (text.trim() === '') return {}
+  const parsed = parseJson(text)
+  return parsed.ok && isObject(parsed.value) ? parsed.value : { invalid_arguments: text }
+}
+
+/** The input of a custom tool is plain text; as arguments it is `{"input": …}`. */
+export function customArguments(input: string): string {
+  return JSON.stringify({ input })
+}
+
+/** The plain text in `{"input": …}`. */
+export function customInput(text: string): string {
+  const parsed = parseJson(text)
+  const input = parsed.ok && isObject(parsed.value) ? parsed.value['input'] : undefined
+  return typeof input === 'string' ? input : text
+}

@@ -1,0 +1,63 @@
+import { mendHistory } from '#contracts/mend.js'
+import type { Compaction, Model, ModelCapabilities, ModelSettings } from '#core/model-session.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
+import { errorWithin, providerError } from '../http/errors.js'
+import { withRetries } from '../http/retry.js'
+import type { Transport, WireFormat, TransportRequest } from '../http/wire.js'
+
+/** The options that all sessions of a model share. */
+export interface WireSessionOptions {
+  readonly provider: string
+  readonly model: string
+  readonly format: WireFormat
+  readonly capabilities: ModelCapabilities
+  readonly transport: Transport
+  readonly headers: Readonly<Record<string, string>>
+  readonly maxRetries: number
+  /** The effort of the model, if the settings of a run do not set one. */
+  readonly defaults?: Pick<ModelSettings, 'reasoningEffort'>
+  /** The server stores the conversation: only new entries and the id of the last response are sent. */
+  readonly chain: boolean
+}
+
+/** The conversation, compacted by the API. */
+export async function compactedBy(
+  { format, transport, headers, provider, maxRetries }: WireSessionOptions,
+  ...[view, constants, { signal, maxOutputTokens }]: Parameters<NonNullable<Model['compact']>>
+): Promise<Compaction> {
+  const { compactor } = format
+  if (compactor === undefined) throw providerError(`\`${provider}\` cannot compact a conversation.`, {})
+  const messages = [...format.opening(constants), ...format.encode(mendHistory(view).entries, constants)]
+  const tail = format.tail({ streamed: false, toolChoice: undefined, maxOutputTokens, previousResponseId: null })
+  const body = compactor.request({ ...format.head(constants), [format.conversationField]: messages, ...tail })
+  const request: TransportRequest = {
+    path: compactor.path,
+    headers: { ...headers, ...compactor.headers },
+    body: transport.bodies === 'bytes' ? [new TextEncoder().encode(JSON.stringify(body))] : body,
+    signal,
+  }
+  const answer = await withRetries(() => transport.send(request), { maxRetries, signal, onRetry: undefined })
+  const { data, text, usage } = compactor.decode(answer)
+  return { native: { provider, data }, text, usage }
+}
+
+/** The number of the API's own counter. */
+export async function countedBy(
+  { format, transport, headers, provider }: WireSessionOptions,
+  ...[view, constants, { signal }]: Parameters<NonNullable<Model['countTokens']>>
+): Promise<number> {
+  const { path = '', fields = [] } = format.counter ?? {}
+  const messages = [...format.opening(constants), ...format.encode(mendHistory(view).entries, constants)]
+  const whole: JsonObject = { ...format.head(constants), [format.conversationField]: messages }
+  const text = JSON.stringify(
+    Object.fromEntries(fields.flatMap((name) => (name in whole ? [[name, whole[name]]] : []))),
+  )
+  const [first] = view
+  const isCompacted = first?.role === 'user' && first.native?.provider === provider
+  const all = { ...headers, ...(isCompacted && format.compactor?.headers) }
+  const answer = await transport.send({ path, headers: all, body: [new TextEncoder().encode(text)], signal })
+  const tokens = isObject(answer) ? answer['input_tokens'] : undefined
+  if (typeof tokens === 'number') return tokens
+  throw errorWithin(answer) ?? providerError('The counter of the provider sent no `input_tokens`.', {})
+}

@@ -1,0 +1,37 @@
+import { isObject } from '#util/json.js'
+
+/** An object of a reply; its content is unknown. */
+export type WireFields = Readonly<Record<string, unknown>>
+
+/** `value` if it is a string, otherwise an empty one. */
+export function stringIn(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+/** `value` if it is a list, otherwise an empty one. */
+export function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** The objects in `value`, if it is a list. */
+export function objectsIn(value: unknown): readonly WireFields[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}
+
+/** `value` if it is a token count, otherwise null. */
+export function countIn(value: unknown): number | null {
+  return Number.isInteger(value) && (value as number) >= 0 ? (value as number) : null
+}
+
+/** True if `value` is a list or an object with at least one member. */
+export function isFilled(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && Object.keys(value).length > 0
+}
+
+/** `object` without the members of these names. */
+export function without<T>(
+  object: Readonly<Record<string, T>>,
+  ...names: readonly string[]
+): Readonly<Record<string, T>> {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
+}

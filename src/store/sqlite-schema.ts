@@ -1,0 +1,86 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { HarnessError } from '#contracts/errors.js'
+import { openSqlite, SQLITE_NEEDED, transaction } from '#util/platform/sqlite.js'
+import type { Database } from '#util/platform/sqlite.js'
+
+/** The version of the tables. A file with tables of another version is rejected. */
+const SCHEMA_VERSION = 4
+
+/** Threads have the tables and columns of runs. */
+const SCHEMA = `
+${logTables('runs', 'events', 'run_id')}
+create index runs_by_start on runs (started_at desc, run_id desc);
+create index runs_by_phase on runs (phase, started_at desc, run_id desc);
+create index runs_by_parent on runs (parent_run_id, started_at desc, run_id desc);
+create index runs_by_resource on runs (resource_id, started_at desc, run_id desc);
+${logTables('threads', 'thread_events', 'thread_id')}
+create index threads_by_update on threads (updated_at desc, thread_id desc);
+create index threads_by_resource on threads (resource_id, updated_at desc, thread_id desc);
+create table log_references (
+  from_kind text not null,
+  from_id text not null,
+  to_kind text not null,
+  to_id text not null,
+  primary key (from_kind, from_id, to_kind, to_id)
+);
+create index log_references_by_target on log_references (to_kind, to_id);
+create table posts (
+  number integer primary key autoincrement,
+  kind text not null,
+  log_id text not null,
+  post_id text not null,
+  body text,
+  unique (kind, log_id, post_id)
+);`
+
+function logTables(logs: string, events: string, id: string): string {
+  return `
+create table ${logs} (
+  ${id} text primary key,
+  last_seq integer not null default 0,
+  phase text,
+  started_at text,
+  updated_at text,
+  parent_run_id text,
+  resource_id text,
+  digest text,
+  owner text,
+  owned_until integer not null default 0
+);
+create table ${events} (
+  ${id} text not null,
+  seq integer not null,
+  event text not null,
+  primary key (${id}, seq)
+);`
+}
+
+/** Opens the file, which it creates with its folder and tables. Throws `missing_dependency` if Node has no SQLite. */
+export async function openDatabase(path: string, synchronous: 'normal' | 'full'): Promise<Database> {
+  if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
+  const database = await openSqlite(path, { missing: missingSqliteError })
+  try {
+    database.exec(`pragma synchronous = ${synchronous}; pragma secure_delete = on`)
+    transaction(database, () => createTables(database, path))
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+function missingSqliteError(cause: unknown): HarnessError {
+  return new HarnessError('missing_dependency', `\`sqliteLog\` needs ${SQLITE_NEEDED}`, { cause })
+}
+
+function createTables(database: Database, path: string): void {
+  const { user_version: version } = database.prepare('pragma user_version').get() as { user_version: number }
+  if (version === SCHEMA_VERSION) return
+  if (version !== 0) {
+    const message = `The tables in \`${path}\` are of version ${version}: this version of thinharness reads version ${SCHEMA_VERSION}.`
+    throw new HarnessError('store_failure', message)
+  }
+  database.exec(SCHEMA)
+  database.exec(`pragma user_version = ${SCHEMA_VERSION}`)
+}
