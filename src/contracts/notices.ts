@@ -1,7 +1,7 @@
 import type { ContentPart } from './entry.js'
 
 /** A message from the harness to the model, in addition to the conversation. */
-export interface Notice {
+export interface HarnessNotice {
   /** Its subject; a notice of one key is sent once per run. */
   readonly key: string
   readonly kind: 'limit_warning'
@@ -14,12 +14,12 @@ export function renderNotice(notice: { readonly kind: string; readonly content: 
 }
 
 /** Several notices as one text; empty when there are none. */
-export function renderNotices(notices: readonly Notice[]): string {
+export function renderNotices(notices: readonly HarnessNotice[]): string {
   return notices.map(renderNotice).join('\n\n')
 }
 
 /** `content` followed by the notices. */
-export function withNotices(content: readonly ContentPart[], notices: readonly Notice[]): readonly ContentPart[] {
+export function withNotices(content: readonly ContentPart[], notices: readonly HarnessNotice[]): readonly ContentPart[] {
   return notices.length === 0 ? content : withText(content, renderNotices(notices))
 }
 

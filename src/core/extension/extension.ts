@@ -87,11 +87,11 @@ export function defineExtension<Deps = unknown>(extension: Extension<Deps>): Ext
 export function checkExtension(extension: unknown): asserts extension is Extension {
   if (!isObject(extension)) {
     const got = extension === null ? 'null' : typeof extension
-    throw invalid(`Expected an extension to be an object with a \`name\`, got ${got}.`)
+    throw invalidExtension(`Expected an extension to be an object with a \`name\`, got ${got}.`)
   }
   checkMembers(extension, Object.keys(MEMBERS), 'member of an extension')
   const { name } = extension
-  if (typeof name !== 'string' || name === '') throw invalid('Expected `name` of an extension to be a string.')
+  if (typeof name !== 'string' || name === '') throw invalidExtension('Expected `name` of an extension to be a string.')
 }
 
 const OF_RUN = Object.keys(MEMBERS).filter((name) => !['name', 'forRun', 'close', 'tracing'].includes(name))
@@ -99,18 +99,18 @@ const OF_RUN = Object.keys(MEMBERS).filter((name) => !['name', 'forRun', 'close'
 /** Refuses what `forRun` cannot return. */
 export function checkRunMembers(name: string, members: unknown): asserts members is RunMembers {
   const what = `member of what \`forRun\` of extension \`${name}\` returns`
-  if (!isObject(members)) throw invalid(`Expected \`forRun\` of extension \`${name}\` to return an object.`)
+  if (!isObject(members)) throw invalidExtension(`Expected \`forRun\` of extension \`${name}\` to return an object.`)
   checkMembers(members, OF_RUN, what)
 }
 
 function checkMembers(given: Readonly<Record<string, unknown>>, known: readonly string[], what: string): void {
   const unknown = unknownKey(given, known, what)
-  if (unknown !== undefined) throw invalid(unknown)
+  if (unknown !== undefined) throw invalidExtension(unknown)
   for (const member of known) {
     const value = given[member]
     const kind = MEMBERS[member as keyof typeof MEMBERS]
     if (value === undefined || FITS[kind](value)) continue
-    throw invalid(`Expected \`${member}\` of an extension to be a ${kind}, got ${typeof value}.`)
+    throw invalidExtension(`Expected \`${member}\` of an extension to be a ${kind}, got ${typeof value}.`)
   }
 }
 
@@ -121,6 +121,6 @@ const FITS: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   string: (value) => typeof value === 'string',
 }
 
-function invalid(message: string): HarnessError {
+function invalidExtension(message: string): HarnessError {
   return new HarnessError('invalid_options', message)
 }

@@ -68,7 +68,7 @@ export function listQuery(options: ListOptions = {}): ListQuery {
   const problem = unknownKey(options, LIST_OPTIONS, 'option of `list`')
   if (problem !== undefined) throw new HarnessError('invalid_options', problem)
   const { kind = 'run', status, parentRunId, resourceId, before } = options
-  if (!KINDS.includes(kind)) throw invalid('kind', 'list', ['`run` or `thread`', kind])
+  if (!KINDS.includes(kind)) throw invalidQuery('kind', 'list', ['`run` or `thread`', kind])
   if (kind === 'thread' && (status !== undefined || parentRunId !== undefined)) {
     throw new HarnessError('invalid_options', 'Expected `status` and `parentRunId` of `list` only for runs.')
   }
@@ -81,7 +81,7 @@ function statusesOf(status: ListOptions['status']): readonly RunStatus[] | undef
   const statuses = typeof status === 'string' ? [status] : status
   const invalidValue = statuses.find((each) => !STATUSES.includes(each))
   if (invalidValue === undefined) return statuses
-  throw invalid('status', 'list', [`one of ${STATUSES.join(', ')}`, invalidValue])
+  throw invalidQuery('status', 'list', [`one of ${STATUSES.join(', ')}`, invalidValue])
 }
 
 /** True if a summary belongs in the list. */
@@ -143,16 +143,16 @@ export function checkPruneOptions(options: PruneOptions): void {
     throw new HarnessError('invalid_options', 'Expected `prune` to be given `olderThanMs`, `keep` or `only`.')
   }
   if (olderThanMs !== undefined && !(olderThanMs >= 0 && olderThanMs <= 1e14)) {
-    throw invalid('olderThanMs', 'prune', ['a number of ms from 0 up', olderThanMs])
+    throw invalidQuery('olderThanMs', 'prune', ['a number of ms from 0 up', olderThanMs])
   }
   if (keep !== undefined && (!Number.isSafeInteger(keep) || keep < 0)) {
-    throw invalid('keep', 'prune', ['a whole number from 0 up', keep])
+    throw invalidQuery('keep', 'prune', ['a whole number from 0 up', keep])
   }
   const invalidValue = also.find((status: string) => status !== 'paused' && status !== 'interrupted')
-  if (invalidValue !== undefined) throw invalid('also', 'prune', ['`paused` and `interrupted`', invalidValue])
+  if (invalidValue !== undefined) throw invalidQuery('also', 'prune', ['`paused` and `interrupted`', invalidValue])
 }
 
-function invalid(name: string, method: string, [expected, got]: readonly [string, unknown]): HarnessError {
+function invalidQuery(name: string, method: string, [expected, got]: readonly [string, unknown]): HarnessError {
   const message = `Expected \`${name}\` of \`${method}\` to be ${expected}, got ${shownValue(got)}.`
   return new HarnessError('invalid_options', message)
 }

@@ -64,7 +64,7 @@ export function decide(state: RunState): Command {
   const { phase } = state
   switch (phase.at) {
     case 'opening':
-      return ask(state, state.firstEntry > 0 ? 'resume' : 'start')
+      return askModel(state, state.firstEntry > 0 ? 'resume' : 'start')
     case 'asking':
       return { kind: 'ask_again', requestKind: phase.requestKind }
     case 'batch':
@@ -93,7 +93,7 @@ export function hasOtherRuns({ background }: RunState): boolean {
 
 /** Returns what must happen if a steering message arrives after the model has given its answer. */
 export function decideSteering(state: RunState): Command {
-  return ask(state, 'steering')
+  return askModel(state, 'steering')
 }
 
 function decideBatch(state: RunState, batch: Batch): Command {
@@ -115,7 +115,7 @@ function decideBatch(state: RunState, batch: Batch): Command {
   if (hasQuestions) return decideQuestions(state, open)
   if (open.length > 0) return { kind: 'run_tools', calls: open }
   if (batch.exceeded !== null) return { kind: 'fail', failure: { kind: 'tool_retries', ...batch.exceeded } }
-  return ask(state, batch.resumed ? 'approval_resume' : 'tool_outputs')
+  return askModel(state, batch.resumed ? 'approval_resume' : 'tool_outputs')
 }
 
 /** People are asked about some of the open calls. */
@@ -141,7 +141,7 @@ function overBudget(state: RunState, batch: Batch, open: readonly BatchCall[]): 
   const breach = batchBreach(state.rules, state.usage, sizeOf(state.rules, batch.calls))
   if (breach === undefined) throw new RangeError('Expected a batch that was not admitted to be over its budget.')
   if (state.rules.onLimit !== 'answer') return overLimit(breach)
-  return open.length > 0 ? { kind: 'refuse_calls', calls: open } : ask(state, 'tool_outputs')
+  return open.length > 0 ? { kind: 'refuse_calls', calls: open } : askModel(state, 'tool_outputs')
 }
 
 function overLimit(breach: Breach): Command {
@@ -153,10 +153,10 @@ function decideAnswer(state: RunState, { resolution, retried }: Answered): Comma
     case 'final':
       return decideFinal(state)
     case 'ask_again':
-      if (resolution.reason === 'aborted') return ask(state, 'correction', { message: CUT_OFF, callId: null })
-      return ask(state, resolution.reason === 'pause' ? 'pause_continuation' : 'empty_retry')
+      if (resolution.reason === 'aborted') return askModel(state, 'correction', { message: CUT_OFF, callId: null })
+      return askModel(state, resolution.reason === 'pause' ? 'pause_continuation' : 'empty_retry')
     case 'unexpected':
-      if (retried === true) return ask(state, 'correction', { message: resolution.message, callId: null })
+      if (retried === true) return askModel(state, 'correction', { message: resolution.message, callId: null })
       return { kind: 'fail', failure: { kind: 'unexpected', message: resolution.message } }
     case 'retry_tool_output':
       return correct(state, 'output_retry_tool', { message: resolution.message, callId: resolution.callId })
@@ -174,7 +174,7 @@ function decideFinal(state: RunState): Command {
   if (background === undefined) return { kind: 'finish' }
   const hasTime = closing?.kind !== 'time_ms'
   if (background.reports.length > 0 && hasTime) {
-    const command = ask(state, 'background_report')
+    const command = askModel(state, 'background_report')
     if (command.kind === 'ask') return command
   }
   if (background.runs.length === 0) return { kind: 'finish' }
@@ -188,10 +188,10 @@ function correct(state: RunState, requestKind: RequestKind, correction: Correcti
   if (state.usage.outputRetries >= retries && !isRetried) {
     return { kind: 'fail', failure: { kind: 'output', message: correction.message, retries } }
   }
-  return ask(state, requestKind, correction)
+  return askModel(state, requestKind, correction)
 }
 
-function ask(state: RunState, requestKind: RequestKind, correction: Correction | null = null): Command {
+function askModel(state: RunState, requestKind: RequestKind, correction: Correction | null = null): Command {
   const standing = standingOf(state)
   if (areLimitsFar(standing)) return { kind: 'ask', requestKind, correction, notices: [], closing: null }
   const closing = closingBreach(standing)

@@ -1,4 +1,4 @@
-import type { Notice } from '#contracts/notices.js'
+import type { HarnessNotice } from '#contracts/notices.js'
 import { nearLimits } from '../state/limits.js'
 import type { Breach, NearLimit, Standing } from '../state/limits.js'
 import type { LimitKind, RunRules } from '../state/rules.js'
@@ -8,7 +8,7 @@ export const NOTICE_KEY =
   /^limit_warning:(model_requests|tool_calls|tool_retries|input_tokens|output_tokens|time_ms|cost_usd|stall):(near|\d+)$/
 
 /** A notice that a budget runs out, or that a run goes in circles. */
-export interface LimitNotice extends Notice {
+export interface LimitNotice extends HarnessNotice {
   readonly limitKind: LimitKind
   readonly remaining: number
 }

@@ -39,7 +39,7 @@ export class OtherRuns implements BackgroundRuns {
   readonly #setup: RunSetup
   /** By the id of the background run. */
   readonly #known = new Map<string, KnownRun>()
-  #wake: () => void = ignore
+  #wake: () => void = doNothing
 
   constructor(context: RunContext, setup: RunSetup) {
     this.#context = context
@@ -104,7 +104,7 @@ export class OtherRuns implements BackgroundRuns {
         (error: unknown) => (known.settlement = child.started.abort.isLeft ? LEFT : failed(error)),
       )
       .finally(() => this.#wake())
-      .catch(ignore)
+      .catch(doNothing)
     child.begin()
   }
 
@@ -230,7 +230,7 @@ const LOST: Settlement = {
   transcript: [],
 }
 
-function ignore(): void {
+function doNothing(): void {
   return undefined
 }
 

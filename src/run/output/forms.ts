@@ -104,18 +104,18 @@ function resolveMode(
   const { supportsJsonSchemaOutput, supportsTools, permissiveNativeOverride } = capabilities
   const mode = asked === 'auto' ? bestMode(capabilities, traits) : asked
   if (mode === 'native' && supportsJsonSchemaOutput !== true && permissiveNativeOverride !== true) {
-    throw invalid('the model cannot be held to a JSON Schema by its provider; use `tool` or `prompted`', mode)
+    throw invalidMode('the model cannot be held to a JSON Schema by its provider; use `tool` or `prompted`', mode)
   }
   if (mode === 'native' && !traits.isText && !canEnforce(capabilities, traits)) {
-    throw invalid(
+    throw invalidMode(
       'the provider cannot enforce a schema with maps, open or recursive parts; use `tool` or `prompted`',
       mode,
     )
   }
   if (mode === 'tool' && supportsTools === false) {
-    throw invalid('the model cannot call tools; use `prompted`', mode)
+    throw invalidMode('the model cannot call tools; use `prompted`', mode)
   }
-  if (mode === 'text' && !traits.isText) throw invalid('it is for answers of type string', mode)
+  if (mode === 'text' && !traits.isText) throw invalidMode('it is for answers of type string', mode)
   return traits.isText ? 'text' : mode
 }
 
@@ -130,7 +130,7 @@ function canEnforce({ nativeSchemas = 'any' }: ModelCapabilities, { isStrict, is
   return nativeSchemas === 'any' || (isStrict && !isRecursive)
 }
 
-function invalid(why: string, mode: string): HarnessError {
+function invalidMode(why: string, mode: string): HarnessError {
   return new HarnessError('invalid_options', `\`outputMode\` cannot be \`${mode}\`: ${why}.`)
 }
 

@@ -25,13 +25,13 @@ export interface StoredState {
 export function readState(given: unknown, where: string, key: SigningKey | null): StoredState {
   const stored = copyOf(given, where)
   if (stored['kind'] !== 'run_state')
-    throw invalid(where, 'it is not a stored state of a run: `kind` is not `run_state`.')
-  if (stored['version'] !== FORMAT_VERSION) throw invalid(where, otherVersion(stored['version']))
+    throw invalidState(where, 'it is not a stored state of a run: `kind` is not `run_state`.')
+  if (stored['version'] !== FORMAT_VERSION) throw invalidState(where, otherVersion(stored['version']))
   const parsed = parseAs(runStateShape, stored, 'the state')
-  if (!parsed.ok) throw invalid(where, parsed.problem)
+  if (!parsed.ok) throw invalidState(where, parsed.problem)
   const { responses = [], signature, ...state } = parsed.value
   const problem = impossible(state)
-  if (problem !== undefined) throw invalid(where, problem)
+  if (problem !== undefined) throw invalidState(where, problem)
   if (key !== null) checkSignature(stored as ResumeState, key)
   return { state, responses }
 }
@@ -59,7 +59,7 @@ export function checkPaused(state: RunState): void {
     phase.at === 'ended'
       ? 'has ended: pass it as `history` with a new prompt'
       : 'is not waiting for answers: call `harness.recover` instead'
-  throw invalid('resume', `run \`${runId}\` ${instead}.`)
+  throw invalidState('resume', `run \`${runId}\` ${instead}.`)
 }
 
 function copyOf(given: unknown, where: string): Record<string, unknown> {
@@ -67,11 +67,11 @@ function copyOf(given: unknown, where: string): Record<string, unknown> {
   try {
     text = JSON.stringify(given)
   } catch {
-    throw invalid(where, 'it is not plain JSON.')
+    throw invalidState(where, 'it is not plain JSON.')
   }
   const parsed = parseJson(text)
   if (parsed.ok && isObject(parsed.value)) return parsed.value
-  throw invalid(where, 'expected the `resumeState` of a result, an object.')
+  throw invalidState(where, 'expected the `resumeState` of a result, an object.')
 }
 
 function otherVersion(version: unknown): string {
@@ -108,6 +108,6 @@ function impossible(state: RunState): string | undefined {
     : `\`phase\` waits at call \`${misplaced.callId}\` for the answer to another.`
 }
 
-function invalid(where: string, problem: string): HarnessError {
+function invalidState(where: string, problem: string): HarnessError {
   return new HarnessError('invalid_state', `${where}: ${problem}`)
 }

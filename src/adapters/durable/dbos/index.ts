@@ -1,5 +1,5 @@
 import { invalidOptions } from '#contracts/parse.js'
-import { HarnessError } from '#index.js'
+import { HarnessError } from '#contracts/errors.js'
 import type { DbosEngine } from './engine.js'
 import { launchDbos } from './launch.js'
 import { parseRunsOptions } from './options.js'

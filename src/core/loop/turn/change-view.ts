@@ -118,17 +118,17 @@ function isShown(shown: unknown): boolean {
 function compactionOf({ model, constants, spending, price }: RunSetup): ViewContext['compact'] {
   if (model.compact === undefined) return null
   return async (entries, signal) => {
-    const ask = async (maxOutputTokens: number | null): Promise<Asked> => {
+    const askProvider = async (maxOutputTokens: number | null): Promise<Asked> => {
       const limit = maxOutputTokens === null ? {} : { maxOutputTokens }
       const compaction = await model.compact?.(entries, constants, { signal, ...limit })
       if (compaction === undefined) throw new TypeError(`The model \`${model.id}\` returned no compaction.`)
       return { compaction, entry: { usage: compaction.usage } }
     }
     if (spending !== null) {
-      const { turn, cost } = await spending.pay({ transcript: entries, constants, signal, ask, isAside: true })
+      const { turn, cost } = await spending.pay({ transcript: entries, constants, signal, ask: askProvider, isAside: true })
       return paid(turn, cost)
     }
-    const asked = await ask(null)
+    const asked = await askProvider(null)
     const known = await price
     return paid(asked, known === null ? null : known(asked.compaction.usage))
   }

@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import { renderNotices, withNotices } from '#contracts/notices.js'
-import type { Notice } from '#contracts/notices.js'
+import type { HarnessNotice } from '#contracts/notices.js'
 import type { PendingItem } from '#contracts/result.js'
 import { renderEnvelope } from '../../tools/boundary/envelope.js'
 import { contentOf, entryId, textOf } from '#contracts/entry.js'
@@ -135,7 +135,7 @@ export class TurnDriver {
   #additions(
     requestKind: RequestKind,
     correction: Correction | null,
-    notices: readonly Notice[],
+    notices: readonly HarnessNotice[],
   ): { readonly said: Said[]; readonly promptAddition: string } {
     const { state } = this.#context
     const said: Said[] = []
@@ -203,7 +203,7 @@ function correctionEntry({ message, callId }: Correction): Said {
 }
 
 /** Adds notices to the last message of the user, else as an entry of their own. */
-function placeLast(said: Said[], notices: readonly Notice[]): void {
+function placeLast(said: Said[], notices: readonly HarnessNotice[]): void {
   const last = said.at(-1)
   // A report stays as it is: its content is that of another run.
   if (last?.role !== 'user' || last.source !== undefined)
