@@ -1,3 +1,4 @@
+import { TOKEN_FIELDS, UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import type { Rendering } from './delivery.js'
 import { resolveReply, withCallIds } from './reply.js'
@@ -46,14 +47,10 @@ export class Renderer {
   }
 
   #price(given: Partial<TokenUsage>, parts: WireReply['parts'], { api, conversation, model }: ReplyTo): TokenUsage {
-    const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = given
-    const isInputSaid = inputTokens !== undefined && cacheReadTokens !== undefined && cacheWriteTokens !== undefined
-    if (isInputSaid && outputTokens !== undefined && reasoningTokens !== undefined) {
-      return { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens }
-    }
+    if (TOKEN_FIELDS.every((field) => given[field] !== undefined)) return { ...UNREPORTED_USAGE, ...given }
     const input = this.#cache.inputOf(conversation, model)
     const free = api.chargesCacheWrites ? {} : { cacheWriteTokens: 0 }
-    return { ...input, ...free, ...outputOf(parts), ...given }
+    return { ...UNREPORTED_USAGE, ...input, ...free, ...outputOf(parts), ...given }
   }
 }
 

@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import { UNREPORTED_USAGE } from '#contracts/entry.js'
+import { TOKEN_FIELDS, UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { AssistantPart, FinishReason, TranscriptEntry } from '#contracts/entry.js'
 import type { Model, ModelToolCall, ModelTurn } from '../model-session.js'
 import type { ReceivedTurn } from '../state/resolve-turn.js'
@@ -59,7 +59,6 @@ const PARTS: ReadonlySet<unknown> = new Set(['text', 'reasoning', 'tool_call', '
 const FINISH_REASONS: ReadonlySet<unknown> = new Set<FinishReason>([
   ...(['stop', 'tool_calls', 'length', 'refusal', 'content_filter', 'pause', 'cancelled', 'error', 'other'] as const),
 ])
-const COUNTS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const
 const WORDS = ['nativeFinishReason', 'responseId', 'responseModel', 'refusal'] as const
 
 /** The first member of a turn that has an invalid value, in words. */
@@ -92,7 +91,7 @@ function problemOf(turn: unknown): string | undefined {
   if (native !== undefined && !(isObject(native) && typeof native['provider'] === 'string'))
     return `\`entry.native\` must be an object with \`provider\` and \`data\`, got \`${shown(native)}\``
   if (!isObject(usage)) return `\`entry.usage\` must be an object, got \`${shown(usage)}\``
-  for (const name of COUNTS) {
+  for (const name of TOKEN_FIELDS) {
     const count = usage[name]
     if (count !== undefined && count !== null && !(Number.isSafeInteger(count) && Number(count) >= 0))
       return `\`entry.usage.${name}\` must be a whole number from 0 up, or null, got \`${shown(count)}\``

@@ -178,6 +178,7 @@ function nestedUsage(input: Fields, output: Fields, raw: unknown): TokenUsage {
     return number === 0 && isObject(raw) && !hasCount(raw, names) ? null : number
   }
   return {
+    ...UNREPORTED_USAGE,
     inputTokens: countIn(input['total']),
     outputTokens: countIn(output['total']),
     cacheReadTokens: reported(input['cacheRead'], /cache(?!.*(?:creat|writ))/i),
@@ -202,6 +203,7 @@ function flatUsage(usage: Fields, providerMetadata: unknown): TokenUsage {
   const cached = isObject(anthropic) ? (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0) : 0
   const input = countIn(usage['inputTokens'])
   return {
+    ...UNREPORTED_USAGE,
     inputTokens: input === null ? null : input + cached,
     outputTokens: countIn(usage['outputTokens']),
     cacheReadTokens,

@@ -1,4 +1,4 @@
-import { UNREPORTED_USAGE } from '#contracts/entry.js'
+import { addTokens, UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { NativePart, TokenUsage } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
@@ -49,18 +49,5 @@ export function compactionBlock({ provider, data }: NativePart): JsonObject | nu
 function usageOf(usage: unknown): TokenUsage {
   const iterations = isObject(usage) ? objectsIn(usage['iterations']) : []
   if (iterations.length === 0) return tokenUsage(usage)
-  return iterations.map(tokenUsage).reduce(
-    (sum, each) => ({
-      inputTokens: added(sum.inputTokens, each.inputTokens),
-      outputTokens: added(sum.outputTokens, each.outputTokens),
-      cacheReadTokens: added(sum.cacheReadTokens, each.cacheReadTokens),
-      cacheWriteTokens: added(sum.cacheWriteTokens, each.cacheWriteTokens),
-      reasoningTokens: added(sum.reasoningTokens, each.reasoningTokens),
-    }),
-    UNREPORTED_USAGE,
-  )
-}
-
-function added(one: number | null, other: number | null): number | null {
-  return one === null ? other : one + (other ?? 0)
+  return iterations.map(tokenUsage).reduce(addTokens, UNREPORTED_USAGE)
 }

@@ -1,4 +1,5 @@
 import type { CallDecision, ModelUsage, OtherCall, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
+import { tokenCounts } from '#contracts/entry.js'
 import { NOTICE_KEY } from '#core/loop/limit-notices.js'
 import { isObject } from '#util/json.js'
 import {
@@ -219,6 +220,8 @@ const phase = union<Phase, 'at'>('at', {
   }),
 })
 
+const counted = { ...tokenCounts(() => count), costUsd: nullable(amount) }
+
 const usage = object<RunUsage>({
   modelRequests: count,
   toolCalls: count,
@@ -227,23 +230,8 @@ const usage = object<RunUsage>({
   toolRetries: record(count),
   hookFailures: count,
   children: object<RunUsage['children']>({ modelRequests: count, toolCalls: count }),
-  inputTokens: count,
-  outputTokens: count,
-  cacheReadTokens: count,
-  cacheWriteTokens: count,
-  reasoningTokens: count,
-  costUsd: nullable(amount),
-  byModel: record(
-    object<ModelUsage>({
-      modelRequests: count,
-      inputTokens: count,
-      outputTokens: count,
-      cacheReadTokens: count,
-      cacheWriteTokens: count,
-      reasoningTokens: count,
-      costUsd: nullable(amount),
-    }),
-  ),
+  ...counted,
+  byModel: record(object<ModelUsage>({ modelRequests: count, ...counted })),
 })
 
 const view = object<View>({

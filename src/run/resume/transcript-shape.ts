@@ -1,4 +1,4 @@
-import { CONTENT_SOURCES } from '#contracts/entry.js'
+import { CONTENT_SOURCES, tokenCounts } from '#contracts/entry.js'
 import type {
   AssistantEntry,
   AssistantPart,
@@ -59,12 +59,8 @@ const assistantPart = union<AssistantPart, 'type'>('type', {
 })
 
 const tokenUsage = object<TokenUsage>({
-  inputTokens: maybeCount,
-  outputTokens: maybeCount,
-  cacheReadTokens: maybeCount,
-  cacheWriteTokens: maybeCount,
+  ...tokenCounts(() => maybeCount),
   longCacheWriteTokens: optional(count),
-  reasoningTokens: maybeCount,
 })
 
 const origin = { kind: oneOf(...CONTENT_SOURCES), name: optional(string), tool: optional(string) }

@@ -1,3 +1,4 @@
+import { NO_TOKENS } from '#contracts/entry.js'
 import type { AssistantPart, ToolEntry, TokenUsage, TranscriptEntry, UserEntry } from '#contracts/entry.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { WireReply } from '../wire/api.js'
@@ -100,6 +101,7 @@ export class Generator {
   usage(): TokenUsage {
     const [cacheReadTokens, cacheWriteTokens, reasoningTokens] = [this.#count(), this.#count(), this.#count()]
     return {
+      ...NO_TOKENS,
       inputTokens: cacheReadTokens + cacheWriteTokens + this.#count(),
       outputTokens: reasoningTokens + this.#count(),
       cacheReadTokens,

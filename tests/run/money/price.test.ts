@@ -9,6 +9,7 @@ import { KNOWN, VERSION } from '#run/money/known-prices.js'
 import { priceOf } from '#run/money/prices.js'
 import { listed, lookUp } from '#run/money/table.js'
 import type { TokenUsage } from '#contracts/entry.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
 
 const NONE = { models: {} }
 
@@ -23,7 +24,7 @@ const PRICE: Price = {
 const LONG: Price = { ...PRICE, longCacheWritePerMillion: 6 }
 
 function usage(inputTokens: number | null, outputTokens: number | null, more: Partial<TokenUsage> = {}): TokenUsage {
-  return { inputTokens, outputTokens, cacheReadTokens: null, cacheWriteTokens: null, reasoningTokens: null, ...more }
+  return { ...UNREPORTED_USAGE, inputTokens, outputTokens, ...more }
 }
 
 const count = fc.integer({ min: 0, max: 2_000_000 })
@@ -80,6 +81,7 @@ describe('the cost of a reply', () => {
           const cacheWriteTokens = part(3, inputTokens - cacheReadTokens)
           const longCacheWriteTokens = part(5, cacheWriteTokens)
           const tokens = {
+            ...UNREPORTED_USAGE,
             inputTokens,
             outputTokens,
             cacheReadTokens,
