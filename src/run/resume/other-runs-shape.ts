@@ -1,7 +1,7 @@
 import type { JsonValue } from '#util/json.js'
 import { list, nullable, object, optional, record, string } from '#util/shape.js'
 import type { Fields, Shape } from '#util/shape.js'
-import type { Background, BackgroundReport, BackgroundRun } from '#core/state/other-runs.js'
+import type { BackgroundReport, BackgroundRun } from '#core/state/other-runs.js'
 import type { RunState } from '#core/state/state.js'
 
 /** Shapes of the values that runs in the background share with the rest of a state. */
@@ -36,5 +36,5 @@ export function otherRunsShape({
     state: nullable(childState),
   })
   const report = object<BackgroundReport>({ callId: string, content: string, source })
-  return { background: optional(object<Background>({ runs: list(run), reports: list(report) })) }
+  return { background: optional(object({ runs: list(run), reports: list(report) })) }
 }

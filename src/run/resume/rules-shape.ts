@@ -1,5 +1,4 @@
 import { boolean, integer, list, nullable, number, object, oneOf, optional, record, string } from '#util/shape.js'
-import type { RunLimits, StallRules } from '#contracts/limits.js'
 import type { RunRules } from '#core/state/rules.js'
 
 const count = integer(0)
@@ -7,7 +6,7 @@ const amount = number(0)
 
 /** The stored form of the rules of a run. */
 export const rulesShape = object<RunRules>({
-  limits: object<RunLimits>({
+  limits: object({
     modelRequests: nullable(amount),
     toolCalls: nullable(amount),
     inputTokens: nullable(amount),
@@ -22,7 +21,7 @@ export const rulesShape = object<RunRules>({
   answersByJson: optional(oneOf(true)),
   onLimit: optional(oneOf('answer')),
   stall: optional(
-    object<StallRules>({
+    object({
       noticeAfter: nullable(count),
       answerAfter: nullable(count),
       stopAfter: nullable(count),
