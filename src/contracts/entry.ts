@@ -168,8 +168,19 @@ export interface NativePart {
  * Why a reply ended; `cancelled`: it was cut off by whoever asked for it. The provider's own value is
  * `ModelTurn.nativeFinishReason`.
  */
-export type FinishReason =
-  'stop' | 'tool_calls' | 'length' | 'refusal' | 'content_filter' | 'pause' | 'cancelled' | 'error' | 'other'
+export type FinishReason = (typeof FINISH_REASONS)[number]
+
+export const FINISH_REASONS = [
+  'stop',
+  'tool_calls',
+  'length',
+  'refusal',
+  'content_filter',
+  'pause',
+  'cancelled',
+  'error',
+  'other',
+] as const
 
 /** The token counts: every type, sum, shape and default of them is made from these fields. */
 const COUNTS = {

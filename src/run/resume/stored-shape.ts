@@ -1,4 +1,4 @@
-import type { CallDecision, OtherCall, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
+import type { CallDecision, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
 import { tokenCounts } from '#contracts/entry.js'
 import { NOTICE_KEY } from '#core/loop/limit-notices.js'
 import { isObject } from '#util/json.js'
@@ -23,17 +23,15 @@ import {
 } from '#util/shape.js'
 import type { Fields, Shape } from '#util/shape.js'
 import type { ApprovalAnswer, DeclinedAnswer, KeptAnswer, QuestionAnswer, Verdict } from '#core/state/answers.js'
-import { otherRunsShape } from './other-runs-shape.js'
 import type { BatchCall } from '#core/state/batch-call.js'
 import type { ChildReference } from '#core/state/child-state.js'
 import { FORMAT_VERSION } from '#core/state/events.js'
-import { rulesShape } from './rules-shape.js'
-import type { CallNote, SettledCall } from '#core/state/settled.js'
+import type { Background } from '#core/state/other-runs.js'
+import type { RunRules } from '#core/state/rules.js'
+import type { SettledCall } from '#core/state/settled.js'
 import type { Answered, Batch, Phase, Position, RunState } from '#core/state/state.js'
 import type { View } from '#core/state/view.js'
 import { content, count, json, native, parts, source, transcriptShape } from './transcript-shape.js'
-import { flowsShape } from '#contracts/flows.js'
-import type { ContentFlow } from '#contracts/flows.js'
 
 const amount = number(0)
 
@@ -60,12 +58,7 @@ const approvalFields: Fields<ApprovalAnswer> = {
 
 const questionFields: Fields<QuestionAnswer> = { callId: string, answer: json, by }
 
-const declinedFields: Fields<DeclinedAnswer> = {
-  callId: string,
-  declined: oneOf(true),
-  reason: optional(string),
-  by,
-}
+const declinedFields: Fields<DeclinedAnswer> = { callId: string, declined: oneOf(true), reason: optional(string), by }
 
 export const approvalAnswer = object<ApprovalAnswer>(approvalFields)
 export const questionAnswer = object<QuestionAnswer>(questionFields)
@@ -105,15 +98,6 @@ const decision = object<CallDecision>({
   alsoAsked: optional(list(string)),
 })
 
-const match = oneOf('exact', 'near', 'taint')
-
-const otherCall = object<OtherCall>({
-  callId: string,
-  toolName: string,
-  arguments: optional(string),
-  when: oneOf('ended', 'before', 'after'),
-})
-
 const waiting = list(
   object<PendingItem>({
     kind: oneOf('approval', 'question', 'unknown_outcome'),
@@ -124,8 +108,19 @@ const waiting = list(
     key,
     answerSchema: optional(jsonObject),
     decision: optional(decision),
-    ...flowsShape(object<ContentFlow>({ argument: string, source, callId: string, match })),
-    otherCalls: optional(list(otherCall)),
+    provenance: optional(
+      list(object({ argument: string, source, callId: string, match: oneOf('exact', 'near', 'taint') })),
+    ),
+    otherCalls: optional(
+      list(
+        object({
+          callId: string,
+          toolName: string,
+          arguments: optional(string),
+          when: oneOf('ended', 'before', 'after'),
+        }),
+      ),
+    ),
     path: list(string),
   }),
 )
@@ -159,25 +154,10 @@ const batchCall = object<BatchCall>({
 type Resolution = Answered['resolution']
 
 const resolution = union<Resolution, 'kind'>('kind', {
-  final: object({
-    kind: oneOf('final'),
-    output: optional(json),
-    mode: nullable(string),
-    callId: nullable(string),
-  }),
-  retry_tool_output: object({
-    kind: oneOf('retry_tool_output'),
-    callId: string,
-    message: string,
-  }),
-  retry_user_message: object({
-    kind: oneOf('retry_user_message'),
-    message: string,
-  }),
-  ask_again: object({
-    kind: oneOf('ask_again'),
-    reason: oneOf('pause', 'empty', 'aborted'),
-  }),
+  final: object({ kind: oneOf('final'), output: optional(json), mode: nullable(string), callId: nullable(string) }),
+  retry_tool_output: object({ kind: oneOf('retry_tool_output'), callId: string, message: string }),
+  retry_user_message: object({ kind: oneOf('retry_user_message'), message: string }),
+  ask_again: object({ kind: oneOf('ask_again'), reason: oneOf('pause', 'empty', 'aborted') }),
   unexpected: object({ kind: oneOf('unexpected'), message: string }),
 })
 
@@ -203,12 +183,7 @@ const phase = union<Phase, 'at'>('at', {
     stopReason: word(),
     output: optional(json),
     error: optional(
-      object({
-        code: word(),
-        message: string,
-        status: optional(amount),
-        retryable: optional(oneOf(true)),
-      }),
+      object({ code: word(), message: string, status: optional(amount), retryable: optional(oneOf(true)) }),
     ),
     position: optional(union<Position, 'at'>('at', positions)),
   }),
@@ -235,9 +210,49 @@ const view = object<View>({
   prepared: optional(list(object({ policy: string, from: string, to: string, shown: string }))),
 })
 
-const note = object<CallNote>({
-  cancelled: optional(oneOf(true)),
-  approval: optional(object({ approved: boolean, reason: optional(string) })),
+const rules = object<RunRules>({
+  limits: object({
+    modelRequests: nullable(amount),
+    toolCalls: nullable(amount),
+    inputTokens: nullable(amount),
+    outputTokens: nullable(amount),
+    timeMs: nullable(amount),
+    costUsd: nullable(amount),
+  }),
+  outputRetries: count,
+  toolRetries: count,
+  toolRetryBudgets: record(count),
+  answersByTool: boolean,
+  answersByJson: optional(oneOf(true)),
+  onLimit: optional(oneOf('answer')),
+  stall: optional(
+    object({
+      noticeAfter: nullable(count),
+      answerAfter: nullable(count),
+      stopAfter: nullable(count),
+      ignore: list(string),
+    }),
+  ),
+})
+
+const background = object<Background>({
+  runs: list(
+    object({
+      id: string,
+      callId: string,
+      toolName: string,
+      key: string,
+      childRunId: string,
+      agent: string,
+      task: string,
+      arguments: string,
+      askedBefore: optional(record(json)),
+      waiting,
+      answers,
+      state: nullable(childState),
+    }),
+  ),
+  reports: list(object({ callId: string, content: string, source })),
 })
 
 /** A state with the raw replies and the signature that may be stored with it. */
@@ -260,7 +275,7 @@ export const runStateShape = object<StoredRunState>({
   provider: string,
   model: string,
   metadata: jsonObject,
-  rules: rulesShape,
+  rules,
   config: nullable(object({ instructions: string, tools: record(string), output: string, limits: string })),
   transcript: mutable(transcriptShape),
   firstEntry: count,
@@ -271,8 +286,13 @@ export const runStateShape = object<StoredRunState>({
   closing: nullable(object({ kind: word(), limit: amount, count: amount })),
   staleTurns: count,
   streaks: record(count),
-  notes: record(note),
-  ...otherRunsShape({ json, source, waiting, answers, childState }),
+  notes: record(
+    object({
+      cancelled: optional(oneOf(true)),
+      approval: optional(object({ approved: boolean, reason: optional(string) })),
+    }),
+  ),
+  background: optional(background),
   paused: optional(word()),
   view: optional(view),
   hostNotices: optional(record(object({ entryId: string, digest: string }))),

@@ -1,4 +1,4 @@
-import { CONTENT_SOURCES, tokenCounts } from '#contracts/entry.js'
+import { CONTENT_SOURCES, FINISH_REASONS, tokenCounts } from '#contracts/entry.js'
 import type {
   AssistantPart,
   ContentPart,
@@ -87,17 +87,7 @@ const entry = union<TranscriptEntry, 'role'>('role', {
     parts: list(assistantPart),
     provider: string,
     model: string,
-    finishReason: oneOf(
-      'stop',
-      'tool_calls',
-      'length',
-      'refusal',
-      'content_filter',
-      'pause',
-      'cancelled',
-      'error',
-      'other',
-    ),
+    finishReason: oneOf(...FINISH_REASONS),
     usage: tokenUsage,
     native,
   }),
