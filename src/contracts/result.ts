@@ -1,4 +1,4 @@
-import { NO_TOKENS, tokenCounts } from './entry.js'
+import { NO_TOKENS, TOKEN_FIELDS } from './entry.js'
 import type { TokenCounts, TokenUsage, TranscriptEntry } from './entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { Flows } from './flows.js'
@@ -94,7 +94,9 @@ export function withTokens(usage: RunUsage, tokens: TokenUsage, cost: number | n
 
 function requestUsage(tokens: TokenUsage, cost: number | undefined): ModelUsage {
   const costUsd = cost === undefined ? null : cost / MICRO
-  return { modelRequests: 1, ...tokenCounts((field) => tokens[field] ?? 0), costUsd }
+  const usage = { modelRequests: 1, ...NO_TOKENS, costUsd }
+  for (const field of TOKEN_FIELDS) usage[field] = tokens[field] ?? 0
+  return usage
 }
 
 const MICRO = 1_000_000
@@ -114,7 +116,9 @@ function sumOf(one: ModelUsage, other: ModelUsage): ModelUsage {
     // In whole micro-dollars, so that the sum is exact.
     costUsd = (Math.round(one.costUsd * MICRO) + Math.round(other.costUsd * MICRO)) / MICRO
   const modelRequests = one.modelRequests + other.modelRequests
-  return { modelRequests, ...tokenCounts((field) => one[field] + other[field]), costUsd }
+  const sum = { modelRequests, ...NO_TOKENS, costUsd }
+  for (const field of TOKEN_FIELDS) sum[field] = one[field] + other[field]
+  return sum
 }
 
 function withModels(known: RunUsage['byModel'], added: RunUsage['byModel']): RunUsage['byModel'] {
