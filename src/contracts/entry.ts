@@ -195,7 +195,7 @@ const COUNTS = {
   reasoningTokens: null,
 }
 
-export type TokenField = keyof typeof COUNTS
+type TokenField = keyof typeof COUNTS
 
 /** A value for each token count. */
 export type TokenCounts<T> = { readonly [Field in keyof typeof COUNTS]: T }
