@@ -8,13 +8,14 @@ import { mcpStdio } from 'thinharness/mcp'
 import { Sessions } from 'thinharness/session'
 import { cpuMs, heapBytes } from './work.js'
 import type { Model, ToolSpec } from 'thinharness'
+import { NO_TOKENS } from './tokens.js'
 
 /** A place on a curve, and the CPU time there in µs (for `waiting` and `waiting-http`, bytes per run). */
 export type Points = Readonly<Record<number, number>>
 
 const TURNS = 40
 const PARAMETERS = { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] }
-const USAGE = { inputTokens: 100, outputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+const USAGE = { ...NO_TOKENS, inputTokens: 100, outputTokens: 10 }
 
 /** Calls `tool` in each turn of a run but the last of `turns`. Before it replies, it waits for `until`. */
 function modelOf(turns: number, tool = 'tool_0', until?: () => Promise<void>): Model {

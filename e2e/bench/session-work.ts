@@ -9,6 +9,7 @@ import type { AssistantEntry, LogStore, Model } from 'thinharness'
 import { openaiCompatible } from 'thinharness/providers'
 import { Sessions } from 'thinharness/session'
 import { textOfSize, threadShapes } from './thread-shapes.js'
+import { NO_TOKENS } from './tokens.js'
 
 export interface PlayFigures {
   readonly turns: number
@@ -38,7 +39,8 @@ type Opened = { readonly log: LogStore; readonly storedBytes: () => Promise<numb
 const REPLY = textOfSize(600, 7)
 const PROMPT = textOfSize(400, 8)
 const usage = {
-  ...{ inputTokens: 100, outputTokens: 100, cacheReadTokens: null, cacheWriteTokens: null, reasoningTokens: null },
+  ...{ ...NO_TOKENS, inputTokens: 100, outputTokens: 100 },
+  ...{ cacheReadTokens: null, cacheWriteTokens: null, reasoningTokens: null },
 }
 
 async function openStore(store: string, place: string): Promise<Opened> {

@@ -168,31 +168,64 @@ export interface NativePart {
  * Why a reply ended; `cancelled`: it was cut off by whoever asked for it. The provider's own value is
  * `ModelTurn.nativeFinishReason`.
  */
-export type FinishReason =
-  'stop' | 'tool_calls' | 'length' | 'refusal' | 'content_filter' | 'pause' | 'cancelled' | 'error' | 'other'
+export type FinishReason = (typeof FINISH_REASONS)[number]
 
-/** Tokens of one request. `null`: the provider did not say. */
-export interface TokenUsage {
+export const FINISH_REASONS = [
+  'stop',
+  'tool_calls',
+  'length',
+  'refusal',
+  'content_filter',
+  'pause',
+  'cancelled',
+  'error',
+  'other',
+] as const
+
+/** The token counts: every type, sum, shape and default of them is made from these fields. */
+const COUNTS = {
   /** All input tokens, those read from and written to a cache included. */
-  readonly inputTokens: number | null
-  readonly outputTokens: number | null
-  /** Part of `inputTokens`. */
-  readonly cacheReadTokens: number | null
-  /** Part of `inputTokens`. */
-  readonly cacheWriteTokens: number | null
-  /** Part of `cacheWriteTokens`: tokens cached for an hour, if the provider charges more for them. */
-  readonly longCacheWriteTokens?: number
-  /** Part of `outputTokens`. */
-  readonly reasoningTokens: number | null
-}
-
-/** Usage of a reply if the provider reported none. */
-export const UNREPORTED_USAGE: TokenUsage = {
   inputTokens: null,
   outputTokens: null,
+  /** Part of `inputTokens`. */
   cacheReadTokens: null,
+  /** Part of `inputTokens`. */
   cacheWriteTokens: null,
+  /** Part of `outputTokens`. */
   reasoningTokens: null,
+}
+
+type TokenField = keyof typeof COUNTS
+
+/** A value for each token count. */
+export type TokenCounts<T> = { readonly [Field in keyof typeof COUNTS]: T }
+
+/** Tokens of one request. `null`: the provider did not say. */
+export interface TokenUsage extends TokenCounts<number | null> {
+  /** Part of `cacheWriteTokens`: tokens cached for an hour, if the provider charges more for them. */
+  readonly longCacheWriteTokens?: number
+}
+
+export const TOKEN_FIELDS = Object.keys(COUNTS) as readonly TokenField[]
+
+/** Usage of a reply if the provider reported none. */
+export const UNREPORTED_USAGE: TokenUsage = COUNTS
+
+/** A value for each token count, made from the name of its field. */
+export function tokenCounts<T>(valueOf: (field: TokenField) => T): TokenCounts<T> {
+  const counts: { [Field in TokenField]?: T } = {}
+  for (const field of TOKEN_FIELDS) counts[field] = valueOf(field)
+  return counts as TokenCounts<T>
+}
+
+export const NO_TOKENS: TokenCounts<number> = tokenCounts(() => 0)
+
+/** The sum of two usages; a count is null if neither has it. */
+export function addTokens(one: TokenUsage, other: TokenUsage): TokenUsage {
+  const sum = (a: number | null, b: number | null): number | null => (a === null ? b : a + (b ?? 0))
+  const longCacheWriteTokens = (one.longCacheWriteTokens ?? 0) + (other.longCacheWriteTokens ?? 0)
+  const counts = tokenCounts((field) => sum(one[field], other[field]))
+  return longCacheWriteTokens > 0 ? { ...counts, longCacheWriteTokens } : counts
 }
 
 /** A message as content parts of its own: later changes to the given parts have no effect. */

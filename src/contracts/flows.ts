@@ -1,5 +1,3 @@
-import { list, optional } from '#util/shape.js'
-import type { Fields, Shape } from '#util/shape.js'
 import type { ContentSource } from './entry.js'
 
 /** Content of a source in an argument of a call. */
@@ -16,11 +14,6 @@ export interface ContentFlow {
 /** The untrusted content that a call would carry, for the person who is asked about the call. */
 export interface Flows {
   readonly provenance?: readonly ContentFlow[] | undefined
-}
-
-/** The fields of `Flows`, for flows of this shape. */
-export function flowsShape(flow: Shape<ContentFlow>): Fields<Flows> {
-  return { provenance: optional(list(flow)) }
 }
 
 export function hasFlows({ provenance = [] }: Flows): boolean {

@@ -57,7 +57,7 @@ const count = nullable(integer(0))
 const step = nullable(integer(1))
 
 export const BUDGETS: PartialFields<BudgetOptions> = {
-  limits: partial<Limits>({
+  limits: partial({
     modelRequests: count,
     toolCalls: count,
     inputTokens: count,

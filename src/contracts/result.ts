@@ -1,4 +1,5 @@
-import type { TokenUsage, TranscriptEntry } from './entry.js'
+import { NO_TOKENS, TOKEN_FIELDS } from './entry.js'
+import type { TokenCounts, TokenUsage, TranscriptEntry } from './entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { Flows } from './flows.js'
 
@@ -20,8 +21,11 @@ export type StopReason =
   | 'interrupted'
   | 'error'
 
-/** The use of a run. Counts span its pauses. */
-export interface RunUsage {
+/**
+ * The use of a run. Counts span its pauses. Tokens are sums that the provider reported, for the run and its child runs; a reply
+ * without a report adds nothing.
+ */
+export interface RunUsage extends TokenCounts<number> {
   /** Replies received from the model; failed requests are not counted. */
   readonly modelRequests: number
   /** Tool calls admitted to run, those that a hook cancelled included. */
@@ -35,12 +39,6 @@ export interface RunUsage {
   readonly hookFailures: number
   /** The use of its child runs and theirs. Their requests and calls are not in the counts above. */
   readonly children: { readonly modelRequests: number; readonly toolCalls: number }
-  /** Sums that the provider reported, for the run and its child runs; a reply without a report adds nothing. */
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly cacheReadTokens: number
-  readonly cacheWriteTokens: number
-  readonly reasoningTokens: number
   /**
    * US dollars, exact to the micro-dollar, for the run and its child runs; null if a reply has no known price, and if no cost
    * was requested (`limits.costUsd`, `prices`).
@@ -51,13 +49,8 @@ export interface RunUsage {
 }
 
 /** The use and cost of one model. */
-export interface ModelUsage {
+export interface ModelUsage extends TokenCounts<number> {
   readonly modelRequests: number
-  readonly inputTokens: number
-  readonly outputTokens: number
-  readonly cacheReadTokens: number
-  readonly cacheWriteTokens: number
-  readonly reasoningTokens: number
   readonly costUsd: number | null
 }
 
@@ -69,11 +62,7 @@ export const NO_USAGE: RunUsage = {
   toolRetries: {},
   hookFailures: 0,
   children: { modelRequests: 0, toolCalls: 0 },
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  reasoningTokens: 0,
+  ...NO_TOKENS,
   costUsd: null,
   byModel: {},
 }
@@ -104,15 +93,10 @@ export function withTokens(usage: RunUsage, tokens: TokenUsage, cost: number | n
 }
 
 function requestUsage(tokens: TokenUsage, cost: number | undefined): ModelUsage {
-  return {
-    modelRequests: 1,
-    inputTokens: tokens.inputTokens ?? 0,
-    outputTokens: tokens.outputTokens ?? 0,
-    cacheReadTokens: tokens.cacheReadTokens ?? 0,
-    cacheWriteTokens: tokens.cacheWriteTokens ?? 0,
-    reasoningTokens: tokens.reasoningTokens ?? 0,
-    costUsd: cost === undefined ? null : cost / MICRO,
-  }
+  const costUsd = cost === undefined ? null : cost / MICRO
+  const usage = { modelRequests: 1, ...NO_TOKENS, costUsd }
+  for (const field of TOKEN_FIELDS) usage[field] = tokens[field] ?? 0
+  return usage
 }
 
 const MICRO = 1_000_000
@@ -131,15 +115,10 @@ function sumOf(one: ModelUsage, other: ModelUsage): ModelUsage {
   else if (one.costUsd !== null && other.costUsd !== null)
     // In whole micro-dollars, so that the sum is exact.
     costUsd = (Math.round(one.costUsd * MICRO) + Math.round(other.costUsd * MICRO)) / MICRO
-  return {
-    modelRequests: one.modelRequests + other.modelRequests,
-    inputTokens: one.inputTokens + other.inputTokens,
-    outputTokens: one.outputTokens + other.outputTokens,
-    cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
-    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
-    reasoningTokens: one.reasoningTokens + other.reasoningTokens,
-    costUsd,
-  }
+  const modelRequests = one.modelRequests + other.modelRequests
+  const sum = { modelRequests, ...NO_TOKENS, costUsd }
+  for (const field of TOKEN_FIELDS) sum[field] = one[field] + other[field]
+  return sum
 }
 
 function withModels(known: RunUsage['byModel'], added: RunUsage['byModel']): RunUsage['byModel'] {

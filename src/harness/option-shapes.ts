@@ -50,7 +50,7 @@ import type {
 import { FLOW_FIELDS } from '#run/provenance/options.js'
 import { BUDGETS, OPTIONAL_BUDGETS } from '#contracts/limits.js'
 import { byteLength } from '#util/bytes.js'
-import type { Price, PriceTier, Rates } from '#run/money/price.js'
+import type { Price, Rates } from '#run/money/price.js'
 import type { Prices } from '#run/money/prices.js'
 
 const model = leaf<ModelRef | Model>(
@@ -123,7 +123,7 @@ const RATES: Fields<Rates> = {
 
 const price = object<Price>({
   ...RATES,
-  tiers: optional(list(object<PriceTier>({ ...RATES, aboveInputTokens: integer(0) }))),
+  tiers: optional(list(object({ ...RATES, aboveInputTokens: integer(0) }))),
 })
 
 const prices = either(oneOf(false), partial<Prices>({ models: record(price), unknown: price }))

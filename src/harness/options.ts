@@ -207,7 +207,7 @@ export interface ReplayOptions<Deps = unknown> extends Pick<
   'tools' | 'mcpServers' | 'instructions' | 'root' | 'use'
 > {
   /**
-   * HarnessResources of the requests that may differ from the recording: the instructions, or the definitions of the tools. Default: none.
+   * Parts of the requests that may differ from the recording: the instructions, or the definitions of the tools. Default: none.
    * The replies are the recorded ones, whatever the model would answer now.
    */
   readonly allow?: readonly AllowedPart[] | undefined

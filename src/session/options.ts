@@ -90,7 +90,7 @@ const SHAPE = partial<SessionsOptions>({
   resolveModel: functionOf<NonNullable<SessionsOptions['resolveModel']>>(),
   responder: functionOf<Responder>(),
   title: leaf<TitleMaker | Model | ModelRef>('a function, or a model', isTitle),
-  limits: partial<SessionLimits>({ queuedMessages: integer(0), fileBytes: integer(0), files: integer(0) }),
+  limits: partial({ queuedMessages: integer(0), fileBytes: integer(0), files: integer(0) }),
 })
 
 /** Throws a `HarnessError` of code `invalid_options`. */

@@ -1,4 +1,4 @@
-import { UNREPORTED_USAGE } from '#contracts/entry.js'
+import { NO_TOKENS, UNREPORTED_USAGE } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { AssistantPart, TokenUsage, TranscriptEntry } from '#contracts/entry.js'
 import type {
@@ -55,13 +55,7 @@ export interface ModelFailure {
 }
 
 /** The default usage of a reply. */
-const USAGE: TokenUsage = {
-  inputTokens: 10,
-  outputTokens: 5,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  reasoningTokens: 0,
-}
+const USAGE: TokenUsage = { ...NO_TOKENS, inputTokens: 10, outputTokens: 5 }
 
 /**
  * A model that follows a script, for tests: no network, no API key, no randomness.

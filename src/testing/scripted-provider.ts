@@ -1,3 +1,4 @@
+import { TOKEN_FIELDS, UNREPORTED_USAGE } from '#contracts/entry.js'
 import { parsedJson, scriptRequest } from './script-request.js'
 import type { ScriptRequest } from './script-request.js'
 import { breakOff, deliverReply, dripReply, sendBytes } from './delivery.js'
@@ -276,14 +277,10 @@ class Renderer {
   }
 
   #price(given: Partial<TokenUsage>, parts: WireReply['parts'], { api, conversation, model }: ReplyTo): TokenUsage {
-    const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = given
-    const isInputSaid = inputTokens !== undefined && cacheReadTokens !== undefined && cacheWriteTokens !== undefined
-    if (isInputSaid && outputTokens !== undefined && reasoningTokens !== undefined) {
-      return { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens }
-    }
+    if (TOKEN_FIELDS.every((field) => given[field] !== undefined)) return { ...UNREPORTED_USAGE, ...given }
     const input = this.#cache.inputOf(conversation, model)
     const free = api.chargesCacheWrites ? {} : { cacheWriteTokens: 0 }
-    return { ...input, ...free, ...outputTokensOf(parts), ...given }
+    return { ...UNREPORTED_USAGE, ...input, ...free, ...outputTokensOf(parts), ...given }
   }
 }
 

@@ -196,8 +196,11 @@ export type Complete<T> = Required<Given<T>>
 /** Sentences about unknown fields, by name. */
 export type Hints = Readonly<Record<string, string>>
 
-/** An object with these fields and no other. A field that is `undefined` counts as left out, and is not in the copy. */
-export function object<T>(fields: Fields<T>, hints: Hints = {}): Shape<T> {
+/**
+ * An object with these fields and no other. A field that is `undefined` counts as left out, and is not in the copy. `T` is that
+ * of the field, list or union for which the shape is written, and need not be named there.
+ */
+export function object<T>(fields: Fields<NoInfer<T>>, hints: Hints = {}): Shape<T> {
   const members = new Map<string, Member>()
   for (const [key, field] of Object.entries(fields as Readonly<Record<string, Reader | OptionalReader>>)) {
     members.set(key, 'optional' in field ? [field.optional, true] : [field, false])
@@ -206,7 +209,7 @@ export function object<T>(fields: Fields<T>, hints: Hints = {}): Shape<T> {
 }
 
 /** An object with any of these fields and no other. */
-export function partial<T>(fields: PartialFields<T>, hints: Hints = {}): Shape<T> {
+export function partial<T>(fields: PartialFields<NoInfer<T>>, hints: Hints = {}): Shape<T> {
   const members = Object.entries(fields as Readonly<Record<string, Reader>>)
   return objectOf(new Map(members.map(([key, shape]) => [key, [shape, true]])), hints)
 }

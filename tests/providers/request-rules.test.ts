@@ -6,6 +6,7 @@ import type { JsonSchema, Model, TranscriptEntry } from 'thinharness'
 import { anthropic, fromAiSdk, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
 import type { ProviderOptions } from 'thinharness/providers'
 import type { JsonObject } from '#util/json.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
 
 type Fetch = typeof globalThis.fetch
 type Options = Pick<ProviderOptions, 'extraBody'>
@@ -237,13 +238,6 @@ describe('schemas of tools that providers reject', () => {
 describe('half of a surrogate pair', () => {
   const HALF = '\ud83d'
   const STAMP = { at: '2026-01-01T00:00:00.000Z' }
-  const NO_USAGE = {
-    inputTokens: null,
-    outputTokens: null,
-    reasoningTokens: null,
-    cacheReadTokens: null,
-    cacheWriteTokens: null,
-  }
 
   function history(provider: string): TranscriptEntry[] {
     return [
@@ -255,7 +249,7 @@ describe('half of a surrogate pair', () => {
         provider,
         model: 'm',
         finishReason: 'tool_calls',
-        usage: NO_USAGE,
+        usage: UNREPORTED_USAGE,
         parts: [
           { type: 'text', text: `Looking ${HALF}` },
           { type: 'tool_call', callId: 'call_1', name: 'look', arguments: `{"at":"\\ud83d ${HALF} \\ud83d\\ude00"}` },

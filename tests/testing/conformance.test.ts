@@ -3,6 +3,7 @@ import type { AssistantPart, ContentPart, Model, ModelSession, ModelTurn } from 
 import { openaiCompatible } from 'thinharness/providers'
 import { conformance } from 'thinharness/testing'
 import type { ConformanceApi, ConformanceOptions, LawName } from 'thinharness/testing'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
 
 type Turn = ModelSession['turn']
 type Server = Parameters<ConformanceOptions['make']>[0]
@@ -282,7 +283,7 @@ describe('an adapter for an unknown API', () => {
           const prompt = transcript.map((entry) => ('content' in entry ? textOf(entry.content) : textIn(entry.parts)))
           const sent = { method: 'POST', body: JSON.stringify({ instructions, prompt }), signal }
           const { answer } = (await (await fetch('http://any.invalid', sent)).json()) as { answer: string }
-          const usage = UNREPORTED
+          const usage = UNREPORTED_USAGE
           const parts = [{ type: 'text', text: answer }] as const
           return {
             entry: { role: 'assistant', parts, provider: 'lines', model: 'l', finishReason: 'stop', usage },
@@ -297,14 +298,6 @@ describe('an adapter for an unknown API', () => {
     await expect(sessions?.check()).rejects.toThrow('Expected the tools to be ["read","look_up","send-mail"], got [].')
   })
 })
-
-const UNREPORTED = {
-  inputTokens: null,
-  outputTokens: null,
-  cacheReadTokens: null,
-  cacheWriteTokens: null,
-  reasoningTokens: null,
-}
 
 function textOf(content: string | readonly ContentPart[]): string {
   return typeof content === 'string' ? content : content.map((part) => ('text' in part ? part.text : '')).join('')

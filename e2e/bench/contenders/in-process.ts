@@ -8,6 +8,7 @@ import { sqliteLog } from 'thinharness/store/sqlite'
 import { answerOf, INSTRUCTIONS, MODEL, readPrompt } from '../work.js'
 import type { Contender, Open, Setting } from '../work.js'
 import type { AssistantPart, FinishReason, HarnessOptions, Model, ModelTurn, RunLog } from 'thinharness'
+import { NO_TOKENS } from '../tokens.js'
 
 export function openRun(setting: Setting): Contender {
   return contenderOf(openHarness(setting))
@@ -74,7 +75,7 @@ function openHarness({ tool }: Setting, options: HarnessOptions = {}): Harness {
   })
 }
 
-const USAGE = { inputTokens: 100, outputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+const USAGE = { ...NO_TOKENS, inputTokens: 100, outputTokens: 10 }
 
 function instantModel(): Model {
   return {

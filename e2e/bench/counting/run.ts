@@ -6,6 +6,7 @@ import { countTokens } from 'thinharness/context'
 import { modelOf, recordedRequests } from './recordings.js'
 import type { Recorded } from './recordings.js'
 import { textsByKind } from './texts.js'
+import { NO_TOKENS } from '../tokens.js'
 
 const RECORDINGS = new URL('tests/fixtures/provider-cases', import.meta.resolve('thinharness/package.json')).pathname
 
@@ -86,10 +87,14 @@ function message(id: string, text: string): TranscriptEntry {
 }
 
 function reply(inputTokens: number): TranscriptEntry {
-  const rest = { outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
   return {
     ...{ id: 'e2', at: '2026-11-24T00:00:00.000Z', role: 'assistant', parts: [{ type: 'text', text: 'Go on.' }] },
-    ...{ provider: 'other', model: 'other', finishReason: 'stop', usage: { inputTokens, ...rest } },
+    ...{
+      provider: 'other',
+      model: 'other',
+      finishReason: 'stop',
+      usage: { ...NO_TOKENS, inputTokens, outputTokens: 1 },
+    },
   }
 }
 

@@ -6,6 +6,7 @@ import { Meter, sentOf, tokensOf } from './meter.js'
 import type { Sent } from './meter.js'
 import { callsOf } from './trees.js'
 import type { Tree } from './trees.js'
+import { NO_TOKENS } from '../tokens.js'
 
 /** Most calls of \`recall\` for one question. */
 const MOST_RECALLS = 60
@@ -116,11 +117,10 @@ function turnWith(
 ): ModelTurn {
   const finishReason = parts.some(({ type }) => type === 'tool_call') ? 'tool_calls' : 'stop'
   const usage: TokenUsage = {
+    ...NO_TOKENS,
     inputTokens: input,
     outputTokens: parts.reduce((sum, part) => sum + tokensOf(JSON.stringify(part)), 0),
     cacheReadTokens: cached,
-    cacheWriteTokens: 0,
-    reasoningTokens: 0,
   }
   return { entry: { role: 'assistant', parts, provider: 'scripted', model: 'scripted', finishReason, usage } }
 }

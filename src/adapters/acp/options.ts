@@ -53,7 +53,7 @@ export interface AgentInfo {
 const SHAPE = partial<AcpOptions>({
   input: having<Readable>('a readable stream', 'on', 'pipe'),
   output: having<Writable>('a writable stream', 'on', 'write'),
-  agent: object<AgentInfo>({ name: filledString, title: optional(filledString), version: filledString }),
+  agent: object({ name: filledString, title: optional(filledString), version: filledString }),
   resourceId: filledString,
   models: list(filledString),
   allowRoot: functionOf<NonNullable<AcpOptions['allowRoot']>>(),

@@ -1,11 +1,11 @@
 import type { ModelToolCall } from '../model-session.js'
-import { flowsIn, flowsShape } from '#contracts/flows.js'
+import { flowsIn } from '#contracts/flows.js'
 import type { Flows } from '#contracts/flows.js'
 import type { CallDecision } from '#contracts/result.js'
 import type { ToolSpec } from '../tools/tool-spec.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { anything, boolean, object, oneOf, optional, parseAs, string } from '#util/shape.js'
+import { anything, boolean, list, object, oneOf, optional, parseAs, string } from '#util/shape.js'
 import { failedMember } from './context.js'
 import type { ExtensionContext, Named } from './context.js'
 
@@ -85,7 +85,7 @@ const DECISION = object<Exclude<Decision, DecisionKind>>({
   reason: optional(string),
   rule: optional(string),
   isDefault: optional(boolean),
-  ...flowsShape(anything()),
+  provenance: optional(list(anything())),
 })
 
 interface PolicyAnswer {

@@ -21,7 +21,7 @@ import {
   record,
   string,
 } from '#util/shape.js'
-import type { ApprovalContext, ToolAnnotations, ToolContext, ToolReach, ToolSpec } from './tool-spec.js'
+import type { ApprovalContext, ToolContext, ToolSpec } from './tool-spec.js'
 import { isList, isSchema, schemasIn } from '#schema/subschemas.js'
 
 /** A tool as its author defines it; `args` are typed by `parameters`. */
@@ -83,9 +83,7 @@ const OPTIONS = object<ToolOptions<Schema>>({
   // Its kind is checked together with the schema.
   parameters: leaf<Schema>('a schema', () => true),
   handler: functionOf(),
-  annotations: optional(
-    partial<ToolAnnotations>({ readOnly: boolean, destructive: boolean, idempotent: boolean, openWorld: boolean }),
-  ),
+  annotations: optional(partial({ readOnly: boolean, destructive: boolean, idempotent: boolean, openWorld: boolean })),
   sequential: optional(oneOf(true, false, 'alone')),
   requiresApproval: optional(either(boolean, oneOf('always'), functionOf<Exclude<ApprovalRule, boolean | 'always'>>())),
   onUnknownOutcome: optional(oneOf('retry', 'report', 'pause')),
@@ -97,7 +95,7 @@ const OPTIONS = object<ToolOptions<Schema>>({
   instructions: optional(string),
   aliases: optional(record(string)),
   pathFields: optional(names),
-  reach: optional(partial<ToolReach>({ reads: names, writes: names, hosts: names, programs: names, secrets: names })),
+  reach: optional(partial({ reads: names, writes: names, hosts: names, programs: names, secrets: names })),
   metadata: optional(jsonObject),
 })
 

@@ -4,6 +4,7 @@ import type { Budget } from '#run/money/budget.js'
 import type { Model } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Prices } from '#run/money/prices.js'
+import { addTokens, NO_TOKENS } from '#contracts/entry.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import type { ViewContext } from '#core/extension/view.js'
 import { estimateText } from './estimate.js'
@@ -53,7 +54,7 @@ export class SummaryWriter {
     { signal, budget, until = this.until }: Pick<ViewContext, 'signal' | 'budget'> & { readonly until?: number },
   ): Promise<Written> {
     const { maxTokens = 2000 } = this.#options
-    let written: Written = { text: null, usage: NOTHING, costUsd: 0 }
+    let written: Written = { text: null, usage: NO_TOKENS, costUsd: 0 }
     for (let attempt = 1; attempt <= ATTEMPTS && written.text === null; attempt++) {
       const timeMs = Math.floor(until - performance.now())
       if (timeMs <= 0 || signal.aborted) break
@@ -78,7 +79,7 @@ export class SummaryWriter {
       return { text: hasSense(text, maxTokens) ? text.trim() : null, usage, costUsd: usage.costUsd }
     } catch (error) {
       const usage = error instanceof HarnessError ? error.run?.usage : undefined
-      return { text: null, usage: usage ?? NOTHING, costUsd: usage?.costUsd ?? 0 }
+      return { text: null, usage: usage ?? NO_TOKENS, costUsd: usage?.costUsd ?? 0 }
     }
   }
 
@@ -99,27 +100,10 @@ export class SummaryWriter {
   }
 }
 
-const NOTHING: TokenUsage = {
-  inputTokens: 0,
-  outputTokens: 0,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  reasoningTokens: 0,
-}
-
 function addWritten(one: Written, other: Written): Written {
-  const sumTokens = (
-    key: 'inputTokens' | 'outputTokens' | 'cacheReadTokens' | 'cacheWriteTokens' | 'reasoningTokens',
-  ): number => (one.usage[key] ?? 0) + (other.usage[key] ?? 0)
   return {
     text: other.text,
-    usage: {
-      inputTokens: sumTokens('inputTokens'),
-      outputTokens: sumTokens('outputTokens'),
-      cacheReadTokens: sumTokens('cacheReadTokens'),
-      cacheWriteTokens: sumTokens('cacheWriteTokens'),
-      reasoningTokens: sumTokens('reasoningTokens'),
-    },
+    usage: addTokens(one.usage, other.usage),
     costUsd: one.costUsd === null || other.costUsd === null ? null : one.costUsd + other.costUsd,
   }
 }

@@ -1,5 +1,6 @@
 import type { RequestConstants } from '#core/model-session.js'
 import type { RunUsage } from '#contracts/result.js'
+import { TOKEN_FIELDS } from '#contracts/entry.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import type { TracedRun } from '#core/extension/tracing.js'
 import { parseJson, isObject } from '#util/json.js'
@@ -80,14 +81,10 @@ export function inDollars(microDollars: number): number {
 }
 
 function usageAttributes(usage: TokenUsage): Attributes {
-  const { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens } = usage
+  const { inputTokens, outputTokens } = usage
   return {
-    [ATTRIBUTE.inputTokens]: inputTokens ?? undefined,
-    [ATTRIBUTE.outputTokens]: outputTokens ?? undefined,
+    ...Object.fromEntries(TOKEN_FIELDS.map((field) => [ATTRIBUTE[field], usage[field] ?? undefined])),
     [ADDED.totalTokens]: inputTokens === null || outputTokens === null ? undefined : inputTokens + outputTokens,
-    [ATTRIBUTE.cacheReadTokens]: cacheReadTokens ?? undefined,
-    [ATTRIBUTE.cacheWriteTokens]: cacheWriteTokens ?? undefined,
-    [ATTRIBUTE.reasoningTokens]: reasoningTokens ?? undefined,
   }
 }
 

@@ -40,7 +40,7 @@ const { reasoningEffort, promptCache, capabilities } = PROVIDER_OPTIONS
 export const OPTIONS = partial<AiSdkOptions>({
   ...{ headers, timeouts, maxRetries, maxOutputTokens, temperature, reasoningEffort, promptCache, capabilities },
   providerOptions: record(jsonObject),
-  callOptions: partial<AiSdkCallOptions>({
+  callOptions: partial({
     topP: number(),
     topK: number(),
     presencePenalty: number(),

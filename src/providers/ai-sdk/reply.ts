@@ -176,6 +176,7 @@ function nestedUsage(input: WireFields, output: WireFields, raw: unknown): Token
     return number === 0 && isObject(raw) && !hasCount(raw, names) ? null : number
   }
   return {
+    ...UNREPORTED_USAGE,
     inputTokens: countIn(input['total']),
     outputTokens: countIn(output['total']),
     cacheReadTokens: reported(input['cacheRead'], /cache(?!.*(?:creat|writ))/i),
@@ -200,6 +201,7 @@ function flatUsage(usage: WireFields, providerMetadata: unknown): TokenUsage {
   const cached = isObject(anthropic) ? (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0) : 0
   const input = countIn(usage['inputTokens'])
   return {
+    ...UNREPORTED_USAGE,
     inputTokens: input === null ? null : input + cached,
     outputTokens: countIn(usage['outputTokens']),
     cacheReadTokens,

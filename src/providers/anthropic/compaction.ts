@@ -1,4 +1,4 @@
-import { UNREPORTED_USAGE } from '#contracts/entry.js'
+import { addTokens, UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { NativePart, TokenUsage } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
@@ -49,18 +49,5 @@ export function compactionBlock({ provider, data }: NativePart): JsonObject | nu
 function compactionUsage(usage: unknown): TokenUsage {
   const iterations = isObject(usage) ? objectsIn(usage['iterations']) : []
   if (iterations.length === 0) return tokenUsage(usage)
-  return iterations.map(tokenUsage).reduce(
-    (sum, each) => ({
-      inputTokens: addedTokens(sum.inputTokens, each.inputTokens),
-      outputTokens: addedTokens(sum.outputTokens, each.outputTokens),
-      cacheReadTokens: addedTokens(sum.cacheReadTokens, each.cacheReadTokens),
-      cacheWriteTokens: addedTokens(sum.cacheWriteTokens, each.cacheWriteTokens),
-      reasoningTokens: addedTokens(sum.reasoningTokens, each.reasoningTokens),
-    }),
-    UNREPORTED_USAGE,
-  )
-}
-
-function addedTokens(one: number | null, other: number | null): number | null {
-  return one === null ? other : one + (other ?? 0)
+  return iterations.map(tokenUsage).reduce(addTokens, UNREPORTED_USAGE)
 }

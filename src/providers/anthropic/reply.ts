@@ -131,6 +131,7 @@ export function tokenUsage(usage: unknown): TokenUsage {
   const cacheWriteTokens = countIn(usage['cache_creation_input_tokens'])
   const longCacheWriteTokens = isObject(creation) ? (countIn(creation['ephemeral_1h_input_tokens']) ?? 0) : 0
   return {
+    ...UNREPORTED_USAGE,
     inputTokens: fresh === null ? null : fresh + (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0),
     outputTokens: countIn(usage['output_tokens']),
     cacheReadTokens,

@@ -171,7 +171,7 @@ export const DIALECT = partial<Partial<ChatDialect>>({
   instructionsRole: oneOf('system', 'developer'),
   maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
   effortField: oneOf('reasoning_effort', 'reasoning'),
-  efforts: partial<ChatDialect['efforts']>({
+  efforts: partial({
     none: string,
     minimal: string,
     low: string,

@@ -188,6 +188,7 @@ export function chatUsage(usage: unknown): TokenUsage {
   const input = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {}
   const output = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {}
   return {
+    ...UNREPORTED_USAGE,
     inputTokens: firstCount(usage['prompt_tokens'], usage['input_tokens']),
     outputTokens: firstCount(usage['completion_tokens'], usage['output_tokens']),
     cacheReadTokens: firstCount(input['cached_tokens'], usage['cached_tokens'], usage['prompt_cache_hit_tokens']),

@@ -130,6 +130,7 @@ export function responseUsage(usage: unknown): TokenUsage {
   const input = usage['input_tokens_details'] ?? usage['prompt_tokens_details']
   const output = usage['output_tokens_details'] ?? usage['completion_tokens_details']
   return {
+    ...UNREPORTED_USAGE,
     inputTokens: countIn(usage['input_tokens'] ?? usage['prompt_tokens']),
     outputTokens: countIn(usage['output_tokens'] ?? usage['completion_tokens']),
     cacheReadTokens: isObject(input) ? countIn(input['cached_tokens']) : null,

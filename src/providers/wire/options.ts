@@ -23,7 +23,7 @@ import {
 } from '#util/shape.js'
 import type { Given, PartialFields, Shape } from '#util/shape.js'
 import { LONGEST_TIMER_MS } from '#util/timeout.js'
-import type { ProviderOptions, Timeouts } from '../http/options.js'
+import type { ProviderOptions } from '../http/options.js'
 
 /** Parses the options of a model factory. Throws `invalid_options`, with the name of the option. */
 export function parseModelOptions<T extends ProviderOptions>(
@@ -75,7 +75,7 @@ export const PROVIDER_OPTIONS: PartialFields<ProviderOptions> = {
   client: leaf('a client', (value) => typeof value === 'function' || (typeof value === 'object' && value !== null)),
   fetch: functionOf(),
   dispatcher: having('an undici dispatcher', 'request'),
-  timeouts: partial<Timeouts>({ connectMs: duration, firstByteMs: duration, idleMs: duration, totalMs: duration }),
+  timeouts: partial({ connectMs: duration, firstByteMs: duration, idleMs: duration, totalMs: duration }),
   maxRetries: integer(0),
   maxOutputTokens: integer(1),
   temperature: number(0),
@@ -87,7 +87,7 @@ export const PROVIDER_OPTIONS: PartialFields<ProviderOptions> = {
       key: filledString,
     }),
   ),
-  capabilities: partial<ModelCapabilities>({
+  capabilities: partial({
     supportsJsonSchemaOutput: boolean,
     nativeSchemas: oneOf('any', 'closed'),
     supportsTools: boolean,

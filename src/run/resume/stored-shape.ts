@@ -1,4 +1,5 @@
-import type { CallDecision, ModelUsage, OtherCall, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
+import type { CallDecision, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
+import { tokenCounts } from '#contracts/entry.js'
 import { NOTICE_KEY } from '#core/loop/limit-notices.js'
 import { isObject } from '#util/json.js'
 import {
@@ -22,20 +23,15 @@ import {
 } from '#util/shape.js'
 import type { Fields, Shape } from '#util/shape.js'
 import type { ApprovalAnswer, DeclinedAnswer, KeptAnswer, QuestionAnswer, Verdict } from '#core/state/answers.js'
-import { otherRunsShape } from './other-runs-shape.js'
 import type { BatchCall } from '#core/state/batch-call.js'
 import type { ChildReference } from '#core/state/child-state.js'
-import type { ConfigDigest } from '#core/state/config-digest.js'
 import { FORMAT_VERSION } from '#core/state/events.js'
-import type { HostNotice } from '#core/state/host-notices.js'
-import type { Breach } from '#core/state/limits.js'
-import { rulesShape } from './rules-shape.js'
-import type { CallNote, EndedError, SettledCall } from '#core/state/settled.js'
-import type { Answered, Batch, Ended, Exceeded, Phase, Position, RunParent, RunState } from '#core/state/state.js'
-import type { PreparedText, View, ViewChange } from '#core/state/view.js'
+import type { Background } from '#core/state/other-runs.js'
+import type { RunRules } from '#core/state/rules.js'
+import type { SettledCall } from '#core/state/settled.js'
+import type { Answered, Batch, Phase, Position, RunState } from '#core/state/state.js'
+import type { View } from '#core/state/view.js'
 import { content, count, json, native, parts, source, transcriptShape } from './transcript-shape.js'
-import { flowsShape } from '#contracts/flows.js'
-import type { ContentFlow } from '#contracts/flows.js'
 
 const amount = number(0)
 
@@ -62,12 +58,7 @@ const approvalFields: Fields<ApprovalAnswer> = {
 
 const questionFields: Fields<QuestionAnswer> = { callId: string, answer: json, by }
 
-const declinedFields: Fields<DeclinedAnswer> = {
-  callId: string,
-  declined: oneOf(true),
-  reason: optional(string),
-  by,
-}
+const declinedFields: Fields<DeclinedAnswer> = { callId: string, declined: oneOf(true), reason: optional(string), by }
 
 export const approvalAnswer = object<ApprovalAnswer>(approvalFields)
 export const questionAnswer = object<QuestionAnswer>(questionFields)
@@ -86,12 +77,10 @@ const answers: Shape<readonly KeptAnswer[]> = list(
   ),
 )
 
-type VerdictOf<Outcome> = Extract<Verdict, { readonly outcome: Outcome }>
-
 const verdict = union<Verdict, 'outcome'>('outcome', {
-  happened: object<VerdictOf<'happened'>>({ outcome: oneOf('happened'), result: optional(json) }),
-  did_not_happen: object<VerdictOf<'did_not_happen'>>({ outcome: oneOf('did_not_happen') }),
-  run_again: object<VerdictOf<'run_again'>>({ outcome: oneOf('run_again') }),
+  happened: object({ outcome: oneOf('happened'), result: optional(json) }),
+  did_not_happen: object({ outcome: oneOf('did_not_happen') }),
+  run_again: object({ outcome: oneOf('run_again') }),
 })
 
 /** The answer to an unknown outcome. */
@@ -109,15 +98,6 @@ const decision = object<CallDecision>({
   alsoAsked: optional(list(string)),
 })
 
-const match = oneOf('exact', 'near', 'taint')
-
-const otherCall = object<OtherCall>({
-  callId: string,
-  toolName: string,
-  arguments: optional(string),
-  when: oneOf('ended', 'before', 'after'),
-})
-
 const waiting = list(
   object<PendingItem>({
     kind: oneOf('approval', 'question', 'unknown_outcome'),
@@ -128,8 +108,19 @@ const waiting = list(
     key,
     answerSchema: optional(jsonObject),
     decision: optional(decision),
-    ...flowsShape(object<ContentFlow>({ argument: string, source, callId: string, match })),
-    otherCalls: optional(list(otherCall)),
+    provenance: optional(
+      list(object({ argument: string, source, callId: string, match: oneOf('exact', 'near', 'taint') })),
+    ),
+    otherCalls: optional(
+      list(
+        object({
+          callId: string,
+          toolName: string,
+          arguments: optional(string),
+          when: oneOf('ended', 'before', 'after'),
+        }),
+      ),
+    ),
     path: list(string),
   }),
 )
@@ -156,34 +147,18 @@ const batchCall = object<BatchCall>({
   verdict: nullable(verdict),
   children: list(childState),
   settled: nullable(settled),
-  prepared: optional(partial<NonNullable<BatchCall['prepared']>>({ arguments: string, cancelled: string })),
+  prepared: optional(partial({ arguments: string, cancelled: string })),
   holds: optional(list(string)),
 })
 
 type Resolution = Answered['resolution']
-type ResolutionOf<Kind> = Extract<Resolution, { readonly kind: Kind }>
 
 const resolution = union<Resolution, 'kind'>('kind', {
-  final: object<ResolutionOf<'final'>>({
-    kind: oneOf('final'),
-    output: optional(json),
-    mode: nullable(string),
-    callId: nullable(string),
-  }),
-  retry_tool_output: object<ResolutionOf<'retry_tool_output'>>({
-    kind: oneOf('retry_tool_output'),
-    callId: string,
-    message: string,
-  }),
-  retry_user_message: object<ResolutionOf<'retry_user_message'>>({
-    kind: oneOf('retry_user_message'),
-    message: string,
-  }),
-  ask_again: object<ResolutionOf<'ask_again'>>({
-    kind: oneOf('ask_again'),
-    reason: oneOf('pause', 'empty', 'aborted'),
-  }),
-  unexpected: object<ResolutionOf<'unexpected'>>({ kind: oneOf('unexpected'), message: string }),
+  final: object({ kind: oneOf('final'), output: optional(json), mode: nullable(string), callId: nullable(string) }),
+  retry_tool_output: object({ kind: oneOf('retry_tool_output'), callId: string, message: string }),
+  retry_user_message: object({ kind: oneOf('retry_user_message'), message: string }),
+  ask_again: object({ kind: oneOf('ask_again'), reason: oneOf('pause', 'empty', 'aborted') }),
+  unexpected: object({ kind: oneOf('unexpected'), message: string }),
 })
 
 type PositionAt<At> = Extract<Position, { readonly at: At }>
@@ -197,27 +172,24 @@ const positions = {
     admitted: boolean,
     calls: list(batchCall),
     resumed: boolean,
-    exceeded: nullable(object<Exceeded>({ toolName: string, budget: count, count })),
+    exceeded: nullable(object({ toolName: string, budget: count, count })),
   }),
 }
 
 const phase = union<Phase, 'at'>('at', {
   ...positions,
-  ended: object<Ended>({
+  ended: object({
     at: oneOf('ended'),
     stopReason: word(),
     output: optional(json),
     error: optional(
-      object<EndedError>({
-        code: word(),
-        message: string,
-        status: optional(amount),
-        retryable: optional(oneOf(true)),
-      }),
+      object({ code: word(), message: string, status: optional(amount), retryable: optional(oneOf(true)) }),
     ),
     position: optional(union<Position, 'at'>('at', positions)),
   }),
 })
+
+const counted = { ...tokenCounts(() => count), costUsd: nullable(amount) }
 
 const usage = object<RunUsage>({
   modelRequests: count,
@@ -226,38 +198,61 @@ const usage = object<RunUsage>({
   outputRetries: count,
   toolRetries: record(count),
   hookFailures: count,
-  children: object<RunUsage['children']>({ modelRequests: count, toolCalls: count }),
-  inputTokens: count,
-  outputTokens: count,
-  cacheReadTokens: count,
-  cacheWriteTokens: count,
-  reasoningTokens: count,
-  costUsd: nullable(amount),
-  byModel: record(
-    object<ModelUsage>({
-      modelRequests: count,
-      inputTokens: count,
-      outputTokens: count,
-      cacheReadTokens: count,
-      cacheWriteTokens: count,
-      reasoningTokens: count,
-      costUsd: nullable(amount),
-    }),
-  ),
+  children: object({ modelRequests: count, toolCalls: count }),
+  ...counted,
+  byModel: record(object({ modelRequests: count, ...counted })),
 })
 
 const view = object<View>({
   generation: count,
   changedAt: count,
-  changes: list(object<ViewChange>({ from: string, to: string, shown: content, native, sources: list(source) })),
-  prepared: optional(list(object<PreparedText>({ policy: string, from: string, to: string, shown: string }))),
+  changes: list(object({ from: string, to: string, shown: content, native, sources: list(source) })),
+  prepared: optional(list(object({ policy: string, from: string, to: string, shown: string }))),
 })
 
-type Approval = NonNullable<CallNote['approval']>
+const rules = object<RunRules>({
+  limits: object({
+    modelRequests: nullable(amount),
+    toolCalls: nullable(amount),
+    inputTokens: nullable(amount),
+    outputTokens: nullable(amount),
+    timeMs: nullable(amount),
+    costUsd: nullable(amount),
+  }),
+  outputRetries: count,
+  toolRetries: count,
+  toolRetryBudgets: record(count),
+  answersByTool: boolean,
+  answersByJson: optional(oneOf(true)),
+  onLimit: optional(oneOf('answer')),
+  stall: optional(
+    object({
+      noticeAfter: nullable(count),
+      answerAfter: nullable(count),
+      stopAfter: nullable(count),
+      ignore: list(string),
+    }),
+  ),
+})
 
-const note = object<CallNote>({
-  cancelled: optional(oneOf(true)),
-  approval: optional(object<Approval>({ approved: boolean, reason: optional(string) })),
+const background = object<Background>({
+  runs: list(
+    object({
+      id: string,
+      callId: string,
+      toolName: string,
+      key: string,
+      childRunId: string,
+      agent: string,
+      task: string,
+      arguments: string,
+      askedBefore: optional(record(json)),
+      waiting,
+      answers,
+      state: nullable(childState),
+    }),
+  ),
+  reports: list(object({ callId: string, content: string, source })),
 })
 
 /** A state with the raw replies and the signature that may be stored with it. */
@@ -271,7 +266,7 @@ export const runStateShape = object<StoredRunState>({
   kind: oneOf('run_state'),
   version: oneOf(FORMAT_VERSION),
   runId: string,
-  parent: nullable(object<RunParent>({ runId: string, callId: string, agentName: string })),
+  parent: nullable(object({ runId: string, callId: string, agentName: string })),
   seq: count,
   startedAt: string,
   begunAt: string,
@@ -280,24 +275,27 @@ export const runStateShape = object<StoredRunState>({
   provider: string,
   model: string,
   metadata: jsonObject,
-  rules: rulesShape,
-  config: nullable(
-    object<ConfigDigest>({ instructions: string, tools: record(string), output: string, limits: string }),
-  ),
+  rules,
+  config: nullable(object({ instructions: string, tools: record(string), output: string, limits: string })),
   transcript: mutable(transcriptShape),
   firstEntry: count,
   phase,
   usage,
   told: mutable(list(matching(NOTICE_KEY, 'the key of a notice, such as `limit_warning:tool_calls:1`'))),
   traceparent: optional(string),
-  closing: nullable(object<Breach>({ kind: word(), limit: amount, count: amount })),
+  closing: nullable(object({ kind: word(), limit: amount, count: amount })),
   staleTurns: count,
   streaks: record(count),
-  notes: record(note),
-  ...otherRunsShape({ json, source, waiting, answers, childState }),
+  notes: record(
+    object({
+      cancelled: optional(oneOf(true)),
+      approval: optional(object({ approved: boolean, reason: optional(string) })),
+    }),
+  ),
+  background: optional(background),
   paused: optional(word()),
   view: optional(view),
-  hostNotices: optional(record(object<HostNotice>({ entryId: string, digest: string }))),
+  hostNotices: optional(record(object({ entryId: string, digest: string }))),
   recorded: optional(record(mutable(list(json)))),
   responses: optional(list(anything<unknown>())),
   signature: optional(string),

@@ -1,14 +1,11 @@
-import { CONTENT_SOURCES } from '#contracts/entry.js'
+import { CONTENT_SOURCES, FINISH_REASONS, tokenCounts } from '#contracts/entry.js'
 import type {
-  AssistantEntry,
   AssistantPart,
   ContentPart,
   ContentSource,
   NativePart,
   TokenUsage,
-  ToolEntry,
   TranscriptEntry,
-  UserEntry,
 } from '#contracts/entry.js'
 import type { JsonValue } from '#util/json.js'
 import {
@@ -34,51 +31,45 @@ export const native = optional(object<NativePart>({ provider: string, data: json
 type Media<Type> = Extract<ContentPart, { readonly type: Type; readonly data: string }>
 
 const contentPart = union<ContentPart, 'type'>('type', {
-  text: object<Extract<ContentPart, { readonly type: 'text' }>>({ type: oneOf('text'), text: string }),
+  text: object({ type: oneOf('text'), text: string }),
   image: either(
     object<Extract<ContentPart, { readonly url: string }>>({ type: oneOf('image'), url: string }),
     object<Media<'image'>>({ type: oneOf('image'), data: string, mediaType: string }),
   ),
-  file: object<Media<'file'>>({ type: oneOf('file'), data: string, mediaType: string, name: optional(string) }),
-  audio: object<Media<'audio'>>({ type: oneOf('audio'), data: string, mediaType: string }),
+  file: object({ type: oneOf('file'), data: string, mediaType: string, name: optional(string) }),
+  audio: object({ type: oneOf('audio'), data: string, mediaType: string }),
 })
 
-type Part<Type> = Extract<AssistantPart, { readonly type: Type }>
-
 const assistantPart = union<AssistantPart, 'type'>('type', {
-  text: object<Part<'text'>>({ type: oneOf('text'), text: string, native }),
-  reasoning: object<Part<'reasoning'>>({ type: oneOf('reasoning'), text: string, native }),
-  tool_call: object<Part<'tool_call'>>({
+  text: object({ type: oneOf('text'), text: string, native }),
+  reasoning: object({ type: oneOf('reasoning'), text: string, native }),
+  tool_call: object({
     type: oneOf('tool_call'),
     callId: string,
     name: string,
     arguments: string,
     native,
   }),
-  opaque: object<Part<'opaque'>>({ type: oneOf('opaque'), native }),
+  opaque: object({ type: oneOf('opaque'), native }),
 })
 
 const tokenUsage = object<TokenUsage>({
-  inputTokens: maybeCount,
-  outputTokens: maybeCount,
-  cacheReadTokens: maybeCount,
-  cacheWriteTokens: maybeCount,
+  ...tokenCounts(() => maybeCount),
   longCacheWriteTokens: optional(count),
-  reasoningTokens: maybeCount,
 })
 
 const origin = { kind: oneOf(...CONTENT_SOURCES), name: optional(string), tool: optional(string) }
 
 export const source = object<ContentSource>({
   ...origin,
-  sources: optional(list(object<Omit<ContentSource, 'sources'>>(origin))),
+  sources: optional(list(object(origin))),
 })
 
 export const parts = list(contentPart)
 export const content = either(string, parts)
 
 const entry = union<TranscriptEntry, 'role'>('role', {
-  user: object<UserEntry>({
+  user: object({
     id: string,
     at: string,
     role: oneOf('user'),
@@ -89,28 +80,18 @@ const entry = union<TranscriptEntry, 'role'>('role', {
     source: optional(source),
     native,
   }),
-  assistant: object<AssistantEntry>({
+  assistant: object({
     id: string,
     at: string,
     role: oneOf('assistant'),
     parts: list(assistantPart),
     provider: string,
     model: string,
-    finishReason: oneOf(
-      'stop',
-      'tool_calls',
-      'length',
-      'refusal',
-      'content_filter',
-      'pause',
-      'cancelled',
-      'error',
-      'other',
-    ),
+    finishReason: oneOf(...FINISH_REASONS),
     usage: tokenUsage,
     native,
   }),
-  tool: object<ToolEntry>({
+  tool: object({
     id: string,
     at: string,
     role: oneOf('tool'),

@@ -85,47 +85,47 @@ const MESSAGE_FIELDS = {
 }
 const NEW_MESSAGE = object<ThreadMessage>(MESSAGE_FIELDS)
 const CHANGE = union<ChatChange, 'kind'>('kind', {
-  setting_changed: object<Of<ChatChange, 'setting_changed'>>({
+  setting_changed: object({
     kind: oneOf('setting_changed'),
     mode: optional(string),
     model: optional(object({ mode: string, model: TEXT })),
     settings: optional(jsonObject),
   }),
-  title_changed: object<Of<ChatChange, 'title_changed'>>({
+  title_changed: object({
     kind: oneOf('title_changed'),
     title: string,
     auto: optional(boolean),
   }),
-  tags_changed: object<Of<ChatChange, 'tags_changed'>>({ kind: oneOf('tags_changed'), tags: list(string) }),
-  grant_removed: object<Of<ChatChange, 'grant_removed'>>({ kind: oneOf('grant_removed'), grantId: string, by: TEXT }),
+  tags_changed: object({ kind: oneOf('tags_changed'), tags: list(string) }),
+  grant_removed: object({ kind: oneOf('grant_removed'), grantId: string, by: TEXT }),
 })
 const ACTION = union<ChatAction, 'kind'>('kind', {
-  send: object<Of<ChatAction, 'send'>>({
+  send: object({
     kind: oneOf('send'),
     item: NEW_MESSAGE,
     whenBusy: oneOf('queue', 'steer', 'decline', 'reject'),
   }),
-  steer: object<Of<ChatAction, 'steer'>>({ kind: oneOf('steer'), item: NEW_MESSAGE }),
-  interrupt: object<Of<ChatAction, 'interrupt'>>({ kind: oneOf('interrupt'), item: NEW_MESSAGE, runId: TEXT }),
-  regenerate: object<Of<ChatAction, 'regenerate'>>({ kind: oneOf('regenerate'), id: TEXT, runId: TEXT }),
-  answer: object<Of<ChatAction, 'answer'>>({
+  steer: object({ kind: oneOf('steer'), item: NEW_MESSAGE }),
+  interrupt: object({ kind: oneOf('interrupt'), item: NEW_MESSAGE, runId: TEXT }),
+  regenerate: object({ kind: oneOf('regenerate'), id: TEXT, runId: TEXT }),
+  answer: object({
     kind: oneOf('answer'),
     answers: list(leaf<ChatAnswer>('an answer', isObject)),
   }),
-  cancel: object<Of<ChatAction, 'cancel'>>({
+  cancel: object({
     kind: oneOf('cancel'),
     queue: oneOf('hold', 'drop', 'continue'),
     runId: TEXT,
   }),
-  remove: object<Of<ChatAction, 'remove'>>({ kind: oneOf('remove'), messageIds: list(string) }),
-  release: object<Of<ChatAction, 'release'>>({ kind: oneOf('release') }),
-  change: object<Of<ChatAction, 'change'>>({ kind: oneOf('change'), event: CHANGE }),
+  remove: object({ kind: oneOf('remove'), messageIds: list(string) }),
+  release: object({ kind: oneOf('release') }),
+  change: object({ kind: oneOf('change'), event: CHANGE }),
 })
 const OUTCOME = partial<ActionOutcome>({
   messageId: string,
   status: oneOf('started', 'queued', 'steered'),
-  answers: list(object<AnswerStatus>({ callId: string, status: oneOf('accepted', 'stale') })),
-  removed: list(object<QueueItem>({ ...MESSAGE_FIELDS, at: string })),
+  answers: list(object({ callId: string, status: oneOf('accepted', 'stale') })),
+  removed: list(object({ ...MESSAGE_FIELDS, at: string })),
 })
 
 /** Performs an action as the owner of the thread. */

@@ -1,4 +1,5 @@
 import type { WireReply } from '../wire/api.js'
+import { NO_TOKENS } from '#contracts/entry.js'
 import type { AssistantPart, ToolEntry, TokenUsage, TranscriptEntry, UserEntry } from '#contracts/entry.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 
@@ -99,6 +100,7 @@ export class Generator {
   usage(): TokenUsage {
     const [cacheReadTokens, cacheWriteTokens, reasoningTokens] = [this.#count(), this.#count(), this.#count()]
     return {
+      ...NO_TOKENS,
       inputTokens: cacheReadTokens + cacheWriteTokens + this.#count(),
       outputTokens: reasoningTokens + this.#count(),
       cacheReadTokens,

@@ -1,3 +1,4 @@
+import { NO_TOKENS } from '#contracts/entry.js'
 import { NO_USAGE } from '#contracts/result.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { LogRef } from '#core/log/ref.js'
@@ -21,7 +22,7 @@ const LIMITS = {
   costUsd: null,
 }
 
-const TOKENS = { inputTokens: 20, outputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+const TOKENS = { ...NO_TOKENS, inputTokens: 20, outputTokens: 10 }
 /** The usage of a run whose first reply asks for an approval. */
 const ASKED_USAGE: RunUsage = {
   ...{ ...NO_USAGE, modelRequests: 1, toolCalls: 1, ...TOKENS },

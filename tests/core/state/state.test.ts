@@ -6,6 +6,7 @@ import { openState } from '#core/state/state.js'
 import type { BatchCall } from '#core/state/batch-call.js'
 import type { RunState } from '#core/state/state.js'
 import { AT, calls, event, RULES, Story, text, USAGE, user } from './support.js'
+import { NO_TOKENS } from '#contracts/entry.js'
 
 const OPENED: RunState = {
   kind: 'run_state',
@@ -33,11 +34,7 @@ const OPENED: RunState = {
     toolRetries: {},
     hookFailures: 0,
     children: { modelRequests: 0, toolCalls: 0 },
-    inputTokens: 0,
-    outputTokens: 0,
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    reasoningTokens: 0,
+    ...NO_TOKENS,
     costUsd: null,
     byModel: {},
   },

@@ -5,15 +5,10 @@ import { apply } from '#core/loop/apply.js'
 import { openState } from '#core/state/state.js'
 import type { RunState } from '#core/state/state.js'
 import type { AssistantPart, UserEntry } from '#contracts/entry.js'
+import { NO_TOKENS } from '#contracts/entry.js'
 
 export const AT = '2026-01-01T00:00:00.000Z'
-export const USAGE: TokenUsage = {
-  inputTokens: 10,
-  outputTokens: 5,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  reasoningTokens: 0,
-}
+export const USAGE: TokenUsage = { ...NO_TOKENS, inputTokens: 10, outputTokens: 5 }
 
 export const RULES: RunRules = {
   limits: { modelRequests: 64, toolCalls: null, inputTokens: null, outputTokens: null, timeMs: null, costUsd: null },

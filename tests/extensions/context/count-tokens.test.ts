@@ -4,6 +4,7 @@ import { countTokens } from 'thinharness/context'
 import { anthropic, openai, openaiChat } from 'thinharness/providers'
 import { lookingFor, windowedModel } from './windowed-model.js'
 import { harnessOf, tool } from '../../harness/support.js'
+import { NO_TOKENS } from '#contracts/entry.js'
 
 const text = 'The quick brown fox jumps over the lazy dog. '.repeat(20)
 
@@ -90,7 +91,7 @@ describe('counting tokens', () => {
       // The provider adds some tokens of its own.
       const own = 350
       const inputTokens = Math.round(own + first.length * perChar)
-      const usage = { inputTokens, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+      const usage = { ...NO_TOKENS, inputTokens, outputTokens: 1 }
       const reply: TranscriptEntry = {
         ...{ id: 'e2', at, role: 'assistant', parts: [{ type: 'text', text: 'Да.' }] },
         ...{ provider: 'other', model: 'other', finishReason: 'stop', usage },

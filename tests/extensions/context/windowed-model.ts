@@ -1,5 +1,6 @@
 import { HarnessError, toolCallsOf } from 'thinharness'
 import type { AssistantPart, Model, ModelTurn, TranscriptEntry } from 'thinharness'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
 
 /** Numbers from 0 to 1, the same for each seed. */
 export function randomOf(seed: number): () => number {
@@ -69,11 +70,11 @@ export function windowedModel({ window, isKnown = true, charsPerToken = 3.2, rep
         const parts = reply(sums.requests - 1)
         const finishReason = parts.some(({ type }) => type === 'tool_call') ? 'tool_calls' : 'stop'
         const usage = {
+          ...UNREPORTED_USAGE,
           inputTokens: Math.round(input),
           outputTokens: 20,
           cacheReadTokens: Math.round(cached),
           cacheWriteTokens: 0,
-          reasoningTokens: null,
         }
         return { entry: { role: 'assistant', parts, provider: 'scripted', model: 'windowed', finishReason, usage } }
       }

@@ -267,7 +267,7 @@ describe('usage and cost of a reply', () => {
         prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 2 },
         completion_tokens_details: { reasoning_tokens: 1 },
       },
-      { inputTokens: 9, outputTokens: 5, cacheReadTokens: 4, cacheWriteTokens: 2, reasoningTokens: 1 },
+      usage({ inputTokens: 9, outputTokens: 5, cacheReadTokens: 4, cacheWriteTokens: 2, reasoningTokens: 1 }),
     ],
     ['cached tokens without details', { cached_tokens: 4 }, usage({ cacheReadTokens: 4 })],
     ['cached tokens by another name', { prompt_cache_hit_tokens: 4 }, usage({ cacheReadTokens: 4 })],

@@ -10,6 +10,7 @@ import { priceOf } from '#run/money/prices.js'
 import { listed, lookUp } from '#run/money/table.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import { rounds } from '../../support/length.js'
+import { UNREPORTED_USAGE } from '#contracts/entry.js'
 
 const NONE = { models: {} }
 
@@ -24,7 +25,7 @@ const PRICE: Price = {
 const LONG: Price = { ...PRICE, longCacheWritePerMillion: 6 }
 
 function usage(inputTokens: number | null, outputTokens: number | null, more: Partial<TokenUsage> = {}): TokenUsage {
-  return { inputTokens, outputTokens, cacheReadTokens: null, cacheWriteTokens: null, reasoningTokens: null, ...more }
+  return { ...UNREPORTED_USAGE, inputTokens, outputTokens, ...more }
 }
 
 const count = fc.integer({ min: 0, max: 2_000_000 })
@@ -81,6 +82,7 @@ describe('the cost of a reply', () => {
           const cacheWriteTokens = part(3, inputTokens - cacheReadTokens)
           const longCacheWriteTokens = part(5, cacheWriteTokens)
           const tokens = {
+            ...UNREPORTED_USAGE,
             inputTokens,
             outputTokens,
             cacheReadTokens,
@@ -210,7 +212,7 @@ describe('prices that are kept', () => {
 
   test('are of the installed version', () => {
     const require = createRequire(import.meta.url)
-    const file = join(require.resolve('@pydantic/genai-prices'), '../../../package.json')
+    const file = join(require.resolve('@pydantic/genai-prices'), '../../package.json')
     expect(require(file)).toMatchObject({ version: VERSION })
   })
 

@@ -8,6 +8,7 @@ import { Spending } from '#run/money/spending.js'
 import type { RequestConstants } from '#core/model-session.js'
 import type { UserEntry } from '#contracts/entry.js'
 import { rounds } from '../../support/length.js'
+import { NO_TOKENS } from '#contracts/entry.js'
 
 const NEVER = new AbortController().signal
 
@@ -116,13 +117,7 @@ async function spendAll({ limit, settings, requests, lengths, ownLimit }: Childr
           for (let wait = (index * 7 + turn) % 5; wait > 0; wait--) await Promise.resolve()
           // A token a byte, all of it written to the cache, and as long an answer as is allowed.
           const inputTokens = transcript.length * text.length + 1024 + 30 * transcript.length
-          const usage = {
-            inputTokens,
-            outputTokens: cap,
-            cacheReadTokens: 0,
-            cacheWriteTokens: inputTokens,
-            reasoningTokens: 0,
-          }
+          const usage = { ...NO_TOKENS, inputTokens, outputTokens: cap, cacheWriteTokens: inputTokens }
           charged += costOf(PRICE, usage) ?? 0
           expect(charged).toBeLessThanOrEqual(limit)
           return { entry: { role: 'assistant', usage } } as never

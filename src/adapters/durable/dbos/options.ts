@@ -75,13 +75,13 @@ const RUNS_OPTIONS = object<DbosRunsOptions<unknown>>({
   harness: having('a harness or a function'),
   log: having('a log that all processes share, such as `postgresLog`', 'claim', 'inspect'),
   dbos: optional(having('the `DBOS` of its package', 'isInitialized')),
-  launch: optional(object<DbosLaunch>({ databaseUrl: secret(string), applicationVersion: optional(string) })),
+  launch: optional(object({ databaseUrl: secret(string), applicationVersion: optional(string) })),
   name: optional(matching(/^[\w.-]{1,64}$/, '1 to 64 letters, digits, `_`, `-` or `.`')),
   queue: optional(
-    partial<RunQueue>({
+    partial({
       concurrency: integer(1),
       workerConcurrency: integer(1),
-      rateLimit: object<NonNullable<RunQueue['rateLimit']>>({ limit: integer(1), periodMs: milliseconds }),
+      rateLimit: object({ limit: integer(1), periodMs: milliseconds }),
       pollMs: milliseconds,
     }),
   ),

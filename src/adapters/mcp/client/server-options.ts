@@ -115,7 +115,7 @@ export const SERVER_OPTIONS: Fields<McpServerOptions> = {
   includeTools: optional(names),
   excludeTools: optional(names),
   required: optional(boolean),
-  timeouts: optional(partial<Timeouts>({ connectMs: milliseconds, callMs: milliseconds })),
+  timeouts: optional(partial({ connectMs: milliseconds, callMs: milliseconds })),
   requiresApproval: optional(either(boolean, functionOf<Exclude<ServerSettings['requiresApproval'], boolean>>())),
   retryErrors: optional(boolean),
   offer: optional(list(oneOf(...OFFERS))),

@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
-import { UNREPORTED_USAGE } from '#contracts/entry.js'
-import type { AssistantPart, FinishReason, TranscriptEntry } from '#contracts/entry.js'
+import { FINISH_REASONS, TOKEN_FIELDS, UNREPORTED_USAGE } from '#contracts/entry.js'
+import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
 import type { Model, ModelToolCall, ModelTurn } from '../../model-session.js'
 import type { ReceivedTurn } from '../../state/resolve-turn.js'
 import { previewArguments } from '../../tools/boundary/arguments.js'
@@ -56,10 +56,7 @@ export function checkTurn(turn: unknown, { provider, id }: Pick<Model, 'provider
 }
 
 const PARTS: ReadonlySet<unknown> = new Set(['text', 'reasoning', 'tool_call', 'opaque'])
-const FINISH_REASONS: ReadonlySet<unknown> = new Set<FinishReason>([
-  ...(['stop', 'tool_calls', 'length', 'refusal', 'content_filter', 'pause', 'cancelled', 'error', 'other'] as const),
-])
-const COUNTS = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const
+const REASONS: ReadonlySet<unknown> = new Set(FINISH_REASONS)
 const WORDS = ['nativeFinishReason', 'responseId', 'responseModel', 'refusal'] as const
 
 /** The first member of a turn that has an invalid value, in words. */
@@ -87,12 +84,12 @@ function problemOf(turn: unknown): string | undefined {
   }
   if (typeof provider !== 'string') return `\`entry.provider\` must be a string, got \`${shown(provider)}\``
   if (typeof model !== 'string') return `\`entry.model\` must be a string, got \`${shown(model)}\``
-  if (!FINISH_REASONS.has(finishReason))
-    return `\`entry.finishReason\` must be one of \`${[...FINISH_REASONS].join('`, `')}\`, got \`${shown(finishReason)}\``
+  if (!REASONS.has(finishReason))
+    return `\`entry.finishReason\` must be one of \`${FINISH_REASONS.join('`, `')}\`, got \`${shown(finishReason)}\``
   if (native !== undefined && !(isObject(native) && typeof native['provider'] === 'string'))
     return `\`entry.native\` must be an object with \`provider\` and \`data\`, got \`${shown(native)}\``
   if (!isObject(usage)) return `\`entry.usage\` must be an object, got \`${shown(usage)}\``
-  for (const name of COUNTS) {
+  for (const name of TOKEN_FIELDS) {
     const count = usage[name]
     if (count !== undefined && count !== null && !(Number.isSafeInteger(count) && Number(count) >= 0))
       return `\`entry.usage.${name}\` must be a whole number from 0 up, or null, got \`${shown(count)}\``
