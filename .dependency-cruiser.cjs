@@ -58,7 +58,8 @@ module.exports = {
     {
       name: 'an-index-is-what-users-get',
       severity: 'error',
-      comment: 'Modules import the module that defines a name; an index.ts is a public import path, or loads its folder.',
+      comment:
+        'Modules import the module that defines a name; an index.ts is a public import path, or loads its folder.',
       from: { path: '^src/', pathNot: '/index\\.ts$' },
       to: { path: '^src/index\\.ts$' },
     },

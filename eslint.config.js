@@ -42,7 +42,15 @@ export default tseslint.config(
   },
   {
     // What speaks to a terminal.
-    files: ['examples/**', 'scripts/**', 'e2e/bundlers/**', 'docs/**', 'e2e/bench/**', 'e2e/rigs/**', 'e2e/conformance/**'],
+    files: [
+      'examples/**',
+      'scripts/**',
+      'e2e/bundlers/**',
+      'docs/**',
+      'e2e/bench/**',
+      'e2e/rigs/**',
+      'e2e/conformance/**',
+    ],
     rules: {
       'no-console': 'off',
       '@typescript-eslint/max-params': 'off',

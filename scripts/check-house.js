@@ -6,13 +6,13 @@ import ts from 'typescript'
 
 const LIMITS = {
   /** Lines that are neither blank nor comment. */
-  codeLines: 59_500,
+  codeLines: 62_000,
   files: 600,
   coreLines: 8000,
   loopLines: 4300,
   rooms: 18,
   floors: 10,
-  arrows: 60,
+  arrows: 64,
   /** Floors inside `harness/` and `session/`. */
   floorsInside: 6,
   /** Places that define a function of one name. */

@@ -57,7 +57,10 @@ function allForms() {
     tests('properties of runs', 2, propertyFiles(/^tests\/(run|core\/(?!tools))/)),
     tests('properties of tools', 2, propertyFiles(/^tests\/(extensions\/policy|toolbox|core\/tools)\//)),
     tests('other properties', 2, propertyFiles(/^tests\/(?!run|core|toolbox|fuzz|extensions\/(policy|context))/)),
-    tests('context', 2, ['tests/extensions/context/clear-results.test.ts', 'tests/extensions/context/same-views.test.ts']),
+    tests('context', 2, [
+      'tests/extensions/context/clear-results.test.ts',
+      'tests/extensions/context/same-views.test.ts',
+    ]),
     ...stores.map(([store, ...more]) =>
       rig(`crash ${store}`, store === 'file' ? 2 : 1, 'crash/run.js', [
         ...['--store', store, ...more, '--kills', '800', '--lanes', '1', '--seed', values.seed],

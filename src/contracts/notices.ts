@@ -19,7 +19,10 @@ export function renderNotices(notices: readonly HarnessNotice[]): string {
 }
 
 /** `content` followed by the notices. */
-export function withNotices(content: readonly ContentPart[], notices: readonly HarnessNotice[]): readonly ContentPart[] {
+export function withNotices(
+  content: readonly ContentPart[],
+  notices: readonly HarnessNotice[],
+): readonly ContentPart[] {
   return notices.length === 0 ? content : withText(content, renderNotices(notices))
 }
 

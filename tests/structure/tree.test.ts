@@ -76,9 +76,7 @@ describe('references', () => {
   /** Documents and ids that are not in the repository. */
   const absent = /\bspec §|\bH-\d\d\b|\b(?:harness|session|operations|interface)-behaviour\b|\bfindings?\.md\b/
   const pages = ['README.md', 'CONTEXT.md', 'CHANGELOG.md']
-  const searched = [
-    ...['src', 'tests', 'e2e', 'docs', 'examples'].flatMap(foldersBelow),
-  ]
+  const searched = [...['src', 'tests', 'e2e', 'docs', 'examples'].flatMap(foldersBelow)]
 
   test('name only what a reader of the repository can open', () => {
     const files = [...pages, ...searched.flatMap(({ files: each }) => each)].filter((path) => /\.(ts|md)$/.test(path))

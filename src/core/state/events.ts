@@ -2,22 +2,8 @@ import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { CacheBust, TransportRetry } from '../model-session.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import type { Resolution } from './resolve-turn.js'
-import type {
-  CallDecision,
-  HarnessResult,
-  PendingItem,
-  ResumeState,
-  RunUsage,
-  StopReason,
-} from '#contracts/result.js'
-import type {
-  AssistantEntry,
-  ContentPart,
-  ContentSource,
-  TokenUsage,
-  ToolEntry,
-  UserEntry,
-} from '#contracts/entry.js'
+import type { CallDecision, HarnessResult, PendingItem, ResumeState, RunUsage, StopReason } from '#contracts/result.js'
+import type { AssistantEntry, ContentPart, ContentSource, TokenUsage, ToolEntry, UserEntry } from '#contracts/entry.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { Answer } from './answers.js'
 import type { LeftRun } from './other-runs.js'

@@ -1,6 +1,7 @@
 import { Harness } from '#harness/harness.js'
 import { HarnessError } from '#contracts/errors.js'
-import type { Budget } from '#run/money/budget.js'
+import type { RunBudget } from '#core/money.js'
+import { Budget } from '#run/money/budget.js'
 import type { Model } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Prices } from '#run/money/prices.js'
@@ -70,12 +71,16 @@ export class SummaryWriter {
       budget,
       timeMs,
       maxTokens,
-    }: { signal: AbortSignal; budget: Budget | null; timeMs: number; maxTokens: number },
+    }: { signal: AbortSignal; budget: RunBudget | null; timeMs: number; maxTokens: number },
   ): Promise<Written> {
     this.#harness ??= this.#open(maxTokens)
     try {
       const limits = { timeMs, modelRequests: 1 }
-      const { text, usage } = await this.#harness.run(prompt, { signal, limits, ...(budget !== null && { budget }) })
+      const { text, usage } = await this.#harness.run(prompt, {
+        signal,
+        limits,
+        ...(budget instanceof Budget && { budget }),
+      })
       return { text: hasSense(text, maxTokens) ? text.trim() : null, usage, costUsd: usage.costUsd }
     } catch (error) {
       const usage = error instanceof HarnessError ? error.run?.usage : undefined

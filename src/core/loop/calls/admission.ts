@@ -143,9 +143,9 @@ async function askPolicies({ context, setup }: Admitting, admission: Admission):
   const { policies } = context.extensions
   if (policies.length === 0 || spec === undefined || checked?.ok !== true) return null
   const asked = { callId: call.callId, name: call.name, arguments: checked.text, args: checked.value }
-  const ask = (): Promise<PolicyDecision | null> =>
+  const decide = (): Promise<PolicyDecision | null> =>
     decisionOf(policies, { call: asked, spec }, { ...extensionContext(context), root: setup.root })
-  const { value } = await settle(ask, { abort: context.abort, timeoutMs: undefined })
+  const { value } = await settle(decide, { abort: context.abort, timeoutMs: undefined })
   context.signal.throwIfAborted()
   return value ?? null
 }

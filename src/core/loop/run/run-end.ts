@@ -68,25 +68,25 @@ export class RunEnd {
     const stopReason = stopReasonOf(error.code)
     if (context.hadEnded) return error
     if (context.abort.isLeft) return this.#leave(error)
-    await this.#stop().catch(doNothing)
+    await this.#stop().catch(ignore)
     await this.#endForgotten?.(false)
     // The run has failed already: a hook that fails now is reported, and changes nothing.
-    if (limit !== null && context.hasBegun) await askLimit(context, limit).catch(doNothing)
-    await this.#askEnd({ result: null, error, stopReason }).catch(doNothing)
+    if (limit !== null && context.hasBegun) await askLimit(context, limit).catch(ignore)
+    await this.#askEnd({ result: null, error, stopReason }).catch(ignore)
     await context.emitFailure(error, stopReason)
     return this.#reported(error, stopReason)
   }
 
   /** The run stops without an end: whoever recovers it continues from its last stored event. */
   async #leave(error: HarnessError): Promise<HarnessError> {
-    await this.#stop().catch(doNothing)
+    await this.#stop().catch(ignore)
     await this.#context.emitLeft(error)
     return this.#reported(error, 'interrupted')
   }
 
   async #reported(error: HarnessError, stopReason: StopReason): Promise<HarnessError> {
     const context = this.#context
-    if (context.hasBegun) await context.fromLog(context.children.load(context.state)).catch(doNothing)
+    if (context.hasBegun) await context.fromLog(context.children.load(context.state)).catch(ignore)
     return toHarnessError(error, context.report(stopReason))
   }
 
@@ -116,6 +116,6 @@ async function askLimit(context: RunContext, { kind, limit, count }: Breach): Pr
   await context.askHooks('limit_reached', { limitKind: kind, limitValue: limit, currentCount: count })
 }
 
-function doNothing(): void {
+function ignore(): void {
   return undefined
 }

@@ -125,7 +125,13 @@ function compactionOf({ model, constants, spending, price }: RunSetup): ViewCont
       return { compaction, entry: { usage: compaction.usage } }
     }
     if (spending !== null) {
-      const { turn, cost } = await spending.pay({ transcript: entries, constants, signal, ask: askProvider, isAside: true })
+      const { turn, cost } = await spending.pay({
+        transcript: entries,
+        constants,
+        signal,
+        ask: askProvider,
+        isAside: true,
+      })
       return paid(turn, cost)
     }
     const asked = await askProvider(null)
