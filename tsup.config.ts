@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs'
+import { dirname, relative, resolve } from 'node:path'
 import { defineConfig } from 'tsup'
 
 const shared = { format: 'esm', target: 'node20', platform: 'node', dts: false, clean: true } as const
@@ -8,12 +9,24 @@ const examples = readdirSync('examples', { encoding: 'utf8', recursive: true })
   .filter((path) => path.endsWith('.ts') && !path.startsWith('quickstart') && !path.includes('/page/'))
   .map((path) => [path.slice(0, -'.ts'.length), `examples/${path}`] as const)
 
+/** In files that stay separate, `#core/…` becomes a path to the compiled source: the `imports` of package.json name the source itself. */
+const rooms = {
+  name: 'rooms',
+  renderChunk: (code: string, { path }: { readonly path: string }) => ({
+    code: code.replace(/(from |import\()"#([\w./-]+)"/g, (_, before: string, target: string) => {
+      const found = relative(dirname(resolve(path)), resolve('.build/src', target)).replaceAll('\\', '/')
+      return `${before}"${found.startsWith('.') ? found : `./${found}`}"`
+    }),
+  }),
+}
+
 /** Files that stay separate. */
 const programs = (folder: string, from = folder) => ({
   entry: [`${from}/**/*.ts`],
   ...shared,
   outDir: `.build/${folder}`,
   bundle: false,
+  plugins: [rooms],
 })
 
 export default defineConfig([

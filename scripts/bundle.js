@@ -18,11 +18,8 @@ const helper = resolve('.build/src/util/platform/node.js')
 const bundle = await rollup({
   input: Object.fromEntries(paths),
   // Packages and the modules of Node.
-  external: (id) => !/^[./#]/.test(id),
-  plugins: [
-    { name: 'rooms', resolveId: (id) => (id.startsWith('#') ? resolve(`.build/src/${id.slice(1)}`) : null) },
-    { name: 'modules-of-node', transform: withoutNodeImports, renderChunk: withoutEmptyImports },
-  ],
+  external: (id) => !/^[./]/.test(id),
+  plugins: [{ name: 'modules-of-node', transform: withoutNodeImports, renderChunk: withoutEmptyImports }],
   treeshake: { moduleSideEffects: false },
   onLog: (_level, { message }) => {
     throw new Error(message)

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FUSED, fuseRanks } from '#extensions/memory/tools.js'
-import { SqliteIndex } from '../../src/extensions/memory/sqlite/sqlite-index.js'
-import type { MemoryRow, Scope } from '../../src/extensions/memory/memory-index.js'
-import { searchWords } from '../../src/extensions/memory/words.js'
+import { SqliteIndex } from '#extensions/memory/sqlite/sqlite-index.js'
+import type { MemoryRow, Scope } from '#extensions/memory/memory-index.js'
+import { searchWords } from '#extensions/memory/words.js'
 
 const ENTRIES = Number(/--entries=(\d+)/.exec(process.argv.join(' '))?.[1] ?? 1_000_000)
 const WITH_VECTORS = process.argv.includes('--vectors')

@@ -14,7 +14,7 @@ export async function bundleStores(): Promise<string> {
   const outDir = mkdtempSync(`${place}stores-`)
   const entry = {
     index: source('store/file-log.ts'),
-    owner: source('core/log/owner.ts'),
+    owner: source('util/platform/owner.ts'),
     'store/sqlite': source('store/sqlite.ts'),
     'store/postgres': source('store/postgres.ts'),
   }

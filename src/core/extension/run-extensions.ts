@@ -67,9 +67,9 @@ export class RunExtensions {
   ofChildren(transcript: readonly TranscriptEntry[]): RunExtensions {
     if (this.#inherited !== null) return this.#inherited
     const members = ({ tools: _t, notices: _n, ...inherited }: RunMembers): RunMembers => inherited
-    const inherited = this.#extensions.map(
-      (extension) => extension.forChild?.(transcript) ?? reduced(extension, members),
-    )
+    // What annotates calls is a rule of the run itself: a child has its own.
+    const shared = this.#extensions.filter(({ annotateCall }) => annotateCall === undefined)
+    const inherited = shared.map((extension) => extension.forChild?.(transcript) ?? reduced(extension, members))
     const extensions = new RunExtensions(inherited)
     if (this.#extensions.every(({ forChild }) => forChild === undefined)) this.#inherited = extensions
     return extensions

@@ -32,7 +32,6 @@ export interface ConversationDeps extends RunStarterDeps {
 /** Time without work until an idle thread is released; between attempts to continue a run that another process has; in ms. */
 const IDLE_MS = 5_000
 const RECOVER_MS = 1_000
-
 const doNothing = (): void => undefined
 
 /**
@@ -503,13 +502,14 @@ export class ThreadOwner {
 
   /** Deals with the end of a stretch of a run. `from`: the number of its last event before the stretch. */
   async #ended(run: ThreadRun, { end, error }: RunOutcome, from: number): Promise<void> {
-    const { conversation } = this
-    const { continues = false, plan = null } = this.openRun ?? {}
+    const { conversation, openRun } = this
+    const { continues = false, plan = null } = openRun ?? {}
     this.openRun = null
     if (end.status === 'left') {
       if (plan !== null && !conversation.isClosed && this.isOwner) return this.#afterPlan(run, plan)
       conversation.settleAll(run, end)
-      return conversation.isClosed ? undefined : conversation.rest() // Its harness was closed: another process may continue.
+      if (!conversation.isClosed) void conversation.rest().catch(doNothing) // Another process may continue, after this turn.
+      return
     }
     // The last events of the run may have been stored although that failed.
     if (error !== undefined) await conversation.load()

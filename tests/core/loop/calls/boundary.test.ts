@@ -170,7 +170,9 @@ describe('the files that the core loads', () => {
       /^(?:import|export)\s+(type\s)?[^'"]*?from\s+['"]([^'"]+)['"]/gms,
     )) {
       if (clause !== '') continue
-      if (from.startsWith('.')) loaded(resolve(dirname(file), from.replace(/\.js$/, '.ts')), seen)
+      const path = from.replace(/\.js$/, '.ts')
+      if (from.startsWith('.')) loaded(resolve(dirname(file), path), seen)
+      else if (from.startsWith('#')) loaded(resolve(source, path.slice(1)), seen)
       else seen.add(from)
     }
     return seen
@@ -183,7 +185,8 @@ describe('the files that the core loads', () => {
     expect(names).toContain('harness/harness.ts')
     expect(
       names.filter(
-        (name) => !/^(run|output|tools|contracts|schema|harness|store|util|money)\/|^index\.ts$|^node:/.test(name),
+        (name) =>
+          !/^(core|run|contracts|schema|harness|store|util)\/|\/subagent-options\.ts$|^index\.ts$|^node:/.test(name),
       ),
     ).toEqual([])
   })
