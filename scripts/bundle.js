@@ -39,20 +39,20 @@ await bundle.write({
 })
 
 /**
- * The modules of `import 'thinharness'`: `base` if another import path loads them without it, else `core`. Those that a run loads in
+ * The modules of `import 'thinharness'`: `base` if a store loads them too, else `core`. Those that a run loads in
  * addition: `run` if no import path loads them at once, `base` for what everything rests on, `call` and `schema` for the rest.
  */
 function sharedModules(importsOf) {
   const loaded = new Map([...paths].map(([name, path]) => [name, reachable(path, importsOf)]))
-  const others = [...loaded.values()].filter((modules) => !modules.has(main))
+  const stores = [...loaded].flatMap(([name, modules]) => (name.startsWith('store/') ? [modules] : []))
   const own = [...loaded.get('index')].filter((id) => id !== main)
-  const chunks = new Map(own.map((id) => [id, others.some((modules) => modules.has(id)) ? 'base' : 'core']))
+  const chunks = new Map(own.map((id) => [id, stores.some((modules) => modules.has(id)) ? 'base' : 'core']))
   for (const id of RUN.flatMap((path) => [...reachable(path, importsOf)])) {
     if (id === main || chunks.has(id)) continue
     const users = [...loaded].flatMap(([name, modules]) => (modules.has(id) ? [name] : []))
     if (users.length === 0) chunks.set(id, 'run')
     else if (/\/src\/(util|contracts)\//.test(id)) chunks.set(id, 'base')
-    else chunks.set(id, users.join() === 'mcp/index' ? 'call' : 'schema')
+    else chunks.set(id, users.join() === 'adapters/mcp/index' ? 'call' : 'schema')
   }
   return chunks
 }
