@@ -3,7 +3,7 @@ export type { CreateOptions, ListThreadsOptions, ThreadItem } from './sessions.j
 export type { InboxItem, InboxOptions } from './people/inbox.js'
 export type { Responder } from './people/responder.js'
 export type { FirstExchange, TitleMaker } from './people/titles.js'
-export type { ExpiredItem, ExpireOptions, ItemAnswer } from './people/inbox.js'
+export type { ExpiredItem, ExpireOptions, ItemAnswer } from './people/expire-items.js'
 export type { SessionLimits, SessionsOptions } from './options.js'
 export { Chat, ChatQueue } from './conversation/chat.js'
 export type { MessageEnd, SendOptions, Sent, SentStatus, WhenBusy } from './conversation/message.js'

@@ -1,6 +1,6 @@
 import { Agent } from 'undici'
 import { HarnessError } from 'thinharness'
-import { Endpoint } from '#providers/http/http-transport.js'
+import { Endpoint } from '#providers/http/endpoint.js'
 import type { Timeouts } from '#providers/http/options.js'
 import { openTransport } from '#providers/http/transport.js'
 import type { Transport, WireChunk, TransportRequest } from '#providers/http/wire.js'

@@ -1,5 +1,5 @@
 import type { Model, ModelCapabilities } from '#core/model-session.js'
-import { timeLimitsOf } from '../http/request-guard.js'
+import { timeLimitsOf } from '../http/time-limits.js'
 import { checkEffort, DEFAULT_MAX_RETRIES, parseModelOptions } from '../wire/options.js'
 import { SessionModel } from '../wire/session.js'
 import { aiSdkFormat, checkEffortOption } from './request.js'

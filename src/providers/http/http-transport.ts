@@ -2,68 +2,31 @@ import { joinedBytes } from '#util/bytes.js'
 import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '#contracts/errors.js'
 import { parseJson } from '#util/json.js'
-import type { HttpResponse, Exchange, PostRequest } from './exchange.js'
+import type { HttpResponse, Exchange } from './exchange.js'
 import { RequestGuard } from './request-guard.js'
-import type { TimeLimits } from './request-guard.js'
+import type { TimeLimits } from './time-limits.js'
 import type { EventReader } from './sse.js'
 import { WHOLE_REPLY } from './wire.js'
 import type { Transport, WireChunk, TransportRequest } from './wire.js'
+import { withCallers } from './endpoint.js'
+import type { Headers , Endpoint} from './endpoint.js'
 
 /** Longest whole reply, in bytes. */
 const LONGEST_REPLY = 64 * 1024 * 1024
+
 /** Longest part of an error's body that is read, in bytes. */
 const LONGEST_ERROR = 64 * 1024
+
 /** Some firewalls reject requests without a user agent. */
 const OWN_HEADERS = { 'content-type': 'application/json', 'user-agent': 'thinharness' }
+
 /** For a whole reply, and for a stream. */
 const WHOLE = { accept: 'application/json', 'accept-encoding': 'gzip, br' }
+
 const STREAM = { accept: 'text/event-stream' }
+
 /** Longest wait for the end of a stream after `[DONE]`, in ms. */
 const REST_AFTER_DONE_MS = 1000
-
-/** The server's address and the headers of every request. */
-export class Endpoint {
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>
-  /** True for a server on this machine or in a private network, which charges nothing. */
-  readonly isLocal: boolean
-  readonly #base: URL
-  readonly #secrets: readonly string[]
-  readonly #urls = new Map<string, URL>()
-
-  /** `baseUrl` must be a URL; its query follows the path of each request. */
-  constructor(baseUrl: string, headers: Readonly<Record<string, string>>) {
-    this.#base = new URL(baseUrl)
-    this.headers = headers
-    this.isLocal = LOCAL_HOST.test(this.#base.hostname)
-    this.#secrets = Object.entries(headers)
-      .filter(([name]) => /auth|key|token|secret|cookie/.test(name))
-      .map(([, value]) => value.replace(/^(Bearer|Basic)\s+/i, ''))
-      .filter((secret) => secret.length >= SHORTEST_SECRET)
-  }
-
-  urlOf(path: string): URL {
-    let url = this.#urls.get(path)
-    if (url === undefined) {
-      url = new URL(this.#base)
-      url.pathname = this.#base.pathname.replace(/\/+$/, '') + path
-      this.#urls.set(path, url)
-    }
-    return url
-  }
-
-  /** A provider's message, without the secrets of the request. */
-  withoutSecrets(text: string): string {
-    return this.#secrets.reduce((clean, secret) => clean.replaceAll(secret, '***'), text)
-  }
-}
-
-/** Loopback and private addresses, names of the local network, and names without a dot, such as those of containers. */
-const LOCAL_HOST =
-  /^(?:(?:127|10)\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|\[(?:::1|f[cd].*)\]|[^.:[\]]+)$|\.(?:localhost|local|internal)$/
-
-/** Shorter values, such as the `x` that a local server is given, protect nothing and occur in any word. */
-const SHORTEST_SECRET = 6
 
 /** Sends JSON, and reads JSON or server-sent events, over any exchange. */
 export class HttpTransport implements Transport {
@@ -140,18 +103,6 @@ export class HttpTransport implements Transport {
     if (answer.status >= 200 && answer.status < 300) return answer
     throw await refusalError(answer, endpoint, guard)
   }
-}
-
-type Headers = PostRequest['headers']
-
-/** Headers with those of the caller, which win. Lists of beta features are joined: a request needs its own too. */
-export function withCallers(own: Headers, callers: Headers): Headers {
-  const all: Record<string, string> = { ...own, ...callers }
-  for (const name of Object.keys(own)) {
-    const [needed, chosen] = [own[name], callers[name]]
-    if (name.endsWith('-beta') && needed !== undefined && chosen !== undefined) all[name] = `${chosen},${needed}`
-  }
-  return all
 }
 
 /** The parser of events is loaded by the first stream. */

@@ -4,7 +4,7 @@ import type { TranscriptEntry } from '#contracts/entry.js'
 import type { SpawnOptions } from '#core/tools/tool-spec.js'
 import type { Conversation } from '#core/state/history.js'
 import type { RunState } from '#core/state/state.js'
-import { withSlice } from './slice.js'
+import { withSlice } from './history-slice.js'
 
 /** The prompt of a child under call `callId`: with a slice of the conversation before that call, if it gets one. */
 export function promptOfChild(

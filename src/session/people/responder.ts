@@ -2,8 +2,8 @@ import type { PendingItem } from '#contracts/result.js'
 import { warn } from '#util/platform/node.js'
 import { SessionError } from '../errors.js'
 import type { ChatAnswer } from '../thread/grants.js'
-import { answerTo } from './inbox.js'
-import type { Answerable, ItemAnswer } from './inbox.js'
+import { answerTo } from './expire-items.js'
+import type { Answerable, ItemAnswer } from './expire-items.js'
 import type { ThreadState } from '../thread/thread-state.js'
 
 /** Answers an item of a conversation without a person; null leaves it to people. `thread`: its owner, mode, metadata and settings, among others. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { timeLimitsOf, RequestGuard } from '#providers/http/request-guard.js'
+import { RequestGuard } from '#providers/http/request-guard.js'
+import { timeLimitsOf } from '#providers/http/time-limits.js'
 import type { Timeouts } from '#providers/http/options.js'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { withinBounds } from '#core/tools/boundary/invoke.js'
+import { withinBounds } from '#core/tools/boundary/truncate-output.js'
 import type { ToolOutcome } from '#core/tools/outcome.js'
 
 const bounded = (outcome: ToolOutcome, maxOutputChars: number): ToolOutcome => withinBounds({ maxOutputChars }, outcome)
