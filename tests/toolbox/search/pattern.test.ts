@@ -154,6 +154,8 @@ describe('patterns in strings', () => {
       fc.asyncProperty(expression, text, fc.boolean(), async (source, subject, caseSensitive) => {
         // A repetition of an anchor is no JavaScript.
         fc.pre(!/(?:\^|\$|\\b)[*+?{]/.test(source))
+        // Beside a letter such as é, `\b` is a boundary of words of any language here; in JavaScript, of ASCII alone.
+        fc.pre(!source.includes('\\b') || !/[^\x20-\x7e]/.test(source))
         const expected = new RegExp(source, caseSensitive ? 'u' : 'iu').test(subject)
         const pattern = await patternOf(source, { scope: 'text', caseSensitive })
         expect(pattern.test(subject)).toBe(expected)
