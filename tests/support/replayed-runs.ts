@@ -29,16 +29,25 @@ interface RecordedRun {
 /** More runs of one test are alike. */
 const MOST = times(100, 500)
 
-let recorded: RecordedRun[] = []
+/** Kept by the process: test files that share it run this file again, and methods must be surrounded once. */
+interface Watch {
+  recorded: RecordedRun[]
+  /** The runs that have been launched, by the queue of their events. */
+  readonly byQueue: WeakMap<object, RecordedRun>
+  isWatched: boolean
+}
 
-/** The runs that have been launched, by the queue of their events. */
-const byQueue = new WeakMap<object, RecordedRun>()
+const KEY = Symbol.for('thinharness replayed runs')
+const kept = globalThis as { [KEY]?: Watch }
+const known = kept[KEY]
+const watch: Watch = known ?? { recorded: [], byQueue: new WeakMap(), isWatched: false }
+kept[KEY] = watch
 
 /** Records the events of a run at the top as its readers get them. */
 function record(run: OpenRun, again: RecordedRun['again']): RecordedRun {
   const entry: RecordedRun = { run, events: [], history: { entries: [] }, end: null, again }
   const { queue, runId } = run
-  byQueue.set(queue, entry)
+  watch.byQueue.set(queue, entry)
   const push = queue.push.bind(queue)
   queue.push = (event) => {
     if (event.durable && event.runId === runId && entry.end === null) entry.events.push(event)
@@ -47,11 +56,9 @@ function record(run: OpenRun, again: RecordedRun['again']): RecordedRun {
   return entry
 }
 
-let isWatched = false
-
 /** The runs of the harness are loaded by its first run: in the test, with the mocks that it has. */
 async function watchLaunches(): Promise<void> {
-  isWatched = true
+  watch.isWatched = true
   const [launching, contexts] = await Promise.all([
     import('#harness/launch/launcher.js'),
     import('#core/loop/run-context.js'),
@@ -65,7 +72,7 @@ async function watchLaunches(): Promise<void> {
         const outcome = launch.call(this, run, opening, tools)
         const end = (settled: RecordedRun['end']): void => {
           entry.end = settled
-          recorded.push(entry)
+          watch.recorded.push(entry)
         }
         outcome.then(
           (value) => end({ status: 'fulfilled', value }),
@@ -79,7 +86,7 @@ async function watchLaunches(): Promise<void> {
     'inherit',
     (inherit) =>
       function (this: RunContext, history) {
-        const entry = this.parent === null ? byQueue.get(this.queue) : undefined
+        const entry = this.parent === null ? watch.byQueue.get(this.queue) : undefined
         if (entry !== undefined) entry.history = structuredClone(history)
         inherit.call(this, history)
       },
@@ -95,21 +102,22 @@ function surround<Class, Name extends keyof Class>(
   prototype[name] = replaced(prototype[name])
 }
 
-surround(
-  OpenRuns.prototype,
-  'open',
-  (open) =>
-    function (this: OpenRuns, options, opened, begin) {
-      return open.call(this, options, opened, async (run) => {
-        if (!isWatched) await watchLaunches()
-        return begin(run) as never
-      }) as never
-    },
-)
+if (known === undefined)
+  surround(
+    OpenRuns.prototype,
+    'open',
+    (open) =>
+      function (this: OpenRuns, options, opened, begin) {
+        return open.call(this, options, opened, async (run) => {
+          if (!watch.isWatched) await watchLaunches()
+          return begin(run) as never
+        }) as never
+      },
+  )
 
 afterEach(async () => {
-  const runs = recorded
-  recorded = []
+  const runs = watch.recorded
+  watch.recorded = []
   for (const run of runs.slice(0, MOST)) await replay(run)
 }, timeLimit(120_000))
 
