@@ -9,7 +9,7 @@ import type { EventReader } from './sse.js'
 import { WHOLE_REPLY } from './wire.js'
 import type { Transport, WireChunk, TransportRequest } from './wire.js'
 import { withCallers } from './endpoint.js'
-import type { Headers , Endpoint} from './endpoint.js'
+import type { Headers, Endpoint } from './endpoint.js'
 
 /** Longest whole reply, in bytes. */
 const LONGEST_REPLY = 64 * 1024 * 1024
