@@ -118,7 +118,7 @@ async function race(): Promise<void> {
     )
   } finally {
     await Promise.all(racers.map(stop))
-    await rm(place, { recursive: true })
+    await rm(place, { recursive: true, maxRetries: 10 })
   }
 }
 

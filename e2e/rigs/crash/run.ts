@@ -73,7 +73,7 @@ try {
   const all = rounds()
   await Promise.all(Array.from({ length: Number(values.lanes) }, () => lane(all)))
 } finally {
-  await rm(folder, { recursive: true, force: true })
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 })
 }
 console.log(
   `${values.store}, seed ${values.seed}: ${ends.SIGKILL} SIGKILL and ${ends.SIGTERM} SIGTERM in ${totals.runs} runs, ${totals.retried} retries, ${totals.unknown} calls reported as unknown, ${totals.views} view changes, ${totals.prepared} observations in the background, ${totals.problems} problems.`,

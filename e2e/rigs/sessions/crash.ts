@@ -117,7 +117,7 @@ async function playRound({ name, kills, random, processes }: Round): Promise<Fou
       await processes.kill(jobOf(number), between(random, 0, LONGEST_MS * sessions))
     return await check({ ...jobOf(kills), dieAt: null })
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 })
   }
 }
 

@@ -60,7 +60,7 @@ async function race(): Promise<void> {
   } finally {
     await Promise.all(racers.map((racer) => racer.stop()))
     await store.close?.()
-    await rm(place, { recursive: true, force: true })
+    await rm(place, { recursive: true, force: true, maxRetries: 10 })
   }
   console.log(`${next} rounds of two processes (${values.store}): ${problems} problems.`)
   process.exitCode = problems === 0 ? 0 : 1

@@ -198,14 +198,21 @@ async function sendMessage(owner: ThreadOwner, message: ThreadMessage, whenBusy:
 async function steerRun(owner: ThreadOwner, message: ThreadMessage): Promise<SentStatus> {
   const { conversation } = owner
   if (conversation.isKnown(message.messageId)) return sentStatus(conversation, message.messageId)
-  if (conversation.phase === 'idle' || conversation.phase === 'interrupted') return sendMessage(owner, message, 'queue')
+  if (!isBusy(conversation)) return sendMessage(owner, message, 'queue')
   await checkKinds(conversation, message, conversation.state.run)
+  // The run may have ended since then.
+  if (!isBusy(conversation)) return sendMessage(owner, message, 'queue')
   if (conversation.phase === 'cancelling') {
     await enqueueMessage(owner, message)
     return 'queued'
   }
   await giveToRun(owner, message)
   return 'steered'
+}
+
+/** A run is in progress, or waits for people. */
+function isBusy({ phase }: ThreadConversation): boolean {
+  return phase !== 'idle' && phase !== 'interrupted'
 }
 
 /** Begins with the message after an interrupted run has ended: before the queue, which continues after it. */

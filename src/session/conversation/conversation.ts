@@ -487,10 +487,10 @@ export class ThreadOwner {
     open.markEnded(outcome.error)
     // Also after `close`: the end of a run that was left.
     const end = await conversation.turn()
-    await this.#ended(run, outcome, from)
-      .catch((cause: unknown) => this.#failed(run, outcome.end, cause))
-      .finally(end)
-    open.markOver()
+    const ended = this.#ended(run, outcome, from).catch((cause: unknown) => this.#failed(run, outcome.end, cause))
+    await ended.catch(doNothing)
+    open.markOver() // Before the next turn begins: whoever cancelled the run knows that it is over.
+    end()
   }
 
   #passOn(open: ActiveRun, event: StreamEvent): void {
