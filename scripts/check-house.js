@@ -6,9 +6,9 @@ import ts from 'typescript'
 
 const LIMITS = {
   /** Lines that are neither blank nor comment. */
-  codeLines: 62_000,
+  codeLines: 63_500,
   files: 600,
-  coreLines: 8000,
+  coreLines: 8100,
   loopLines: 4300,
   rooms: 18,
   floors: 10,
