@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { bash, fetchUrl, fileTools } from 'thinharness/tools'
 import { ScriptedModel } from 'thinharness/testing'
 import { Harness } from 'thinharness'
@@ -57,6 +58,20 @@ describe('the description of a harness', () => {
       },
     ])
     expect(JSON.stringify(description) + String(description)).not.toMatch(/sk-secret|hidden/)
+  })
+
+  test('has the instructions, the settings and the schema of the answer, as they were set', async () => {
+    const outputType = z.object({ city: z.string() })
+    const settings = { maxOutputTokens: 500 }
+    await using harness = harnessOf({ model: 'openai:gpt-5.5', instructions: 'Be brief.', settings, outputType })
+    await using plain = harnessOf({ model: 'openai:gpt-5.5' })
+
+    const description = await harness.describe()
+
+    expect(description).toMatchObject({ instructions: 'Be brief.', settings })
+    expect(description.output).toMatchObject({ type: 'object', properties: { city: { type: 'string' } } })
+    expect(String(description)).toMatch(/^answer {4}\{.*"city"/m)
+    expect(await plain.describe()).toMatchObject({ instructions: '', settings: {}, output: null })
   })
 
   test('MC-42 passwords in addresses are in no description and no warning', async () => {

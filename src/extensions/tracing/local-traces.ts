@@ -6,6 +6,7 @@ import { parse } from '#contracts/parse.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { Tracing } from '#core/extension/tracing.js'
 import { filledString, integer, partial } from '#util/shape.js'
+import { environment } from '#util/platform/node.js'
 import { ATTRIBUTE } from './names.js'
 import { TRACE_OPTIONS, traceSettings } from './options.js'
 import type { TraceOptions } from './options.js'
@@ -14,7 +15,7 @@ import type { Attributes, RunSpanStart, Span, SpanError, SpanSink, SpanStart } f
 
 /** Content is captured unless `captureContent` says otherwise: local traces are there to be read. */
 export interface LocalTracesOptions extends TraceOptions {
-  /** Folder of all traces. Default `~/.thinharness/traces`. Below it each workspace has a folder of its own. */
+  /** Folder of all traces. Default: the environment's `THINHARNESS_TRACES`, else `~/.thinharness/traces`. Below it each workspace has a folder of its own. */
   readonly dir?: string | undefined
   /** Traces that are older, in days, are deleted when a process writes the first one of their workspace. Default 30. */
   readonly maxAgeDays?: number | undefined
@@ -33,7 +34,7 @@ const OPTIONS = partial<LocalTracesOptions>({ ...TRACE_OPTIONS, dir: filledStrin
  */
 export function localTraces(options: LocalTracesOptions = {}): Tracing {
   const {
-    dir = join(homedir(), '.thinharness', 'traces'),
+    dir = environment('THINHARNESS_TRACES') ?? join(homedir(), '.thinharness', 'traces'),
     maxAgeDays = 30,
     ...settings
   } = parse(OPTIONS, options, '`localTraces`')

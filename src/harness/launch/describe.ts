@@ -1,6 +1,9 @@
 import { withoutCredentials } from '#util/address.js'
 import type { Config } from '../config.js'
 import type { Offer } from '#core/loop/run-plan.js'
+import type { ModelSettings } from '#core/model-session.js'
+import { outputSchemaOf } from '#run/output/forms.js'
+import type { JsonSchema } from '#util/json.js'
 import type { RunLimits } from '#contracts/limits.js'
 import type { SubagentSpec } from '#toolbox/agents/subagent-options.js'
 import { sandboxWarning } from './resources.js'
@@ -13,6 +16,11 @@ export interface HarnessDescription {
   readonly model: string | null
   /** Absolute path of the workspace. */
   readonly root: string
+  /** As they were set, without what tools, skills and extensions add; empty if there are none. */
+  readonly instructions: string
+  readonly settings: ModelSettings
+  /** JSON schema of the answer; null if it is text. */
+  readonly output: JsonSchema | null
   readonly tools: readonly ToolDescription[]
   readonly servers: readonly ServerDescription[]
   /** Agents that tasks can be handed to. */
@@ -83,12 +91,15 @@ export function describeHarness(
   { offer, sources, warnings, sandbox }: Found,
 ): HarnessDescription {
   const missing = sandboxWarning(offer.tools, config.sandbox, sandbox)
-  const { model, root, extensions, limits, toolRetries, outputRetries } = config
+  const { model, root, instructions, settings, outputType, extensions, limits, toolRetries, outputRetries } = config
   const servers = sources.map(({ id, required }, index) => ({ id, required, tools: offer.servers[index] ?? [] }))
   const serverOf = new Map(servers.flatMap(({ id, tools }) => tools.map((tool) => [tool, id])))
   const described = {
     model: typeof model === 'string' ? withoutCredentials(model) : model && `${model.provider}:${model.id}`,
     root,
+    instructions,
+    settings,
+    output: outputType === null ? null : outputSchemaOf(outputType),
     tools: offer.tools.map((tool) =>
       toolDescription(tool, { server: serverOf.get(tool) ?? null, isOwn: own.includes(tool), mode: config.sandbox }),
     ),
@@ -128,10 +139,11 @@ function toolDescription(
 }
 
 function descriptionText(described: Omit<HarnessDescription, 'toString'>): string {
-  const { model, root, tools, servers, agents, hooks, sandbox, budgets, warnings } = described
+  const { model, root, output, tools, servers, agents, hooks, sandbox, budgets, warnings } = described
   return [
     `model     ${model ?? 'none'}`,
     `root      ${onOneLine(root)}`,
+    ...(output === null ? [] : [`answer    ${onOneLine(JSON.stringify(output))}`]),
     `budgets   ${Object.entries(budgets).map(budgetText).join(', ')}`,
     `hooks     ${hooks.join(', ') || 'none'}`,
     ...(sandbox === null ? [] : [`sandbox   ${sandbox.form}`]),

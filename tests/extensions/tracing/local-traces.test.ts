@@ -61,6 +61,20 @@ describe('a local trace', () => {
     ])
   })
 
+  test('is in the folder that `THINHARNESS_TRACES` names', async () => {
+    const dir = temporaryFolder()
+    vi.stubEnv('THINHARNESS_TRACES', dir)
+    try {
+      using model = new ScriptedModel().says('Done.')
+      await using harness = harnessOf({ model, tracing: [localTraces()] })
+      await harness.run('Go.')
+      await harness.close()
+    } finally {
+      vi.unstubAllEnvs()
+    }
+    expect(await recordsIn(dir)).toHaveLength(2)
+  })
+
   test('TC-07 a local trace does not change the content that another sink captures', async () => {
     const dir = temporaryFolder()
     const traced = otel()
