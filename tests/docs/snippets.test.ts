@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -61,6 +61,24 @@ To ship in May.
 600 tokens in, 25 out
 `,
   },
+  'dependencies/run.ts': {
+    script: (provider) => provider.calls('order_status', { id: '1042' }).says('It is in transit.'),
+    prints: 'It is in transit.\n',
+  },
+  'dependencies/try.ts': { script: () => undefined, prints: 'bob has no order 1042.\n' },
+  'skills/skills.ts': {
+    files: {
+      'project/skills/release/SKILL.md':
+        '---\nname: release\ndescription: How to release a version.\n---\n\n1. Run `scripts/check.sh`.\n',
+    },
+    script: (provider) => provider.calls('skill_read', { skill_name: 'release' }).says('Version 2.1 is out.'),
+    prints: 'Version 2.1 is out.\n',
+  },
+  'fetching/fetch.ts': {
+    script: (provider) =>
+      provider.calls('fetch_url', { url: 'https://example.com/' }).says('Only nodejs.org is allowed.'),
+    prints: 'Only nodejs.org is allowed.\n',
+  },
   'tools/call.ts': {
     script: () => undefined,
     prints: `true {"shards":2,"job":"outside_a_run:call_1"}
@@ -87,11 +105,38 @@ test.each(Object.entries(PROGRAMS))('%s prints the documented output', async (na
   expect(printed()).toBe(prints)
 })
 
+test('docs/debugging.md: debug.ts describes the harness and prints the cost; the log and the trace are where the page says', async () => {
+  await mkdir('notes')
+  await using provider = await scriptedProvider()
+  provider.calls('list', {}).says('Rent.')
+  const printed = listen()
+  useProvider(provider)
+
+  await import('../../docs/snippets/debugging/debug.js')
+
+  const [, runId, cost] = /^(run_\w+): 2 requests, (.*) \$\nRent\.$/m.exec(printed()) ?? []
+  expect(printed()).toContain('tool      read: package')
+  expect(Number(cost)).toBeGreaterThanOrEqual(0)
+  const lines = (await readFile(`runs/${String(runId)}.jsonl`, 'utf8')).trim().split('\n')
+  const events = lines.map((line) => JSON.parse(line) as { kind: string; output?: string; entry?: { usage: object } })
+  expect(events.find(({ kind }) => kind === 'tool_call_completed')?.output).toContain('"ok":true')
+  expect(events.find(({ kind }) => kind === 'model_message')?.entry?.usage).toHaveProperty('inputTokens')
+  expect(readdirSync('traces', { recursive: true }).filter((name) => String(name).endsWith('.jsonl'))).toHaveLength(1)
+})
+
 test('every snippet that is a program is run', () => {
-  const programs = ['conversations', 'events', 'replay', 'steering', 'tools'].flatMap((page) =>
-    readdirSync(join(SNIPPETS, page)).map((file) => `${page}/${file}`),
-  )
+  const programs = [
+    'conversations',
+    'dependencies',
+    'events',
+    'fetching',
+    'replay',
+    'skills',
+    'steering',
+    'tools',
+  ].flatMap((page) => readdirSync(join(SNIPPETS, page)).map((file) => `${page}/${file}`))
   const tools = [
+    'dependencies/shop.ts',
     'tools/lookup-order.ts',
     'replay/fixture.ts',
     'tools/minimal.ts',
