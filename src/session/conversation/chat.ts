@@ -1,5 +1,5 @@
 import { SessionError } from '../errors.js'
-import { BEGINNING, parseCursor } from '../thread/chat-cursor.js'
+import { parseCursor } from '../thread/chat-cursor.js'
 import type { ChatEvent } from '../thread/chat-cursor.js'
 import type { ChatAnswer } from '../thread/grants.js'
 import type { ChatSnapshot } from '../thread/reduce-chat.js'
@@ -174,13 +174,17 @@ export class Chat<M extends Modes = Modes> {
 
   /**
    * The events of the thread and of its runs, in one order: stored ones, then live ones with deltas, until the signal; with
-   * `live: false` the stored ones alone.
+   * `live: false` the stored ones alone. Throws a `SessionError` for a cursor that is not of this conversation.
    */
-  events({ after, ...options }: EventsOptions = {}): AsyncIterable<ChatEvent> {
-    const from = after === undefined ? BEGINNING : parseCursor(after)
-    const { log, threadId, feed } = this.#conversation
+  events(options: EventsOptions = {}): AsyncIterable<ChatEvent> {
+    if (options.after !== undefined) parseCursor(options.after)
     void this.#follower.attach(true).catch(() => undefined)
-    return feed.read(from, { ...options, log, threadId })
+    return this.#conversation.events(options)
+  }
+
+  /** Rejects with a `SessionError` for a cursor that is not of this conversation. */
+  async checkCursor(cursor: string): Promise<void> {
+    await this.#conversation.placeOf(cursor)
   }
 
   /** The mode of the messages from now on. */

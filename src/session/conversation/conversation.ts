@@ -8,12 +8,14 @@ import type { RunEvent, StreamEvent } from '#core/state/events.js'
 import type { PolicyExtension } from '#extensions/policy/policy.js'
 import { sessionsClosed } from '../errors.js'
 import { Feed } from './feed.js'
+import type { EventsOptions } from './feed.js'
 import { Grants } from '../thread/grants.js'
 import { MessageEnds } from './message.js'
 import type { MessageOutcome, StopListener } from './message.js'
 import { ActiveRun, firstOptions, isElsewhere, outcomeOfError, threadRunId, RunStarter } from './run-starter.js'
 import type { RunOutcome, RunStart, RunStarterDeps } from './run-starter.js'
-import { storedEvents } from '../thread/chat-cursor.js'
+import { BEGINNING, notACursor, parseCursor, storedEvents } from '../thread/chat-cursor.js'
+import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
 import { eventsAfterEnd, eventsAfterRun, eventsWithoutRun, readBy, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { ThreadMessage, NewThreadEvent, ReplacedRuns, ThreadEvent } from '../thread/thread-events.js'
@@ -59,6 +61,8 @@ export class ThreadConversation {
   readonly #owner: ThreadOwner
   /** Ids of the messages that are stored. */
   readonly #ids = new Set<string>()
+  /** Ids of all runs that the thread has begun. */
+  readonly #runIds = new Set<string>()
   /** Outcomes of the posts of other processes, by their ids. */
   readonly #taken = new Map<string, JsonObject>()
   #loading: Promise<unknown> = Promise.resolve()
@@ -262,6 +266,7 @@ export class ThreadConversation {
 
   #note(event: ThreadEvent | RunEvent): void {
     if (event.kind === 'message_queued') this.#ids.add(event.messageId)
+    if (event.kind === 'run_begun') this.#runIds.add(event.runId)
     if (event.kind !== 'message_taken') return
     const { postId, messageId, outcome } = event
     this.#taken.set(postId, outcome)
@@ -273,6 +278,24 @@ export class ThreadConversation {
 
   isKnown(messageId: string): boolean {
     return this.#ids.has(messageId)
+  }
+
+  /** The place of a cursor. Rejects with a `SessionError` for one in a run that the thread has not begun: it may be anybody's. */
+  async placeOf(cursor: string | undefined): Promise<ChatPlace> {
+    if (cursor === undefined) return BEGINNING
+    const place = parseCursor(cursor)
+    const { runId } = place
+    if (runId === null || this.#runIds.has(runId)) return place
+    // Another process may have begun it.
+    await this.load()
+    if (!this.#runIds.has(runId)) throw notACursor(cursor)
+    return place
+  }
+
+  /** The events after a cursor. */
+  async *events({ after, ...options }: EventsOptions): AsyncGenerator<ChatEvent, void, undefined> {
+    const { log, threadId } = this
+    yield* this.feed.read(await this.placeOf(after), { ...options, log, threadId })
   }
 
   /** Posts of other processes that nobody has dealt with; none if this process does not own the thread. */

@@ -276,11 +276,19 @@ export function isElsewhere(error: unknown): boolean {
   return error instanceof HarnessError && (error.code === 'run_owned' || error.code === 'run_exists')
 }
 
-/** The id of the run that a message begins: the same whenever it is begun again, unless that run has left the conversation. */
-export function threadRunId({ threadId, replaced }: ThreadState, messageId: string, leaving?: ReplacedRuns): string {
-  const hashedId = (...parts: readonly string[]): string =>
+/**
+ * The id of the run that a message begins: the same whenever it is begun again, unless that run has left the conversation. Another
+ * owner's thread of the same id, such as a deleted one, has other runs.
+ */
+export function threadRunId(
+  { threadId, resourceId, replaced }: ThreadState,
+  messageId: string,
+  leaving?: ReplacedRuns,
+): string {
+  const owner = resourceId === null ? [] : [{ resourceId }]
+  const hashedId = (...parts: readonly unknown[]): string =>
     `run_${createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)}`
-  let runId = hashedId(threadId, messageId)
+  let runId = hashedId(threadId, messageId, ...owner)
   while (replaced.includes(runId) || leaving?.runIds.includes(runId) === true)
     runId = hashedId(threadId, messageId, runId)
   return runId

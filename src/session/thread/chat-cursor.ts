@@ -26,12 +26,13 @@ export function chatCursor({ thread, runId, run }: ChatPlace): string {
 /** Throws a `SessionError` for a string that is not a cursor. */
 export function parseCursor(cursor: string): ChatPlace {
   const [, thread, runId, run] = /^(\d{1,15})(?:\.(.+)\.(\d{1,15}))?$/.exec(cursor) ?? []
-  if (thread === undefined)
-    throw new SessionError(
-      'invalid_options',
-      `Expected \`after\` to be the cursor of an event, got "${cursor.slice(0, 80)}".`,
-    )
+  if (thread === undefined) throw notACursor(cursor)
   return { thread: Number(thread), runId: runId ?? null, run: Number(run ?? 0) }
+}
+
+export function notACursor(cursor: string): SessionError {
+  const message = `Expected \`after\` to be the cursor of an event of the conversation, got "${cursor.slice(0, 80)}".`
+  return new SessionError('invalid_options', message)
 }
 
 /** The place after `event`; null if a reader at `place` has passed it. */

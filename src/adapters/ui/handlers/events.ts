@@ -123,7 +123,7 @@ async function threadEvents(
   const { options } = context
   const thread = await context.thread(request, { threadId, action: 'read' })
   if (thread instanceof Response) return thread
-  const after = threadCursor(request, url)
+  const after = await threadCursor(request, url, thread)
   const wait = url.searchParams.get('wait')
   if (wait !== null) return threadList(thread, options, { after, ms: waitMs(wait), signal: request.signal })
   const abort = new AbortController()
@@ -137,11 +137,11 @@ async function threadEvents(
   return new Response(body, { headers: SSE_HEADERS })
 }
 
-function threadCursor(request: Request, url: URL): string | undefined {
-  const text = request.headers.get('last-event-id') ?? url.searchParams.get('after') ?? undefined
-  if (text !== undefined && !/^\d{1,15}(?:\..+\.\d{1,15})?$/.test(text))
-    throw badRequest(`Expected the cursor to be that of an event, got "${text.slice(0, 80)}".`)
-  return text === '0' ? undefined : text
+async function threadCursor(request: Request, url: URL, thread: Thread): Promise<string | undefined> {
+  const text = request.headers.get('last-event-id') ?? url.searchParams.get('after') ?? '0'
+  if (text === '0') return undefined
+  await thread.checkCursor(text)
+  return text
 }
 
 /** What is stored, for proxies that buffer. Deltas are left out: the next request would get them again at once. */

@@ -43,6 +43,13 @@ export class HandlerContext {
     return (await this.#open(threadId, access, create)) ?? notFoundResponse()
   }
 
+  /** A conversation that a request begins without naming it. `threadIdOf`: its id, for an owner. */
+  async begin(request: Request, threadIdOf: (access: Access) => string): Promise<Thread | Response> {
+    const access = await this.#accessOf(request, { threadId: null, runId: null, action: 'start' })
+    if (access instanceof Response) return access
+    return (await this.#open(threadIdOf(access), access, true)) ?? notFoundResponse()
+  }
+
   /** The conversation of the run that a request names, for its owner. A run that no conversation has stands alone. */
   async run(
     request: Request,
@@ -56,7 +63,7 @@ export class HandlerContext {
     if (access instanceof Response) return access
     if (summary === null || top === null) return notFoundResponse()
     const thread = threadId === null ? null : await this.#open(threadId, access, false)
-    if (thread !== null) return thread
+    if (thread?.hasRun(top.runId) === true) return thread
     const { resourceId: owner } = top.metadata
     const isOwn = owner === access.resourceId || (owner === undefined && access === LOCAL)
     return isOwn ? new LoneRun(summary, log, this.#hub) : notFoundResponse()

@@ -101,12 +101,14 @@ export function requestsHandler(context: HandlerContext): Handler {
     const route = findRoute(request.method, `${isRun ? 'runs' : 'threads'}/${name}`)
     if (route instanceof Response) return route
     const { action, create } = route
+    // Before anything is looked up: a body may take its time.
+    const body = await optionalBody(request, options)
     const thread = isRun
       ? await context.threadOfRun(request, { runId: id, action })
       : await context.thread(request, { threadId: id, action, create })
     if (thread instanceof Response) return thread
     const runId = isRun ? id : (thread.latest?.runId ?? '')
-    return route.answer({ options, thread, runId, url, body: await optionalBody(request, options) })
+    return route.answer({ options, thread, runId, url, body })
   })
 }
 

@@ -97,7 +97,7 @@ function responseMode({ responses }: HandlerOptions, model: string | null): stri
   return typeof served === 'string' ? served : model
 }
 
-/** A new conversation. The same request, sent again with its `Idempotency-Key`, gets the same one. */
+/** A new conversation. The same request of the same owner, sent again with its `Idempotency-Key`, gets the same one. */
 async function beginConversation(
   context: HandlerContext,
   request: Request,
@@ -106,8 +106,9 @@ async function beginConversation(
   if (message === null)
     throw badParam('previous_response_id', 'Expected `previous_response_id` to name the response that is answered.')
   const key = request.headers.get('idempotency-key')
-  const threadId = key === null ? `thread_${globalThis.crypto.randomUUID().replaceAll('-', '')}` : derivedThreadId(key)
-  const thread = await context.thread(request, { threadId, action: 'start', create: true })
+  const thread = await context.begin(request, ({ resourceId }) =>
+    key === null ? `thread_${globalThis.crypto.randomUUID().replaceAll('-', '')}` : derivedThreadId(resourceId, key),
+  )
   return thread instanceof Response ? checkFound(thread) : { thread, delivery: await thread.send(message) }
 }
 

@@ -165,6 +165,17 @@ export class Thread implements RequestedRuns {
     return storedEvents(this.#setup.log, runId)
   }
 
+  /** True if the conversation has begun a run, also one that was answered again since. */
+  hasRun(runId: string): boolean {
+    const { runs, thread } = this.#chat.snapshot
+    return runs.some((run) => run.runId === runId) || thread.replaced.includes(runId)
+  }
+
+  /** Rejects with a `SessionError` for a cursor of anything else. */
+  checkCursor(cursor: string): Promise<void> {
+    return this.#chat.checkCursor(cursor)
+  }
+
   /** The events of the thread and its runs in one order, from a cursor on. */
   events(options: EventsOptions): AsyncIterable<ChatEvent> {
     return this.#chat.events(options)
