@@ -348,7 +348,8 @@ export class Threads<M extends Modes = Modes> {
 
   async #phaseOf(runId: unknown): Promise<ThreadItem['phase']> {
     if (typeof runId !== 'string') return 'idle'
-    const run = await this.#config.log.inspect({ kind: 'run', id: runId })
+    // A run that cannot be read does not hide its thread.
+    const run = await this.#config.log.inspect({ kind: 'run', id: runId }).catch(() => null)
     if (run === null || run.status === 'interrupted') return 'interrupted'
     if (run.status === 'paused') return 'waiting'
     return run.status === 'running' ? 'running' : 'idle'

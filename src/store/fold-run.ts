@@ -1,9 +1,12 @@
-import { HarnessError, messageOf } from '#contracts/errors.js'
-import { digestOf } from '#core/log/digest.js'
-import type { RunDigest } from '#core/log/digest.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { HarnessErrorCode } from '#contracts/errors.js'
+import { digestOf, unreadableSummary } from '#core/log/digest.js'
+import type { RunDigest, RunSummary } from '#core/log/digest.js'
 import type { LogStore } from '#core/log/log.js'
 import { runRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
 
 /**
  * The digest of a run whose writer passed none, computed from its events; null if it has none. Rejects with
@@ -12,14 +15,8 @@ import type { DurableEvent } from '#core/state/events.js'
 export async function foldRun(log: LogStore, runId: string): Promise<RunDigest | null> {
   // Writers pass digests: only a file log, and logs of other programs, need this.
   const { loadRun } = await import('#run/resume/load-run.js')
-  try {
-    const run = await loadRun(log, runId)
-    return run === null ? null : digestOf(run.state)
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error
-    const message = `The log of run \`${runId}\` is damaged: ${messageOf(error)}`
-    throw new HarnessError('invalid_log', message, { cause: error })
-  }
+  const run = await loadRun(log, runId)
+  return run === null ? null : digestOf(run.state)
 }
 
 /** The events of a run that stand alone. */
@@ -28,13 +25,38 @@ export async function* exportRun(log: LogStore, runId: string): AsyncGenerator<D
   yield* selfContained(log, log.read(runRef(runId)))
 }
 
-/** Null in place of a log that is damaged, or that has been removed in the meantime. */
-export async function unlessDamaged<T>(reading: Promise<T>): Promise<T | null> {
+/**
+ * What `reading` gives, for a list: `damaged` in place of a log that cannot be read, null for one that has been removed in the
+ * meantime. One log never hides or breaks the others.
+ */
+export async function unlessDamaged<T>(
+  reading: Promise<T | null>,
+  damaged: (error: HarnessError) => T | Promise<T>,
+): Promise<T | null> {
   try {
     return await reading
   } catch (error) {
-    const isDamaged = error instanceof HarnessError && error.code === 'invalid_log'
-    if (isDamaged || (error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    if (error instanceof HarnessError && DAMAGED.has(error.code)) return damaged(error)
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
 }
+
+/** The summary of a run whose log cannot be read, with what its first event says. */
+export async function unreadableRun(
+  log: LogStore,
+  known: Pick<RunSummary, 'runId' | 'startedAt' | 'updatedAt' | 'lastSeq'>,
+  error: HarnessError,
+): Promise<RunSummary> {
+  const reading = log.read(runRef(known.runId))[Symbol.asyncIterator]().next()
+  const first: unknown = await reading.then(
+    ({ value }) => value as unknown,
+    () => undefined,
+  )
+  const { parentRunId, metadata } = isObject(first) ? first : {}
+  const parent = typeof parentRunId === 'string' ? { runId: parentRunId, callId: '', agentName: '' } : null
+  return unreadableSummary({ ...known, parent, metadata: isObject(metadata) ? (metadata as JsonObject) : {} }, error)
+}
+
+/** A log can begin with the state of a run. */
+const DAMAGED: ReadonlySet<HarnessErrorCode> = new Set(['invalid_log', 'invalid_state'])

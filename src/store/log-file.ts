@@ -332,14 +332,14 @@ function readNow(path: string, start: number, end: number): Buffer | null {
   }
 }
 
-/** The first event in a log file; none in an empty one. Reads no more of the file than that. */
+/** The first event in a log file; none if it is not there yet. Reads no more of the file than that. */
 export async function readFirst<Event extends LogEvent>(path: string, ref: LogRef): Promise<Event | undefined> {
   const file = await withDescriptor(() => open(path))
   try {
     const lines = new Lines<Event>(ref)
     for (;;) {
       const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(4096) })
-      if (bytesRead === 0) return lines.last()
+      if (bytesRead === 0) return lines.unended()
       for (const event of lines.in(buffer.subarray(0, bytesRead))) return event
     }
   } finally {
@@ -403,12 +403,16 @@ class Lines<Event extends LogEvent> {
 
   /** The event in a last line that does not end as one; nothing in a torn one. */
   last(): Event | undefined {
-    const line = Buffer.concat(this.#rest)
-    const event = parseEvent(line.toString()) as Event | undefined
-    if (event !== undefined) return this.#following(event, this.#offset, this.#record + 1)
+    const event = this.unended()
     // A thread that was not created, or is being created at this moment, is one that does not exist.
-    if (this.#record === 0 && this.#ref.kind !== 'thread') throw cutWithinFirst(this.#ref)
-    return undefined
+    if (event === undefined && this.#record === 0 && this.#ref.kind !== 'thread') throw cutWithinFirst(this.#ref)
+    return event
+  }
+
+  /** As `last`, and nothing also if it is the first. */
+  unended(): Event | undefined {
+    const event = parseEvent(Buffer.concat(this.#rest).toString()) as Event | undefined
+    return event && this.#following(event, this.#offset, this.#record + 1)
   }
 
   #checked(event: Event | undefined, length: number): Event {

@@ -1,3 +1,4 @@
+import type { HarnessError } from '#contracts/errors.js'
 import { summaryOf } from '#core/log/digest.js'
 import type { LogSummaries, RunSummary, ThreadSummary } from '#core/log/digest.js'
 import { comparePlaces, isListed, isRuledOut, listQuery, placeOf } from '#core/log/listing.js'
@@ -10,7 +11,7 @@ import { listPrunable, removableRuns } from './pruning.js'
 import type { Removal } from './pruning.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { JsonObject } from '#util/json.js'
-import { exportRun, foldRun } from './fold-run.js'
+import { exportRun, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import { checkRef, lastSeqOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
@@ -117,7 +118,7 @@ class MemoryLog implements LogStore {
     const summaries: LogSummaries[LogKind][] = []
     for (const kept of [...this.#logs[query.kind].values()]) {
       if (!mayHaveParent(kept, query.parentRunId) || isRuledOut(query, kept.events.at(-1) ?? null)) continue
-      const summary = await this.#summaryOf(kept)
+      const summary = await unlessDamaged(this.#summaryOf(kept), (error) => this.#unreadable(kept, error))
       if (summary !== null && isListed(query, summary)) summaries.push(summary)
     }
     summaries.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
@@ -185,6 +186,12 @@ class MemoryLog implements LogStore {
       return known === null ? null : summaryOf(known, owner !== null)
     }
     return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, owner, digest }
+  }
+
+  /** Of a run: threads are not read. */
+  #unreadable({ ref: { id: runId }, events }: KeptLog, error: HarnessError): Promise<RunSummary> {
+    const [startedAt, updatedAt] = [events[0]?.at ?? '', events.at(-1)?.at ?? '']
+    return unreadableRun(this, { runId, startedAt, updatedAt, lastSeq: events.at(-1)?.seq ?? 0 }, error)
   }
 
   /** A child run is kept for as long as its parent, which may still need it. */

@@ -1,6 +1,6 @@
 import { FileLease, isClaimed, leaseOwner } from './file-lease.js'
 import { folderOf, pathsOf, runIdOf, fileNameOf, fileNamesIn, replaceText, makeFolder } from './file-paths.js'
-import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
+import { exportRun, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import {
   freeDescriptor,
@@ -16,7 +16,7 @@ import type { LogWriter } from './log-file.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Removal, Reference } from './pruning.js'
 import { summaryOf } from '#core/log/digest.js'
-import type { LogSummaries, ThreadSummary } from '#core/log/digest.js'
+import type { LogSummaries, RunDigest, ThreadSummary } from '#core/log/digest.js'
 import { comparePlaces, isListed, isRuledOut, listQuery, placeOf } from '#core/log/listing.js'
 import type { ListOptions, ListQuery, Place, PruneOptions } from '#core/log/listing.js'
 import { checkClaim, checkPost, ownedByAnother, storeFailure } from '#core/log/log.js'
@@ -144,7 +144,6 @@ export class OpenFileLog implements LogStore {
     return (await this.#summaryOf(ref)) as LogSummaries[Kind] | null
   }
 
-  /** A log that cannot be read is left out: `inspect` reports its problem. */
   async *list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncGenerator<LogSummaries[Kind]> {
     const query = listQuery(options)
     const summaries = query.kind === 'run' ? this.#runs(query) : this.#threads()
@@ -268,8 +267,18 @@ export class OpenFileLog implements LogStore {
   async #summaryOf(ref: LogRef): Promise<LogSummaries[LogKind] | null> {
     const { lease } = this.#pathsOf(ref)
     if (ref.kind === 'thread') return this.#threadSummary(ref, leaseOwner(lease))
-    const digest = await foldRun(this, ref.id)
+    const digest = await this.#runDigest(ref)
     return digest === null ? null : summaryOf(digest, leaseOwner(lease) !== null)
+  }
+
+  /** Null for a run whose first event is being written, or was cut off: none of it is stored. */
+  async #runDigest(ref: LogRef): Promise<RunDigest | null> {
+    try {
+      return await foldRun(this, ref.id)
+    } catch {
+      const first = await readFirst<LogEvent>(this.#pathsOf(ref).log, ref)
+      return first === undefined ? null : foldRun(this, ref.id)
+    }
   }
 
   async #threadSummary(ref: LogRef, owner: string | null): Promise<ThreadSummary | null> {
@@ -290,17 +299,26 @@ export class OpenFileLog implements LogStore {
       if (before !== null && comparePlaces(before, place) >= 0) continue
       if (parentRunId !== undefined && place.parentRunId !== parentRunId) continue
       const ref = runRef(place.id)
-      const last = statuses === undefined ? undefined : await unlessDamaged(readLast(this.#pathsOf(ref).log))
+      const { log } = this.#pathsOf(ref)
+      const last = statuses === undefined ? undefined : await unlessDamaged(readLast(log), () => undefined)
       if (last !== undefined && isRuledOut(query, last)) continue
-      const summary = await unlessDamaged(this.inspect(ref))
+      const summary = await unlessDamaged(this.inspect(ref), async (error) => {
+        const { at: updatedAt = place.time, seq: lastSeq = 0 } = (await readLast(log)) ?? {}
+        return unreadableRun(this, { runId: place.id, startedAt: place.time, updatedAt, lastSeq }, error)
+      })
       if (summary !== null) yield summary
     }
   }
 
   async *#threads(): AsyncGenerator<LogSummaries['thread']> {
     const summaries: LogSummaries['thread'][] = []
-    for (const { id } of await this.#places('thread')) {
-      const summary = await unlessDamaged(this.inspect({ kind: 'thread', id }))
+    for (const { id, time } of await this.#places('thread')) {
+      const ref = { kind: 'thread', id } as const
+      const summary = await unlessDamaged(this.inspect(ref), ({ code, message }): ThreadSummary => {
+        const owner = leaseOwner(this.#pathsOf(ref).lease)
+        const error = { code, message }
+        return { threadId: id, createdAt: time, updatedAt: time, lastSeq: 0, owner, digest: null, error }
+      })
       if (summary !== null) summaries.push(summary)
     }
     yield* summaries.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
@@ -320,12 +338,8 @@ export class OpenFileLog implements LogStore {
   async #placeOf(kind: LogKind, fileName: string): Promise<FilePlace | null> {
     const name = fileName.slice(0, -'.jsonl'.length)
     const path = join(folderOf(this.#folder, kind), fileName)
-    const first = await unlessDamaged(
-      readFirst<LogEvent & { runId?: string; threadId?: string; parentRunId?: string | null }>(path, {
-        kind,
-        id: name,
-      }),
-    )
+    const damaged = (): FirstEvent => ({ at: statSync(path).mtime.toISOString() })
+    const first = await unlessDamaged<FirstEvent | undefined>(readFirst(path, { kind, id: name }), damaged)
     if (first === null || first === undefined) return null
     const id = runIdOf(name) ?? (kind === 'run' ? first.runId : first.threadId)
     return id === undefined ? null : { id, time: first.at, parentRunId: first.parentRunId ?? null }
@@ -357,6 +371,14 @@ export class OpenFileLog implements LogStore {
 interface FilePlace extends Place {
   /** Null for a run without a parent, and for a thread. */
   readonly parentRunId: string | null
+}
+
+/** What the first event of a log says of its place. */
+interface FirstEvent {
+  readonly at: string
+  readonly runId?: string
+  readonly threadId?: string
+  readonly parentRunId?: string | null
 }
 
 function isEnd({ kind }: LogEvent): boolean {

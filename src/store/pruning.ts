@@ -5,7 +5,10 @@ import { keyOf, runRef } from '#core/log/ref.js'
 import type { LogRef } from '#core/log/ref.js'
 
 /** The fields of a run that `removable` reads. */
-export type Prunable = Pick<RunSummary, 'runId' | 'status' | 'updatedAt' | 'parent' | 'lastSeq'>
+export interface Prunable extends Pick<RunSummary, 'runId' | 'status' | 'updatedAt' | 'parent'> {
+  /** Null: it cannot be read, and is removed however many events it has. */
+  readonly lastSeq: number | null
+}
 
 /** One log refers to another. */
 export interface Reference {
@@ -24,7 +27,7 @@ export interface Removal {
 export async function listPrunable(summaries: AsyncIterable<RunSummary>): Promise<Prunable[]> {
   const gathered: Prunable[] = []
   for await (const { runId, status, updatedAt, parent, lastSeq } of summaries) {
-    gathered.push({ runId, status, updatedAt, parent, lastSeq })
+    gathered.push({ runId, status, updatedAt, parent, lastSeq: status === 'unreadable' ? null : lastSeq })
   }
   return gathered
 }

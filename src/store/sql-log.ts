@@ -8,9 +8,9 @@ import type { AppendOptions, FollowOptions, LogDigest, LogEvent, LogStore, Post,
 import { checkRef, nameOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
-import { isObject } from '#util/json.js'
+import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { exportRun, foldRun, unlessDamaged } from './fold-run.js'
+import { exportRun, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
 import { Followers } from './followers.js'
 
 /** Rows that are fetched together. */
@@ -211,7 +211,7 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
   }
 }
 
-/** The summaries of a list that is fetched page by page. A run without a digest that cannot be read is left out. */
+/** The summaries of a list that is fetched page by page. */
 async function* listPages<Kind extends LogKind = 'run'>(
   options: ListOptions<Kind> | undefined,
   fetchPage: (query: PageQuery) => Promise<readonly LogRow[]>,
@@ -224,7 +224,10 @@ async function* listPages<Kind extends LogKind = 'run'>(
   for (;;) {
     const rows: readonly LogRow[] = await fetchPage({ kind, phases, parentRunId, resourceId, before })
     for (const row of rows) {
-      const summary = await unlessDamaged(summaryOfRow(kind, row, log))
+      const { id: runId, startedAt, updatedAt, lastSeq } = row
+      const summary = await unlessDamaged<LogSummaries[LogKind]>(summaryOfRow(kind, row, log), (error) =>
+        unreadableRun(log, { runId, startedAt, updatedAt, lastSeq }, error),
+      )
       if (summary !== null && isListed(query, summary)) yield summary as LogSummaries[Kind]
     }
     const last = rows.at(-1)
@@ -236,18 +239,26 @@ async function* listPages<Kind extends LogKind = 'run'>(
 function queriedPhases({ statuses }: ListQuery): readonly RunDigest['phase'][] | null {
   if (statuses === undefined) return null
   const isOpen = (status: RunStatus): boolean => status === 'running' || status === 'interrupted'
-  return [...new Set(statuses.map((status) => (isOpen(status) ? 'open' : status) as RunDigest['phase']))]
+  // A run that cannot be read has no digest.
+  const readable = statuses.filter((status) => status !== 'unreadable')
+  return [...new Set(readable.map((status) => (isOpen(status) ? 'open' : status) as RunDigest['phase']))]
 }
 
 /** The summary of a log; of a run without a digest by folding its events. */
 async function summaryOfRow(kind: LogKind, row: LogRow, log: LogStore): Promise<RunSummary | ThreadSummary | null> {
   const { id, lastSeq, startedAt, updatedAt, owner } = row
   if (kind === 'thread') {
-    const digest = row.digest === null ? null : (JSON.parse(row.digest) as JsonObject)
+    const digest = digestIn<JsonObject>(row)
     return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest }
   }
-  const digest = row.digest === null ? await foldRun(log, id) : (JSON.parse(row.digest) as RunDigest)
+  const digest = digestIn<RunDigest>(row) ?? (await foldRun(log, id))
   return digest === null ? null : summaryOf(digest, owner !== null)
+}
+
+/** Null for one that is not there, or that is damaged. */
+function digestIn<Digest extends LogDigest>({ digest }: LogRow): Digest | null {
+  const parsed = digest === null ? null : parseJson(digest)
+  return parsed?.ok === true && isObject(parsed.value) ? (parsed.value as unknown as Digest) : null
 }
 
 /** Reads the events of a log page by page, and checks that none is missing. */

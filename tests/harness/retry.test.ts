@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { memoryLog, ModelRetry } from 'thinharness'
+import { fileLog, memoryLog, ModelRetry } from 'thinharness'
+import type { Harness, LogStore } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { eventsIn, logWith, stored } from '../run/resume/pause-support.js'
+import { collect } from '../support/collect.js'
+import { temporaryFolder } from '../support/folder.js'
 import { eventsOf, failureOf, harnessOf, kinds, ofKind, tool } from './support.js'
 
 describe('a failed run is retried in its own log', () => {
@@ -134,5 +137,44 @@ describe('a failed run whose conversation another run continues', () => {
     await log.append({ kind: 'thread', id: 't_1' }, [event], { references: [{ kind: 'run', id: 'run_1' }] })
     await log.prune({ only: [{ kind: 'run', id: 'run_2' }] })
     expect((await harness.retry('run_1')).text).toBe('Done.')
+  })
+})
+
+describe('an interrupted run that is given to `retry` is recovered', () => {
+  async function interrupted(log: LogStore): Promise<{ harness: Harness; entered: string[] }> {
+    const entered: string[] = []
+    const slow = tool('slow', () => void entered.push('slow'))
+    const model = new ScriptedModel().calls('slow').says('Done.').says('Done again.')
+    const whole = memoryLog()
+    await harnessOf({ model, tools: [slow], log: whole }).run('Go.', { runId: 'run_1' })
+    const events = await eventsIn(whole, 'run_1')
+    const cut = events.findIndex(({ kind }) => kind === 'tool_call_completed') + 1
+    for (const event of events.slice(0, cut)) await log.append({ kind: 'run', id: 'run_1' }, [event])
+    return { harness: harnessOf({ model, tools: [slow], log }), entered }
+  }
+
+  const logs = [
+    ['in memory', () => memoryLog()],
+    ['in a folder', () => fileLog(temporaryFolder())],
+  ] as const
+  test.each(logs)('%s: its log stays readable, and it is listed as completed', async (_name, open) => {
+    const log = open()
+    const { harness, entered } = await interrupted(log)
+    expect((await harness.retry('run_1')).text).toBe('Done again.')
+    expect(entered).toEqual(['slow'])
+    const events = await eventsIn(log, 'run_1')
+    expect(ofKind(events, 'run_started').map(({ begun }) => begun)).toEqual(['fresh', 'recovered'])
+    const listed = await collect(log.list())
+    expect(listed.map(({ runId, status }) => [runId, status])).toEqual([['run_1', 'completed']])
+    expect((await harness.recover('run_1')).text).toBe('Done again.')
+    expect((await harness.replay(events)).text).toBe('Done again.')
+  })
+
+  test('also by `ifExists` of `run` and of `map`', async () => {
+    const first = await interrupted(memoryLog())
+    expect((await first.harness.run('Go.', { runId: 'run_1', ifExists: 'retry' })).text).toBe('Done again.')
+    const second = await interrupted(memoryLog())
+    const rows = second.harness.map(['Go.'], (prompt) => ({ prompt, runId: 'run_1' }), { ifExists: 'retry' })
+    expect(await collect(rows)).toMatchObject([{ status: 'completed', result: { text: 'Done again.' } }])
   })
 })

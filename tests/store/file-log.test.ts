@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readlinkSync, statSync } from 'node:fs'
-import { appendFile, chmod, copyFile, mkdir, readFile, rename } from 'node:fs/promises'
+import { appendFile, chmod, copyFile, mkdir, readdir, readFile, rename } from 'node:fs/promises'
 import { rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { build } from 'tsup'
@@ -216,6 +216,42 @@ describe('a truncated log', () => {
       message: expect.stringContaining(message) as string,
     })
   })
+
+  test('a damaged log is listed as unreadable, between the others, and can be removed by its name', async () => {
+    const first = lines[0]!.toString()
+    const texts = {
+      run_a: whole.toString(),
+      run_b: 'no record\n',
+      run_c: `${first}no record\n`,
+      run_d: '{"kind":"run_sta',
+    }
+    for (const [name, text] of Object.entries(texts)) await writeFile(join(folder, `${name}.jsonl`), text)
+    await mkdir(join(folder, 'threads'))
+    await writeFile(join(folder, 'threads', 'thread_a.jsonl'), 'no record\n')
+    const log = fileLog(folder)
+    const listed = await collect(log.list())
+    expect(new Set(listed.map(({ runId, status }) => `${runId} ${status}`))).toEqual(
+      new Set(['run_t interrupted', 'run_b unreadable', 'run_c unreadable']),
+    )
+    expect(listed.find(({ runId }) => runId === 'run_c')?.error?.message).toContain('record 2')
+    const [thread] = await collect(log.list({ kind: 'thread' }))
+    expect(thread).toMatchObject({ threadId: 'thread_a', digest: null, error: { code: 'invalid_log' } })
+    const refs = ['run_b', 'run_c'].map((id) => ({ kind: 'run' as const, id }))
+    expect(await log.prune({ only: [...refs, { kind: 'thread', id: 'thread_a' }] })).toBe(3)
+    expect((await readdir(folder)).filter((name) => name.endsWith('.jsonl')).sort()).toEqual([
+      'run_a.jsonl',
+      'run_d.jsonl',
+    ])
+  })
+
+  test.each(['', '{"kind":"run_sta'])(
+    'a run whose first record is being written (%j) is not there yet',
+    async (text) => {
+      await writeFile(join(folder, 'run_a.jsonl'), text)
+      expect(await fileLog(folder).inspect({ kind: 'run', id: 'run_a' })).toBe(null)
+      expect(await collect(fileLog(folder).list())).toEqual([])
+    },
+  )
 
   test('161 a damaged last record is not appended to, complete or before a torn one, and no file is left open', async () => {
     for (const text of ['{"kind":\n', '{"kind":\n{"to']) {

@@ -1,4 +1,5 @@
-import type { HarnessErrorCode } from '#contracts/errors.js'
+import type { HarnessError, HarnessErrorCode } from '#contracts/errors.js'
+import { NO_USAGE } from '#contracts/result.js'
 import type { PendingItem, RunUsage, StopReason } from '#contracts/result.js'
 import type { JsonObject } from '#util/json.js'
 import { askedInBackground } from '../state/other-runs.js'
@@ -7,9 +8,10 @@ import { unanswered } from '../state/batch-call.js'
 
 /**
  * The status of a run, seen from outside. `running`: it has not ended and a process owns it; `interrupted`: it has not
- * ended and no process owns it, so that it can be recovered; `paused`: it waits for a person.
+ * ended and no process owns it, so that it can be recovered; `paused`: it waits for a person; `unreadable`: its log is
+ * damaged, or of a version that is not known, as its `error` says.
  */
-export type RunStatus = 'running' | 'paused' | 'interrupted' | 'completed' | 'failed' | 'cancelled'
+export type RunStatus = 'running' | 'paused' | 'interrupted' | 'completed' | 'failed' | 'cancelled' | 'unreadable'
 
 /** The summary of a run. */
 export interface RunSummary {
@@ -47,6 +49,8 @@ export interface ThreadSummary {
   readonly owner: string | null
   /** The digest that its writer passed with the last events; null if there was none. */
   readonly digest: JsonObject | null
+  /** Why its log cannot be read; absent if it can. */
+  readonly error?: { readonly code: HarnessErrorCode; readonly message: string }
 }
 
 /** A summary of each kind of log. */
@@ -100,4 +104,13 @@ export function summaryOf(digest: RunDigest, owned: boolean): RunSummary {
   const status = phase !== 'open' ? phase : owned ? 'running' : 'interrupted'
   const times = { startedAt, updatedAt, endedAt }
   return { runId, status, stopReason, ...times, provider, model, metadata, usage, pending, parent, error, lastSeq }
+}
+
+/** The summary of a run whose log cannot be read, as far as it is known, for lists. */
+export function unreadableSummary(
+  known: Pick<RunSummary, 'runId' | 'startedAt' | 'updatedAt' | 'parent' | 'metadata' | 'lastSeq'>,
+  { code, message }: HarnessError,
+): RunSummary {
+  const nothing = { stopReason: null, endedAt: null, provider: null, model: null, pending: [], usage: NO_USAGE }
+  return { ...known, ...nothing, status: 'unreadable', error: { code, message } }
 }

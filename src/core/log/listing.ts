@@ -42,7 +42,9 @@ export interface PruneOptions {
   readonly owner?: string | undefined
 }
 
-const STATUSES: readonly RunStatus[] = ['running', 'paused', 'interrupted', 'completed', 'failed', 'cancelled']
+const STATUSES: readonly RunStatus[] = [
+  ...(['running', 'paused', 'interrupted', 'completed', 'failed', 'cancelled', 'unreadable'] as const),
+]
 const KINDS: readonly string[] = ['run', 'thread']
 const LIST_OPTIONS = ['kind', 'status', 'parentRunId', 'resourceId', 'before']
 
@@ -104,7 +106,7 @@ interface LastEvent {
 
 /** True if the last event of a run shows that it has none of the statuses: the run need not be read. */
 export function isRuledOut({ statuses }: ListQuery, last: LastEvent | null): boolean {
-  if (statuses === undefined || last === null) return false
+  if (statuses === undefined || last === null || statuses.includes('unreadable')) return false
   const hasOneOf = (...wanted: readonly RunStatus[]): boolean => wanted.some((status) => statuses.includes(status))
   if (last.kind !== 'run_completed' && last.kind !== 'run_failed') return !hasOneOf('running', 'interrupted')
   const { pending = [] } = last

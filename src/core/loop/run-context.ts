@@ -99,7 +99,7 @@ export class RunContext {
   #extensions: RunExtensions
   #state: RunState | null = null
   #lastSeq = 0
-  readonly #digests = new DigestFold()
+  readonly #ahead = new StateAhead()
   /** Events that are appended together, and the promise of that append. */
   #gathering: { readonly events: DurableEvent[]; readonly kept: Promise<void> } | null = null
   #lastAppend: Promise<void> = Promise.resolve()
@@ -378,9 +378,10 @@ export class RunContext {
     await this.#lastAppend
     this.#gathering = null
     if (this.#refusal !== null) throw this.#refusal
-    const [state, history, digests] = [this.#state, this.#history, this.#digests]
+    const ahead = this.#ahead
     try {
-      await this.#writer.append(events, () => digests.after(state, events, history))
+      ahead.fold(this.#state, events, this.#history)
+      await this.#writer.append(events, () => ahead.digest)
     } catch (cause) {
       this.#refusal = storeFailure(`store an event of run \`${this.runId}\``, cause)
       // Stops the work in progress; nothing more begins.
@@ -447,22 +448,24 @@ const REPLY = {
 }
 
 /**
- * Computes the digest of a run before its next events are stored. It folds each event once into a state of its own, so
- * that the work per append does not grow with the transcript.
+ * The state of a run with the events that are stored next. Nothing is stored that it refuses: no reader could fold it. It
+ * folds each event once, so that the work per append does not grow with the transcript.
  */
-export class DigestFold {
-  #ahead: RunState | null = null
+export class StateAhead {
+  #state: RunState | null = null
 
-  /** The digest after `events`, which follow `state`; null: they begin the run. May be called again for the same events. */
-  after(state: RunState | null, events: readonly DurableEvent[], history: Conversation): RunDigest {
-    const lastSeq = events.at(-1)?.seq ?? state?.seq
-    if (this.#ahead === null || this.#ahead.seq !== lastSeq) {
-      const isAtState = this.#ahead !== null && this.#ahead.seq === state?.seq
-      const before = isAtState ? this.#ahead : state && copyOfState(state)
-      this.#ahead = fold(events, history, before ?? undefined) ?? null
-    }
-    if (this.#ahead === null) throw new RangeError('Expected a run that has begun, or its first event.')
-    return digestOf(this.#ahead)
+  /** Throws for events that cannot follow `state`; null: they begin the run. */
+  fold(state: RunState | null, events: readonly DurableEvent[], history: Conversation): void {
+    const before = this.#state?.seq === state?.seq ? this.#state : state && copyOfState(state)
+    // What is refused may have been applied in part.
+    this.#state = null
+    this.#state = fold(events, history, before ?? undefined) ?? null
+  }
+
+  /** The summary of the run with these events. */
+  get digest(): RunDigest {
+    if (this.#state === null) throw new RangeError('Expected a run that has begun, or its first event.')
+    return digestOf(this.#state)
   }
 }
 

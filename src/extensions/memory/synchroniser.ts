@@ -59,7 +59,10 @@ export class Synchroniser {
     }
     const runs: KnownRun[] = []
     const resourceId = scope === 'all' ? undefined : (scope.resourceId ?? undefined)
-    for await (const { runId, startedAt, lastSeq, metadata } of log.list({ parentRunId: null, resourceId })) {
+    for await (const { runId, status, startedAt, lastSeq, metadata } of log.list({ parentRunId: null, resourceId })) {
+      // What is known of it stays: whose it is may not be readable.
+      if (status === 'unreadable') known.delete(`run:${runId}`)
+      if (status === 'unreadable') continue
       if (scope !== 'all' && metadataResource(metadata) !== scope.resourceId) continue
       if (await isBehind(`run:${runId}`, { began: startedAt, seq: lastSeq })) runs.push({ runId, startedAt, metadata })
     }

@@ -9,9 +9,8 @@ import { otherRunsOfFork } from '../children/other-runs.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { InputMessage } from '#core/stream/input.js'
 import { inline } from '../resume/history.js'
-import { opened } from '../resume/read-log.js'
+import { applyStored, opened } from '../resume/read-log.js'
 import type { ResolveHistory } from '../resume/read-log.js'
-import { apply } from '#core/loop/apply.js'
 import { conversationOf } from '#core/state/closing.js'
 import type { Conversation } from '#core/state/history.js'
 import type { RunState } from '#core/state/state.js'
@@ -33,7 +32,7 @@ async function stateAfterTurn(
   for (const event of rest) {
     const isEnd = event === rest.at(-1) && (event.kind === 'run_completed' || event.kind === 'run_failed')
     if (turns >= afterTurn && (isEnd || event.kind === 'model_request_started')) break
-    apply(state, event)
+    applyStored(state, event)
     if (event.kind === 'model_message') turns += 1
   }
   if (turns === afterTurn) return state

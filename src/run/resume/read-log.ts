@@ -1,4 +1,4 @@
-import { HarnessError } from '#contracts/errors.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
 import { eventsIn } from '#core/log/log.js'
 import type { RunLog } from '#core/log/log.js'
 import { runRef } from '#core/log/ref.js'
@@ -9,6 +9,7 @@ import type { DurableEvent, DurablePayloads } from '#core/state/events.js'
 import { isReference, upToEntry } from '#core/state/history.js'
 import type { Conversation } from '#core/state/history.js'
 import { openState } from '#core/state/state.js'
+import type { RunState } from '#core/state/state.js'
 import { shownValue } from '#util/mismatch.js'
 import { recentConversation, rememberConversation } from './recent-conversations.js'
 import { readState } from './stored-state.js'
@@ -38,11 +39,25 @@ export async function foldLog(
     if (event.seq > upTo) break
     checkVersion(event)
     if (found === null) found = await opened(event, (start) => resolveHistory(log, start))
-    else apply(found.state, event)
+    else applyStored(found.state, event)
     onEvent?.(event)
     last = event
   }
   return found === null || last === null ? null : { ...found, last }
+}
+
+/** Changes a state by an event that a log holds. Throws `invalid_log` for one that cannot follow, or is not whole. */
+export function applyStored(state: RunState, event: DurableEvent): RunState {
+  return ofLog(event, () => apply(state, event))
+}
+
+function ofLog<T>({ runId }: DurableEvent, read: () => T): T {
+  try {
+    return read()
+  } catch (cause) {
+    if (cause instanceof HarnessError) throw cause
+    throw new HarnessError('invalid_log', `The log of run \`${runId}\` is damaged: ${messageOf(cause)}`, { cause })
+  }
 }
 
 /** Throws `invalid_log` for the beginning of a run in another format than this version of the package reads. */
@@ -68,9 +83,12 @@ export async function opened(event: DurableEvent, resolve: ResolveHistory): Prom
       `The log of run \`${event.runId}\` begins with \`${event.kind}\`, not with \`run_started\`.`,
     )
   }
-  if (event.state === undefined) return { state: openState(event, await resolve(event)), responses: [] }
+  if (event.state === undefined) {
+    const conversation = await resolve(event)
+    return { state: ofLog(event, () => openState(event, conversation)), responses: [] }
+  }
   const { state, responses } = readState(event.state, `The log of run \`${event.runId}\``, null)
-  return { state: apply(state, event), responses }
+  return { state: applyStored(state, event), responses }
 }
 
 /**

@@ -29,7 +29,7 @@ export const lookingLaws = {
     },
   },
   computes_missing_digests: {
-    says: 'The summary of a run whose writer passed no digest is computed from its events.',
+    says: 'The summary of a run whose writer passed no digest is computed from its events; if they cannot be read, it is listed as `unreadable` and hides no other.',
     async holds({ store, again }) {
       const stories = await fillStore(store, { withDigests: false })
       const log = await again()
@@ -43,6 +43,7 @@ export const lookingLaws = {
       }
       const paused = await collectAll(log.list({ status: 'paused' }))
       expectSame('the paused runs', summaryIds(paused), ['run_paused', 'other_run_paused'])
+      await expectUnreadableListed(log)
     },
   },
   exports_runs: {
@@ -131,6 +132,35 @@ export const lookingLaws = {
     },
   },
 } as const satisfies Record<string, LogLaw>
+
+/** Adds a run with an event that cannot follow, and one of another version. */
+async function expectUnreadableListed(log: LogStore): Promise<void> {
+  const before = summaryIds(await collectAll(log.list()))
+  const broken = new Events('run_broken', { afterMs: 50_000, parentRunId: 'run_completed' })
+  const future = new Events('run_future', { afterMs: 60_000 })
+  const impossible = { kind: 'tool_call_completed', seq: 2, at: broken.digest.updatedAt, callId: 'call_9' }
+  await log.append(broken.ref, [...broken.made, impossible])
+  await log.append(
+    future.ref,
+    future.made.map((event) => ({ ...event, version: 99 })),
+  )
+  const [last, broke, ...others] = await collectAll(log.list())
+  expectSame('the list', summaryIds(others), before)
+  const { metadata } = broken.digest
+  const unreadable = { status: 'unreadable', code: 'invalid_log', metadata }
+  expectSame('a run of another version', factsOf(last), { ...unreadable, runId: 'run_future', parent: null })
+  expectSame('a broken run', factsOf(broke), { ...unreadable, runId: 'run_broken', parent: 'run_completed' })
+  const found = await collectAll(log.list({ status: 'unreadable' }))
+  expectSame('the unreadable runs', summaryIds(found), ['run_future', 'run_broken'])
+  expectSame('the removed', await log.prune({ only: [future.ref] }), 1)
+  expectSame('the rest', summaryIds(await collectAll(log.list())), ['run_broken', ...before])
+}
+
+function factsOf(summary: RunSummary | undefined): unknown {
+  if (summary === undefined) return 'nothing'
+  const { runId, status, error, metadata, parent } = summary
+  return { runId, status, code: error?.code, metadata, parent: parent?.runId ?? null }
+}
 
 /** The runs of `fillStore`, the oldest first. */
 export const FILLED = [

@@ -4,7 +4,7 @@ import { memoryLog } from 'thinharness'
 import type { DurableEvent, PendingItem, RunSummary } from 'thinharness'
 import { fold } from '#core/loop/apply.js'
 import { digestOf, summaryOf } from '#core/log/digest.js'
-import { DigestFold } from '#core/loop/run-context.js'
+import { StateAhead } from '#core/loop/run-context.js'
 import { randomRun, play } from '../state/random-runs.js'
 import { AT, Story, calls, event } from '../state/support.js'
 import { rounds, timeLimit } from '../../support/length.js'
@@ -52,13 +52,13 @@ describe('the summary of a run', () => {
       await fc.assert(
         fc.asyncProperty(randomRun, fc.integer({ min: 1, max: 4 }), async (run, together) => {
           const { log } = await play(run)
-          const digests = new DigestFold()
+          const ahead = new StateAhead()
           for (let from = 0; from < log.length; from += together) {
             const state = fold(log.slice(0, from)) ?? null
             const events = log.slice(from, from + together)
             const expected = digestOf(fold(log.slice(0, from + together))!)
-            expect(digests.after(state, events, { entries: [] })).toEqual(expected)
-            expect(digests.after(state, events, { entries: [] })).toEqual(expected)
+            ahead.fold(state, events, { entries: [] })
+            expect(ahead.digest).toEqual(expected)
           }
         }),
         rounds(20, 800),
@@ -69,14 +69,14 @@ describe('the summary of a run', () => {
 
   test('161 the digest of an append does not read the transcript again', () => {
     const { events } = new Story().asks().replies(calls('a')).starts('call_1').completes('call_1').asks()
-    const digests = new DigestFold()
+    const ahead = new StateAhead()
     const first = fold(events.slice(0, 2))!
-    digests.after(first, events.slice(2, 3), { entries: [] })
+    ahead.fold(first, events.slice(2, 3), { entries: [] })
     for (let seq = 3; seq < events.length; seq++) {
       const state = fold(events.slice(0, seq))!
       const transcript = new Proxy(state.transcript, { get: () => expect.fail('The transcript was read.') })
-      const digest = digests.after({ ...state, transcript }, events.slice(seq, seq + 1), { entries: [] })
-      expect(digest.lastSeq).toBe(seq + 1)
+      ahead.fold({ ...state, transcript }, events.slice(seq, seq + 1), { entries: [] })
+      expect(ahead.digest.lastSeq).toBe(seq + 1)
     }
   })
 
@@ -128,7 +128,7 @@ describe('the summary of a run', () => {
           .list({ status: 'done' as never })
           [Symbol.asyncIterator]()
           .next(),
-      'Expected `status` of `list` to be one of running, paused, interrupted, completed, failed, cancelled, got `done`.',
+      'Expected `status` of `list` to be one of running, paused, interrupted, completed, failed, cancelled, unreadable, got `done`.',
     ],
     [
       'an unknown option of a list',
