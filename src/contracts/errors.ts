@@ -59,6 +59,18 @@ export class HarnessError extends Error {
     this.retryable = details.retryable ?? false
     this.retryAfterMs = details.retryAfterMs
   }
+
+  /** As `console.log` and an uncaught error show it: the code, the message, the run and the host's line; `stack` has all lines. */
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    const { cause, run, stack = '' } = this
+    const line = stack.split('\n').find((each) => /^\s+at /.test(each) && !/node:|[\\/]node_modules[\\/]/.test(each))
+    return [
+      `${this.name} [${this.code}]: ${this.message}`,
+      ...(run === undefined ? [] : [`    run ${run.runId}`]),
+      ...(cause instanceof Error && !this.message.includes(cause.message) ? [`    cause: ${cause.message}`] : []),
+      ...(line === undefined ? [] : [line]),
+    ].join('\n')
+  }
 }
 
 /**
