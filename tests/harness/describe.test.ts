@@ -2,12 +2,21 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { bash, fetchUrl, fileTools } from 'thinharness/tools'
 import { ScriptedModel } from 'thinharness/testing'
+import { join } from 'node:path'
 import { Harness } from 'thinharness'
+import type { StreamEvent } from 'thinharness'
+import { temporaryFolder } from '../support/folder.js'
 import { mcpHttp, mcpStdio } from '#adapters/mcp/index.js'
 import { folderWith } from '../toolbox/support.js'
 import { skillText } from '../toolbox/skills/support.js'
 import { oddServer } from '../adapters/mcp/support.js'
 import { harnessOf, tool } from './support.js'
+
+async function warningsOf(stream: AsyncIterable<StreamEvent>): Promise<string[]> {
+  const messages: string[] = []
+  for await (const event of stream) if (event.kind === 'warning') messages.push(event.message)
+  return messages
+}
 
 describe('the description of a harness', () => {
   test('lists every tool with its origin, its effects and its approval, and the budgets', async () => {
@@ -72,6 +81,18 @@ describe('the description of a harness', () => {
     expect(description.output).toMatchObject({ type: 'object', properties: { city: { type: 'string' } } })
     expect(String(description)).toMatch(/^answer {4}\{.*"city"/m)
     expect(await plain.describe()).toMatchObject({ instructions: '', settings: {}, output: null })
+  })
+
+  test('a root that does not exist is a warning of the description and of the first run, and an error of connect()', async () => {
+    const root = join(temporaryFolder(), 'notse')
+    using model = new ScriptedModel().says('Nothing.').says('Nothing.')
+    await using harness = new Harness({ model, root })
+    const missing = expect.stringContaining(`${root} does not exist`) as string
+
+    expect((await harness.describe()).warnings).toEqual([missing])
+    await expect(harness.connect()).rejects.toMatchObject({ code: 'invalid_options', message: missing })
+    expect(await warningsOf(harness.stream('What is due?'))).toEqual([missing])
+    expect(await warningsOf(harness.stream('What is due?'))).toEqual([])
   })
 
   test('MC-42 passwords in addresses are in no description and no warning', async () => {

@@ -76,7 +76,7 @@ describe('a log in a folder', () => {
     await expect(fileLog(folder).append({ kind: 'run', id: 'run_a' }, [event('run_started', 1)])).rejects.toMatchObject(
       {
         code: 'run_exists',
-        message: 'The log of run `run_a` ends with event 2: it does not take event 1.',
+        message: "There is a run `run_a` already. `ifExists: 'continue'` gives its result.",
       },
     )
     await log.append({ kind: 'run', id: 'run_a' }, STORY.slice(2))

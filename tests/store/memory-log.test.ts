@@ -36,7 +36,7 @@ describe('a log in memory', () => {
       log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 1), event('hook_failed', 2)]),
     ).rejects.toMatchObject({
       code: 'run_exists',
-      message: 'The log of run `run_a` ends with event 1: it does not take event 1.',
+      message: "There is a run `run_a` already. `ifExists: 'continue'` gives its result.",
     })
     await expect(
       log.append({ kind: 'run', id: 'run_a' }, [event('hook_failed', 2), event('hook_failed', 4)]),

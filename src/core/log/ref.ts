@@ -48,6 +48,12 @@ export function lastSeqOf(ref: LogRef, lastSeq: number, events: readonly { reado
 
 /** The rejection of events that do not follow the last one; of a second run with one id, they start at 1 again. */
 function doesNotFollow(ref: LogRef, lastSeq: number, seq: number): HarnessError {
+  if (seq === 1 && ref.kind === 'run') {
+    return new HarnessError(
+      'run_exists',
+      `There is a run \`${ref.id}\` already. \`ifExists: 'continue'\` gives its result.`,
+    )
+  }
   const message = `The log of ${nameOf(ref)} ends with event ${lastSeq}: it does not take event ${seq}.`
-  return new HarnessError(seq === 1 && ref.kind === 'run' ? 'run_exists' : 'store_failure', message)
+  return new HarnessError('store_failure', message)
 }

@@ -6,7 +6,7 @@ import { outputSchemaOf } from '#run/output/forms.js'
 import type { JsonSchema } from '#util/json.js'
 import type { RunLimits } from '#contracts/limits.js'
 import type { SubagentSpec } from '#toolbox/agents/subagent-options.js'
-import { sandboxWarning } from './resources.js'
+import { missingRoot, sandboxWarning } from './resources.js'
 import type { SandboxState } from '#toolbox/sandbox/sandbox.js'
 import type { SandboxMode, ToolAnnotations, ToolReach, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
 
@@ -90,7 +90,7 @@ export function describeHarness(
   own: readonly ToolSpec[],
   { offer, sources, warnings, sandbox }: Found,
 ): HarnessDescription {
-  const missing = sandboxWarning(offer.tools, config.sandbox, sandbox)
+  const missing = [missingRoot(config), sandboxWarning(offer.tools, config.sandbox, sandbox)]
   const { model, root, instructions, settings, outputType, extensions, limits, toolRetries, outputRetries } = config
   const servers = sources.map(({ id, required }, index) => ({ id, required, tools: offer.servers[index] ?? [] }))
   const serverOf = new Map(servers.flatMap(({ id, tools }) => tools.map((tool) => [tool, id])))
@@ -108,7 +108,7 @@ export function describeHarness(
     hooks: extensions.hooks.events,
     sandbox: sandbox && { form: sandbox.form, problem: sandbox.problem ?? null },
     budgets: { ...limits, toolRetries, outputRetries },
-    warnings: missing === null ? warnings : [...warnings, missing],
+    warnings: [...warnings, ...missing.filter((text) => text !== null)],
   }
   // For people; not compared or stored.
   Object.defineProperty(described, 'toString', { value: () => descriptionText(described), enumerable: false })

@@ -9,6 +9,7 @@ import type { HarnessResult } from '#contracts/result.js'
 import { budgetsOf } from '../budgets.js'
 import type { OpenRun, OpenRuns } from '../open-runs.js'
 import type { ForkOptions, ReplayOptions, ResumeOptions, RunOptions } from '../options.js'
+import { missingRoot } from './resources.js'
 import type { HarnessResources } from './resources.js'
 import { createChildPlan, createPlan, toolsOfChild } from './plan.js'
 import type { PlanDependencies } from './plan.js'
@@ -138,6 +139,12 @@ export class RunLauncher<Output> implements RunHost {
     const { config, resources } = this.#dependencies
     const toolset = new Toolset({ config, resources, own: ownTools, effects: null, asksServers: true, warn })
     return toolset.describe(new AbortController().signal)
+  }
+
+  /** Throws `invalid_options` if the workspace of the built-in tools does not exist. */
+  checkRoot(): void {
+    const missing = missingRoot(this.#config)
+    if (missing !== null) throw new HarnessError('invalid_options', missing)
   }
 
   /** Describes the runs that begin now. */

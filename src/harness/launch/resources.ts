@@ -10,6 +10,7 @@ import type { ToolSource, ToolSpec, SandboxMode } from '#core/tools/tool-spec.js
 import type { EvidenceSources } from '#toolbox/evidence.js'
 import type { SandboxState } from '#toolbox/sandbox/sandbox.js'
 import type { LoadedSkills } from '#toolbox/skills/load-skills.js'
+import { nodeModule } from '#util/platform/node.js'
 
 /**
  * The parts of a harness that are loaded when first needed, shared by all its runs and closed with it: adapters, built-in
@@ -26,6 +27,7 @@ export class HarnessResources {
   #skills: Promise<LoadedSkills> | null = null
   #sandbox: Promise<SandboxState> | null = null
   #hasWarned = false
+  #hasCheckedRoot = false
   /** Models made from references, by reference. */
   readonly #models = new Map<ModelRef, Promise<Model>>()
 
@@ -68,8 +70,13 @@ export class HarnessResources {
     return this.#sandbox
   }
 
-  /** Reports a missing sandbox to the first run that wants one. */
-  async warnOfSandbox(tools: readonly ToolSpec[], warn: (message: string) => void): Promise<void> {
+  /** Reports a missing sandbox to the first run that wants one, and a missing workspace to the first run. */
+  async warnOfMachine(tools: readonly ToolSpec[], warn: (message: string) => void): Promise<void> {
+    if (!this.#hasCheckedRoot) {
+      this.#hasCheckedRoot = true
+      const missing = missingRoot(this.#config)
+      if (missing !== null) warn(missing)
+    }
     if (this.#hasWarned) return
     const warning = sandboxWarning(tools, this.#config.sandbox, await this.sandbox(tools))
     if (warning === null) return
@@ -199,6 +206,12 @@ function sandboxModeOf({ sandbox = 'off' }: ToolSpec, ofHarness: SandboxMode): '
 }
 
 /** For tools that want a sandbox which this machine does not have; null if all is well. */
+/** Says that the workspace of the built-in tools does not exist; null if it does. */
+export function missingRoot({ root, builtinTools }: Config<unknown>): string | null {
+  if (builtinTools.length === 0 || nodeModule('node:fs')?.existsSync(root) !== false) return null
+  return `The workspace ${root} does not exist: its tools find nothing until something is written there. Check \`root\`.`
+}
+
 export function sandboxWarning(
   tools: readonly ToolSpec[],
   ofHarness: SandboxMode,

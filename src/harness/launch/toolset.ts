@@ -53,7 +53,7 @@ export class Toolset implements ToolOffers {
     if (!asksServers) return this.describe(signal)
     resources.takeWarnings().forEach(warn)
     const offer = await this.describe(signal)
-    await resources.warnOfSandbox(offer.tools, warn)
+    await resources.warnOfMachine(offer.tools, warn)
     return offer
   }
 

@@ -111,7 +111,7 @@ describe('many concurrent runs of one harness', () => {
     const stream = harness.stream('Go.', { runId: 'run_same' })
     expect(kinds(await eventsOf(stream))).toBe('run_failed')
     expect((await failureOf(stream.result)).message).toBe(
-      'The log of run `run_same` ends with event 4: it does not take event 1.',
+      "There is a run `run_same` already. `ifExists: 'continue'` gives its result.",
     )
   })
 })
