@@ -14,17 +14,10 @@ export interface ConfigDigest {
 }
 
 /**
- * The configuration that a run may continue with: exactly its own (`same`); any, as long as the tools whose
- * calls are still to be run have not changed (`compatible`); any at all (`any`).
+ * The configuration that a run may continue with: exactly its own (`same`); any, as long as the tools whose calls are still to
+ * be run are there and take the recorded arguments (`compatible`); any at all (`any`).
  */
 export type ConfigPolicy = 'same' | 'compatible' | 'any'
-
-/** The difference between the configuration that a run continues with and its earlier one. */
-export interface ConfigChange {
-  readonly kind: 'same' | 'compatible' | 'breaking'
-  /** The differences, in plain words. */
-  readonly differences: readonly string[]
-}
 
 export function configDigest(
   { instructions, structuredOutput, tools }: RequestConstants,
@@ -46,19 +39,17 @@ export function isSameConfig(a: ConfigDigest, b: ConfigDigest): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b)
 }
 
-/** `needed` are the tools whose calls are still to be run: a change of one of them is breaking. */
-export function compareConfig(before: ConfigDigest, now: ConfigDigest, needed: Iterable<string>): ConfigChange {
-  const breaking = [...new Set(needed)].flatMap((name) => {
-    const [was, is] = [own(before.tools, name), own(now.tools, name)]
-    if (was === is) return []
-    return [is === undefined ? `tool \`${name}\` is gone` : `tool \`${name}\` has changed`]
-  })
+/** The differences between two configurations, in plain words. */
+export function configDifferences(before: ConfigDigest, now: ConfigDigest): readonly string[] {
   const names = new Set([...Object.keys(before.tools), ...Object.keys(now.tools)])
-  const tools = [...names].filter((name) => own(before.tools, name) !== own(now.tools, name))
+  const tools = [...names].filter((name) => hasToolChanged(before, now, name))
   const others = (['instructions', 'output', 'limits'] as const).filter((part) => before[part] !== now[part])
-  const differences = [...others, ...tools.map((name) => `tool \`${name}\``)]
-  if (breaking.length > 0) return { kind: 'breaking', differences: breaking }
-  return { kind: differences.length === 0 ? 'same' : 'compatible', differences }
+  return [...others, ...tools.map((name) => `tool \`${name}\``)]
+}
+
+/** True if a tool has another definition, or is there in one of both only. */
+export function hasToolChanged(before: ConfigDigest, now: ConfigDigest, name: string): boolean {
+  return own(before.tools, name) !== own(now.tools, name)
 }
 
 function own(digests: Readonly<Record<string, string>>, name: string): string | undefined {

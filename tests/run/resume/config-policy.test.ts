@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from 'thinharness'
-import type { HarnessOptions, ResumeOptions } from 'thinharness'
+import type { HarnessOptions, JsonSchema, ResumeOptions } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { ask, delegateTool, playing } from '../children/children-support.js'
 import { logWith, stored, watchedLog } from './pause-support.js'
@@ -77,18 +77,44 @@ describe('a resumed run with another configuration', () => {
     expect((await more.resume(state, YES)).text).toBe('Paid.')
   })
 
-  test('that changes the schema of the waiting tool is breaking, and is accepted by `any` only', async () => {
+  test.each<[string, Parameters<typeof setUp>[1], object]>([
+    ['another description', z.object({ n: z.number().default(1) }).describe('Other.'), { n: 1 }],
+    ['another default', z.object({ n: z.number().default(7) }), { n: 7 }],
+    ['a new optional argument', z.object({ n: z.number().default(1), memo: z.string().optional() }), { n: 1 }],
+  ])('that has %s of the waiting tool is compatible: the recorded arguments fit it', async (_, schema, args) => {
     const state = await paused()
-    const other = () => setUp({}, z.object({ n: z.number().default(7) }))
+    const strict = setUp({}, schema)
+    const failed = await failureOf(strict.harness.resume(state, YES, { configPolicy: 'same' }))
+    expect([failed.code, strict.ran]).toEqual(['invalid_state', []])
+    expect(failed.message).toMatch(/compatible: tool `pay`/)
+    const { ran, harness } = setUp({}, schema)
+    await harness.resume(state, YES)
+    expect(ran).toEqual([args])
+  })
+
+  test('with a waiting tool that no longer takes the recorded arguments is breaking: the error names the tool and the difference', async () => {
+    const state = await paused()
+    const other = () => setUp({}, z.object({ n: z.number().default(1), to: z.string() }))
     for (const configPolicy of ['same', 'compatible'] as const) {
       const { ran, harness } = other()
       const failed = await failureOf(harness.resume(state, YES, { configPolicy }))
       expect([failed.code, ran]).toEqual(['invalid_state', []])
-      expect(failed.message).toMatch(/breaking: tool `pay` has changed/)
+      expect(failed.message).toMatch(/breaking: tool `pay` does not take the arguments of call `call_1`: .*to.*string/)
     }
     const { ran, harness } = other()
     await harness.resume(state, YES, { configPolicy: 'any' })
-    expect(ran).toEqual([{ n: 7 }])
+    expect(ran).toEqual([])
+  })
+
+  test('is compatible for a call that a crash interrupted, in `recover` too', async () => {
+    const log = watchedLog()
+    const look = (description: string) => ({ ...tool('look'), description, onUnknownOutcome: 'retry' as const })
+    const model = () => new ScriptedModel().always(({ turn }) => (turn === 0 ? { calls: [{ name: 'look' }] } : 'Done.'))
+    await harnessOf({ model: model(), tools: [look('Looks.')], log }).run('Look.', { runId: 'run_c' })
+    const cut = log.kept.findIndex(({ kind }) => kind === 'tool_call_started') + 1
+    const left = await logWith(log.kept.slice(0, cut))
+    const next = harnessOf({ model: model(), tools: [look('Looks closely.')], log: left })
+    expect((await next.recover('run_c')).text).toBe('Done.')
   })
 
   test.each<Policy>(['same', 'compatible', 'any'])(
@@ -128,13 +154,14 @@ describe('a resumed run with another configuration', () => {
 
   test('is checked in the runs below with the same policy', async () => {
     const plays = { go: [['delegate'], 'Done.'], a: [['ask'], 'A.'] }
-    const make = (description: string) =>
-      harnessOf({ model: playing(plays), tools: [delegateTool('delegate', { a: [{ ...ask, description }] })] })
-    const state = stored(await make('Asks.').run('go'))
+    const make = (parameters: JsonSchema) =>
+      harnessOf({ model: playing(plays), tools: [delegateTool('delegate', { a: [{ ...ask, parameters }] })] })
+    const more = { type: 'object', properties: { to: { type: 'string' } }, required: ['to'] }
+    const state = stored(await make(ask.parameters).run('go'))
     const answers = [{ callId: 'call_1/a/call_1', answer: 'x' }]
-    const refused = await make('Asks well.').resume(state, answers)
+    const refused = await make(more).resume(state, answers)
     expect(refused.toolCallRecords[0]?.output).toContain('configuration has changed')
-    const let_on = await make('Asks well.').resume(state, answers, { configPolicy: 'any' })
+    const let_on = await make(more).resume(state, answers, { configPolicy: 'any' })
     expect(let_on.toolCallRecords[0]?.output).toContain('A.')
   })
 

@@ -1,7 +1,7 @@
 import { rememberContinued } from '../../log/continued.js'
 import type { Answer, ApprovalAnswer } from '../../state/answers.js'
 import type { BatchCall } from '../../state/batch-call.js'
-import { compareConfig } from '../../state/config-digest.js'
+import { configDifferences, hasToolChanged } from '../../state/config-digest.js'
 import type { ConfigPolicy } from '../../state/config-digest.js'
 import { requestBreach } from '../../state/limits.js'
 import type { Breach } from '../../state/limits.js'
@@ -25,6 +25,8 @@ import type { HarnessResult, PendingItem } from '#contracts/result.js'
 import { parseWith } from '#schema/schema-check.js'
 import type { JsonValue } from '#util/json.js'
 
+type Tools = ReadonlyMap<string, ToolSpec>
+
 /** Continues a run from its state. Everything that can be refused is refused before the first event. */
 export async function continueRun(run: Conducted, opening: GoOnOpening, found: LoadedRun): Promise<Ending> {
   const { context, plan } = run
@@ -35,7 +37,7 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   context.openExtensions(state)
   const prepared = await prepare(run, state)
   const setup = await RunSetup.open(context, plan, prepared)
-  checkConfig(state, setup, opening.configPolicy)
+  await checkConfig(state, setup, opening.configPolicy)
   if (context.parent === null) await checkAnswers(state, answers, setup.tools)
   const breach = isAnswered(state, answers) ? requestBreach(prepared.rules, state.usage) : undefined
   if (breach !== undefined && context.parent === null) throw staysPaused(context, found, breach)
@@ -147,19 +149,31 @@ async function takeAnswers(context: RunContext, answers: readonly Answer[]): Pro
  * Refuses to continue with a configuration that the policy forbids, and with a tool that no longer needs the approval that its
  * call waits for. A call that needs an approval and has none is shown to a person again.
  */
-function checkConfig(state: RunState, { config, tools }: RunSetup, policy: ConfigPolicy): void {
+async function checkConfig(state: RunState, { config, tools }: RunSetup, policy: ConfigPolicy): Promise<void> {
   const open = state.phase.at === 'batch' ? state.phase.calls.filter(({ settled }) => settled === null) : []
   if (state.config !== null && policy !== 'any') {
-    const change = compareConfig(
-      state.config,
-      config,
-      open.map(({ name }) => name),
+    const { config: before } = state
+    const changedCalls = open.filter(({ name }) => hasToolChanged(before, config, name))
+    const breaking = (await Promise.all(changedCalls.map((call) => misfitOf(call, tools)))).filter(
+      (each) => each !== null,
     )
-    const refused = change.kind === 'breaking' || (change.kind === 'compatible' && policy === 'same')
-    if (refused) throw changed(state.runId, change.kind, change.differences)
+    if (breaking.length > 0) throw changed(state.runId, 'breaking', [...new Set(breaking)])
+    const differences = policy === 'same' ? configDifferences(before, config) : []
+    if (differences.length > 0) throw changed(state.runId, 'compatible', differences)
   }
   const free = open.find((call) => tools.get(call.name)?.requiresApproval === false && isHeldByTool(call))
   if (free !== undefined) throw needlessApproval(free)
+}
+
+/** Why a call cannot run by the tool as it is now; null if it can. */
+async function misfitOf({ callId, name, prepared, ...call }: BatchCall, tools: Tools): Promise<string | null> {
+  const spec = tools.get(name)
+  if (spec === undefined) return `tool \`${name}\` is gone`
+  const checked = await checkArguments(spec, prepared?.arguments ?? call.arguments)
+  if (checked.ok && checked.repairs.length === 0) return null
+  const problems = checked.ok ? checked.repairs : checked.outcome.content.split('\n').filter((line) => /^- /.test(line))
+  const why = problems.map((problem) => problem.replace(/^- /, '')).join('; ')
+  return `tool \`${name}\` does not take the arguments of call \`${callId}\`: ${why}`
 }
 
 /** The call waits for an approval that its tool asked for, not a policy. */
@@ -182,11 +196,7 @@ function needlessApproval({ callId, name }: BatchCall): HarnessError {
  * Checks answers against the schemas of their questions, and edited arguments of the run's own calls against those of the
  * tools; the arguments of child runs are checked before their calls run. Throws `invalid_answer`.
  */
-async function checkAnswers(
-  state: RunState,
-  answers: readonly Answer[],
-  tools: ReadonlyMap<string, ToolSpec>,
-): Promise<void> {
+async function checkAnswers(state: RunState, answers: readonly Answer[], tools: Tools): Promise<void> {
   const pending = pendingOf(state)
   for (const answer of answers) {
     const item = pending.find(({ callId }) => callId === answer.callId)
@@ -197,11 +207,7 @@ async function checkAnswers(
   }
 }
 
-async function misfit(
-  answer: Answer,
-  item: PendingItem,
-  tools: ReadonlyMap<string, ToolSpec>,
-): Promise<string | undefined> {
+async function misfit(answer: Answer, item: PendingItem, tools: Tools): Promise<string | undefined> {
   if ('declined' in answer) return undefined
   return 'answer' in answer ? answerProblem(item, answer.answer) : editProblem(item, answer, tools)
 }
@@ -216,7 +222,7 @@ async function answerProblem({ answerSchema }: PendingItem, answer: JsonValue): 
 async function editProblem(
   { toolName, path }: PendingItem,
   { editedArguments }: ApprovalAnswer,
-  tools: ReadonlyMap<string, ToolSpec>,
+  tools: Tools,
 ): Promise<string | undefined> {
   const spec = path.length === 1 ? tools.get(toolName) : undefined
   if (editedArguments === undefined || spec === undefined) return undefined
