@@ -29,7 +29,7 @@ function quickstart(...args: string[]): Promise<{ stdout: string; stderr: string
   return run(process.execPath, ['.build/examples/quickstart.js', '--workspace', workspace, ...args], { env })
 }
 
-test('the quickstart writes a report with the numbers of a plain script, and prints the location of its files', async () => {
+test('the quickstart is killed in the middle of a call, and another process finishes its report with the numbers of a plain script', async () => {
   const { stdout } = await quickstart('--model', 'scripted')
 
   const lines = (await readFile(join(workspace, 'orders.jsonl'), 'utf8')).trimEnd().split('\n')
@@ -41,11 +41,19 @@ test('the quickstart writes a report with the numbers of a plain script, and pri
   expect(report.match(/^- ord_.*$/gm)).toEqual(largest.map(({ id, refundCents }) => `- ${id}: ${refundCents} cents`))
 
   expect(stdout).toContain('the scripted provider')
-  expect(stdout.match(/^→ \w+/gm)).toEqual(['→ subagent', '→ list', '→ jsonl_search', '→ write'])
+  const [before = '', after = ''] = stdout.split('✗ The process was killed in the middle of this call')
+  expect(before.match(/^→ \w+/gm)).toEqual(['→ subagent', '→ list', '→ jsonl_search'])
+  expect(after.match(/^→ \w+/gm)).toEqual(['→ jsonl_search', '→ write'])
+  expect(after).toContain(report.trimEnd())
+  expect(after).toContain('7 requests: none was repeated after the crash')
   expect(stdout.match(/^ {2}→ \w+/gm)).toEqual(['  → search', '  → read', '  → read'])
   expect(stdout).toContain('Turns    4, with 4 tool calls; subagents 3, with 3')
   expect(stdout).toContain('  → search "storm|refund" in notes\n')
-  expect(stdout).not.toMatch(/\u001b|Cost|[{}]/)
+  expect(stdout).toMatch(/^Cost {5}\$0\.\d+, at made-up prices$/m)
+  expect(stdout).not.toMatch(/\u001b|[{}]/)
+  expect(
+    Math.max(...stdout.split('\n').map((line) => (/^ *→|^Log|^Report/.test(line) ? 0 : line.length))),
+  ).toBeLessThan(91)
   const runs = join(workspace, '.thinharness', 'runs')
   const told = (await readdir(runs)).filter((log) => stdout.includes(log))
   expect(told).toHaveLength(1)
@@ -60,7 +68,7 @@ test('the quickstart writes a report with the numbers of a plain script, and pri
 test('a trace of the quickstart has the run of its subagent inside the call that started it, in the format of viewers', async () => {
   const own = temporaryFolder()
   await cp(join(workspace, 'notes'), join(own, 'notes'), { recursive: true })
-  await quickstart('--model', 'scripted', '--workspace', own)
+  await quickstart('--model', 'scripted', '--keep-alive', '--workspace', own)
   const dir = join(own, 'traces')
   await traceLog(localTraces({ dir, captureContent: false }), await eventsIn(join(own, '.thinharness', 'runs')))
   const [file = ''] = (await readdir(dir, { recursive: true })).filter((name) => name.endsWith('.jsonl'))

@@ -5,8 +5,19 @@ import { answerByScript } from './scripted.js'
 
 /** A model, and a note about why it was chosen. Disposing stops the server that was started for it. */
 export interface ChosenModel extends AsyncDisposable {
-  readonly model: string | Model
+  /** A reference; or the address of the scripted provider. */
+  readonly model: ModelChoice
   readonly note: string
+  /** How many requests the scripted provider has had; null for another model. */
+  readonly requests: () => number | null
+}
+
+/** Plain data, so that another process can be told of it. */
+export type ModelChoice = { readonly ref: string } | { readonly scripted: string }
+
+export function modelOf(choice: ModelChoice): string | Model {
+  if ('ref' in choice) return choice.ref
+  return openaiCompatible('scripted', { baseUrl: choice.scripted, apiKey: 'none', provider: 'scripted' })
 }
 
 const KEYS = [
@@ -34,7 +45,7 @@ export async function chooseModel(asked: string | undefined): Promise<ChosenMode
 }
 
 function chosen(model: string, note: string): ChosenModel {
-  return { model, note, [Symbol.asyncDispose]: () => Promise.resolve() }
+  return { model: { ref: model }, note, requests: () => null, [Symbol.asyncDispose]: () => Promise.resolve() }
 }
 
 async function localModel(url: string): Promise<string | undefined> {
@@ -51,7 +62,10 @@ async function localModel(url: string): Promise<string | undefined> {
 async function byScript(why: string): Promise<ChosenModel> {
   const provider = await scriptedProvider()
   provider.always(answerByScript)
-  const model = openaiCompatible('scripted', { baseUrl: provider.url.chat, apiKey: 'none', provider: 'scripted' })
-  const note = `Model: the scripted provider, ${why}. Its replies are scripted; HTTP, adapter, tools and files are real.`
-  return { model, note, [Symbol.asyncDispose]: () => provider.close() }
+  return {
+    model: { scripted: provider.url.chat },
+    note: `Model: the scripted provider, ${why}.\nIts replies are scripted; HTTP, adapter, tools and files are real.`,
+    requests: () => provider.requests.length,
+    [Symbol.asyncDispose]: () => provider.close(),
+  }
 }

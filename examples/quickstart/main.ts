@@ -1,13 +1,17 @@
-import { mkdir, stat } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, readFile, stat } from 'node:fs/promises'
 import { join, relative, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Harness, HarnessError, fileLog } from 'thinharness'
+import { fileLog, HarnessError } from 'thinharness'
 import type { RunUsage } from 'thinharness'
+import { answer } from './answer.js'
+import type { Task } from './answer.js'
 import { durationText } from './call-text.js'
 import { chooseModel } from './choose-model.js'
 import { ensureOrders } from './orders.js'
 import { QUESTION } from './question.js'
-import { reader } from './reader.js'
 import { Screen } from './screen.js'
 
 const WORKSPACE = resolve('examples/quickstart/workspace')
@@ -15,11 +19,12 @@ const USAGE = `npm run quickstart -- ["your own question"] [options]
 
   --model MODEL        openai:…, anthropic:…, openrouter:…, local:NAME@http://127.0.0.1:8080/v1, or scripted
   --workspace FOLDER   the folder to work in; default: ${relative(process.cwd(), WORKSPACE)}
+  --keep-alive         does not kill the process in the middle of a call
   --help`
 
-/** Asks a question about real files, and shows how the harness answers it. */
+/** Asks a question about real files, kills the process that works on it, and lets another one finish the run. */
 async function main(): Promise<void> {
-  const { model, workspace, question, help } = readArguments()
+  const { model, workspace, question, keepAlive, help } = readArguments()
   if (help) {
     console.log(USAGE)
     return
@@ -32,48 +37,75 @@ async function main(): Promise<void> {
   const screen = new Screen(process.stdout)
   await using chosen = await chooseModel(model)
   screen.note(chosen.note)
-  await using harness = new Harness({
-    model: chosen.model,
-    root: workspace,
-    builtinTools: ['read', 'write', 'edit', 'search', 'list', 'glob', 'jsonl_search'],
-    subagents: [reader],
-    log: fileLog(runs),
-    limits: { modelRequests: 24, timeMs: 600_000 },
-    prices: {},
-    stall: true,
-  })
-
   const started = performance.now()
-  const stream = harness.stream(question, { deltas: true })
-  for await (const event of stream) screen.show(event)
-  const { usage } = await stream.result
-  const path = (file: string): string => relative(process.cwd(), file)
+  const runId = `run_${randomUUID().replaceAll('-', '')}`
+  const task = { model: chosen.model, workspace, runs, runId }
+  let end = await inProcess({ ...task, question, dies: !keepAlive })
+  const wasKilled = end === 'SIGKILL'
+  if (wasKilled) {
+    screen.note('\n✗ The process was killed in the middle of this call: no warning, no clean-up.\n')
+    screen.note('Another process recovers the run from its log:\n')
+    end = await inProcess({ ...task, question: null, dies: false })
+  }
+  if (end !== 0) {
+    process.exitCode = 1
+    return
+  }
   const isWritten = (await changedAt(report)) !== before
-  screen.table([
+  if (isWritten) console.log(`${(await readFile(report, 'utf8')).trimEnd()}\n`)
+  const summary = await fileLog(runs).inspect({ kind: 'run', id: runId })
+  if (summary === null) return
+  const path = (file: string): string => relative(process.cwd(), file)
+  const requests = chosen.requests()
+  const rows: (readonly [name: string, value: string])[] = [
     ['Report', isWritten ? path(report) : 'not written'],
-    ['Turns', `${usage.modelRequests}, with ${usage.toolCalls} tool calls${ofSubagents(usage.children)}`],
-    ['Tokens', `${usage.inputTokens} in (${usage.cacheReadTokens} from the cache), ${usage.outputTokens} out`],
+    ...usageRows(summary.usage, 'scripted' in chosen.model),
     ['Time', durationText(performance.now() - started)],
-    ...(usage.costUsd === null ? [] : [['Cost', `$${usage.costUsd}`] as const]),
-    ['Log', path(join(runs, `${stream.runId}.jsonl`))],
-  ])
+    ['Log', path(join(runs, `${runId}.jsonl`))],
+  ]
+  if (wasKilled && requests !== null) rows.push(['Asked', `${requests} requests: none was repeated after the crash`])
+  screen.table(rows)
 }
 
-function ofSubagents({ modelRequests, toolCalls }: RunUsage['children']): string {
-  return modelRequests === 0 ? '' : `; subagents ${modelRequests}, with ${toolCalls}`
+function usageRows(usage: RunUsage, isScripted: boolean): readonly (readonly [name: string, value: string])[] {
+  const { modelRequests, toolCalls, inputTokens, cacheReadTokens, outputTokens, costUsd, children } = usage
+  const ofChildren = `; subagents ${children.modelRequests}, with ${children.toolCalls}`
+  const cost =
+    costUsd === null ? [] : [['Cost', `$${costUsd.toFixed(4)}${isScripted ? ', at made-up prices' : ''}`] as const]
+  return [
+    ['Turns', `${modelRequests}, with ${toolCalls} tool calls${children.modelRequests === 0 ? '' : ofChildren}`],
+    ['Tokens', `${inputTokens ?? 0} in (${cacheReadTokens ?? 0} from the cache), ${outputTokens ?? 0} out`],
+    ...cost,
+  ]
+}
+
+/** Does a task in a process of its own: its exit code, or the signal that ended it. */
+async function inProcess(task: Task): Promise<number | string> {
+  const child = spawn(process.execPath, process.argv.slice(1), {
+    stdio: ['ignore', 'inherit', 'inherit'],
+    env: { ...process.env, QUICKSTART_TASK: JSON.stringify(task) },
+  })
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
+  return signal ?? code ?? 1
 }
 
 interface Arguments {
   readonly model: string | undefined
   readonly workspace: string
   readonly question: string
+  readonly keepAlive: boolean
   readonly help: boolean
 }
 
 function readArguments(): Arguments {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { model: { type: 'string' }, workspace: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+    options: {
+      model: { type: 'string' },
+      workspace: { type: 'string' },
+      'keep-alive': { type: 'boolean', default: false },
+      help: { type: 'boolean', short: 'h', default: false },
+    },
   })
   // npm runs scripts in the project's folder; INIT_CWD is the folder of the caller.
   const folder = process.env['INIT_CWD'] ?? '.'
@@ -81,7 +113,8 @@ function readArguments(): Arguments {
     model: values.model,
     workspace: values.workspace === undefined ? WORKSPACE : resolve(folder, values.workspace),
     question: positionals.join(' ') || QUESTION,
-    help: values.help ?? false,
+    keepAlive: values['keep-alive'],
+    help: values.help,
   }
 }
 
@@ -116,4 +149,6 @@ function fail(error: unknown): void {
 
 // The reader of a pipe, such as `head`, may close it early.
 process.stdout.on('error', () => process.exit())
-main().catch(fail)
+const task = process.env['QUICKSTART_TASK']
+const work = task === undefined ? main() : answer(JSON.parse(task) as Task)
+work.catch(fail)

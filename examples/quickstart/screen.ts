@@ -1,4 +1,4 @@
-import type { RunEvent } from 'thinharness'
+import type { ContentPart, RunEvent } from 'thinharness'
 import { callText, durationText } from './call-text.js'
 import { columnsOf, cut, oneLine, wrapped } from './columns.js'
 
@@ -61,7 +61,7 @@ export class Screen {
   #showTop(event: RunEvent): void {
     switch (event.kind) {
       case 'run_started':
-        return this.#paragraph('bold', `${textOf(event.prompt)}\n`)
+        return event.prompt === null ? undefined : this.#paragraph('bold', `${textOf(event.prompt)}\n`)
       case 'text_delta':
         return this.#stream(event.text)
       case 'run_completed':
@@ -177,7 +177,7 @@ export class Screen {
   }
 }
 
-function textOf(prompt: (RunEvent & { kind: 'run_started' })['prompt']): string {
-  if (prompt === null || typeof prompt === 'string') return prompt ?? ''
+function textOf(prompt: string | readonly ContentPart[]): string {
+  if (typeof prompt === 'string') return prompt
   return prompt.map((part) => (part.type === 'text' ? part.text : `[${part.type}]`)).join(' ')
 }

@@ -107,8 +107,9 @@ function report({ from, to }: Days, policy: Policy, rows: string): string {
   const { orders, totalCents, largest } = summed(refunds)
   return `# Refunds for the storm at Borealis
 
-Orders placed with Borealis from ${from} to ${to} and delivered more than ${policy.daysLate} days late: ${policy.percent} percent of
-each, at most ${policy.mostCents} cents, by the policy in force since 2026-01-01.
+Orders placed with Borealis from ${from} to ${to} and delivered
+more than ${policy.daysLate} days late: ${policy.percent} percent of each, at most ${policy.mostCents} cents, by the
+policy in force since 2026-01-01.
 
 - Orders: **${orders}**
 - Total refunds: **${totalCents} cents**
