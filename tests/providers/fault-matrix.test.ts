@@ -174,7 +174,7 @@ const STREAM_FAULTS: readonly Fault[] = [
 const look = defineTool({
   name: 'look',
   description: 'Looks.',
-  parameters: { type: 'object', properties: {} },
+  parameters: { type: 'object', properties: { n: { type: 'number' } } },
   handler: async () => 'Found.',
 })
 
@@ -249,8 +249,8 @@ describe.each(WAYS)('$api over $connection, streamed: $streamed', ({ make, conne
         { name: 'look', callId: null },
       ])
       .callsAll([
-        { name: 'look', callId: 'toolu_1' },
-        { name: 'look', callId: 'toolu_1' },
+        { name: 'look', arguments: { n: 1 }, callId: 'toolu_1' },
+        { name: 'look', arguments: { n: 2 }, callId: 'toolu_1' },
       ])
       .calls('look', {}, { callId: 'toolu_1' })
       .says('Done.')

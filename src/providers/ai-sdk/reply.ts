@@ -1,6 +1,8 @@
 import { providerError, waitsForClient } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
+import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
+import type { SentCall } from '../wire/repeated-calls.js'
 import { listIn, objectsIn, stringIn, countIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import type { ProviderTraits } from './traits.js'
@@ -24,7 +26,7 @@ export function generatedReply(result: unknown, { callIdFor }: Pick<ReplyFoldOpt
   const { finishReason, usage, providerMetadata, response, warnings } = result
   const ids = new ReplyCallIds(callIdFor)
   return {
-    content: objectsIn(result['content']).map((part) =>
+    content: withoutRepeatedCalls(objectsIn(result['content']), sentCall).map((part) =>
       isOwnCall(part) ? { ...part, toolCallId: ids.take(part['toolCallId']) } : part,
     ),
     finishReason,
@@ -58,6 +60,12 @@ const APPROVAL = 'tool-approval-request'
 /** True for a call of a tool of the harness, false for one that the provider executes itself. */
 export function isOwnCall(part: WireFields): boolean {
   return part['type'] === 'tool-call' && part['providerExecuted'] !== true
+}
+
+/** A call as the provider names it; null for any other part. */
+export function sentCall(part: object): SentCall | null {
+  const { toolCallId: id, toolName: name, input }: WireFields = { ...part }
+  return isOwnCall({ ...part }) ? { id: stringIn(id), name: stringIn(name), text: argumentsText(input) } : null
 }
 
 /** Null for an empty text, and for a result that another one replaces. */

@@ -3,9 +3,10 @@ import type { JsonObject } from '#util/json.js'
 import { providerError } from '../http/errors.js'
 import type { ReplyFoldOptions } from '../http/wire.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
+import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import { listIn, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
-import { isOwnCall, replyFinish, isCut, isCompaction } from './reply.js'
+import { isOwnCall, replyFinish, isCut, isCompaction, sentCall } from './reply.js'
 import { aiSdkError } from './transport.js'
 import type { AiSdkReply } from './reply.js'
 
@@ -19,7 +20,9 @@ interface Block {
 /** A call in progress. */
 interface OpenCall {
   /** Unique in the reply. */
-  readonly callId: string
+  callId: string
+  /** Its provider's id is known: it may be a repetition, so it is emitted at the end. */
+  readonly isAgain: boolean
   readonly name: string
   input: string
 }
@@ -31,6 +34,8 @@ export class StreamFold {
   readonly #content: (WireFields | Block)[] = []
   /** Calls without their end, by the provider's id. */
   readonly #openCalls = new Map<unknown, OpenCall>()
+  /** Complete calls, by their parts. */
+  readonly #calls = new Map<unknown, OpenCall>()
   /** Blocks without their end, by kind and id. */
   readonly #open = { text: new Map<unknown, Block>(), reasoning: new Map<unknown, Block>() }
   #finish: WireFields | null = null
@@ -74,7 +79,10 @@ export class StreamFold {
     if (isCut(finishReason)) throw cutStreamError('the API sent a finish reason')
     this.#endCutCalls(finishReason)
     return {
-      content: this.#content.map((part) => ({ ...part })),
+      content: withoutRepeatedCalls(this.#content, sentCall, (whole, announced) => {
+        const [call, other] = [this.#calls.get(whole), this.#calls.get(announced)]
+        if (call !== undefined && other !== undefined) call.callId = other.callId
+      }).map((part) => this.#finished(part)),
       finishReason,
       usage,
       providerMetadata,
@@ -114,14 +122,23 @@ export class StreamFold {
   }
 
   #newCall(id: unknown, name: unknown): OpenCall {
-    return { callId: this.#ids.take(id), name: stringIn(name), input: '' }
+    const isAgain = this.#ids.has(stringIn(id))
+    return { callId: this.#ids.take(id), isAgain, name: stringIn(name), input: '' }
+  }
+
+  /** A part of the reply; a call has the id that is unique in it. */
+  #finished(part: WireFields | Block): WireFields {
+    const call = this.#calls.get(part)
+    const fields: WireFields = { ...part }
+    if (call?.isAgain === true) this.#emitInput(argumentsText(fields['input']), call)
+    return call === undefined ? fields : { ...fields, toolCallId: call.callId }
   }
 
   #extendCall({ id, delta }: WireFields): void {
     const call = this.#openCalls.get(id)
     if (call === undefined || typeof delta !== 'string' || delta === '') return
     call.input += delta
-    this.#emitInput(delta, call)
+    if (!call.isAgain) this.#emitInput(delta, call)
   }
 
   #endCall(part: WireFields): void {
@@ -133,11 +150,12 @@ export class StreamFold {
       return
     }
     const call = open ?? this.#newCall(id, toolName)
-    if (call.input === '') this.#emitInput(argumentsText(part['input']), call)
-    this.#content.push({ ...part, toolCallId: call.callId })
+    if (call.input === '' && !call.isAgain) this.#emitInput(argumentsText(part['input']), call)
+    this.#calls.set(part, call)
+    this.#content.push(part)
   }
 
-  #emitInput(text: string, { callId, name }: { readonly callId: string; readonly name: string }): void {
+  #emitInput(text: string, { callId, name }: OpenCall): void {
     this.#onDelta?.({ kind: 'tool_input_delta', text, callId, ...(name !== '' && { toolName: name }) })
   }
 
@@ -145,8 +163,10 @@ export class StreamFold {
   #endCutCalls(finish: unknown): void {
     if (this.#openCalls.size === 0) return
     if (replyFinish(finish, true).finishReason === 'tool_calls') throw cutStreamError('the end of a call')
-    for (const { callId, name, input } of this.#openCalls.values()) {
-      this.#content.push({ type: 'tool-call', toolCallId: callId, toolName: name, input })
+    for (const [id, call] of this.#openCalls) {
+      const part = { type: 'tool-call', toolCallId: id, toolName: call.name, input: call.input }
+      this.#calls.set(part, call)
+      this.#content.push(part)
     }
   }
 

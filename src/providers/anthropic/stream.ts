@@ -4,16 +4,16 @@ import type { ModelDelta } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
-import { ReplyCallIds, argumentsObject, argumentsText } from '../wire/call-ids.js'
+import { argumentsObject, argumentsText } from '../wire/call-ids.js'
+import { StreamedCall, StreamedCalls } from '../wire/repeated-calls.js'
 import type { WireFields } from '../wire/wire-fields.js'
-import { stringIn, without } from '../wire/wire-fields.js'
+import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import { isError, blockPart, replyOf, tokenUsage } from './reply.js'
-import type { Call } from './reply.js'
 
 /** Adds up a streamed message, and decodes the result like a whole one. */
 export class MessagesReplyFold implements ReplyFold {
   readonly #onDelta: ReplyFoldOptions['onDelta']
-  readonly #ids: ReplyCallIds
+  readonly #calls: StreamedCalls<StreamedCall>
   #message: WireFields | null = null
   #usage: WireFields = {}
   readonly #blocks: BlockFold[] = []
@@ -23,7 +23,9 @@ export class MessagesReplyFold implements ReplyFold {
 
   constructor({ callIdFor, onDelta }: ReplyFoldOptions) {
     this.#onDelta = onDelta
-    this.#ids = new ReplyCallIds(callIdFor)
+    this.#calls = new StreamedCalls(callIdFor, (text, callId, toolName) =>
+      onDelta?.({ kind: 'tool_input_delta', text, callId, ...(toolName !== '' && { toolName }) }),
+    )
   }
 
   get usage(): TokenUsage {
@@ -62,10 +64,13 @@ export class MessagesReplyFold implements ReplyFold {
     }
     const content: WireFields[] = []
     const parts: AssistantPart[] = []
+    for (const block of this.#blocks) block.close()
+    const calls = new Set(this.#calls.end())
     for (const block of this.#blocks) {
-      block.close()
+      const { call } = block
+      if (call !== null && !calls.has(call)) continue
       const finished = block.finish()
-      const part = blockPart(finished, block.call)
+      const part = blockPart(finished, call && { callId: this.#calls.idOf(call), arguments: call.text || '{}' })
       content.push(finished)
       if (part !== null) parts.push(part)
     }
@@ -76,6 +81,8 @@ export class MessagesReplyFold implements ReplyFold {
     if (this.#message === null) {
       this.#message = message
       if (isObject(message['usage'])) this.#usage = message['usage']
+      // A reply that continues in a container may begin with whole blocks.
+      for (const [index, block] of objectsIn(message['content']).entries()) this.#begin(index, block)
     } else if (this.#message['id'] !== message['id']) {
       throw brokenStream('Anthropic began a second message within the stream of one.')
     }
@@ -92,13 +99,18 @@ export class MessagesReplyFold implements ReplyFold {
     // Some gateways omit the start of a block.
     if (block === undefined && delta['type'] === 'text_delta') block = this.#begin(index, { type: 'text' })
     if (block === undefined && delta['type'] === 'thinking_delta') block = this.#begin(index, { type: 'thinking' })
+    // Others number the pieces of a call.
+    if (block === undefined && delta['type'] === 'input_json_delta')
+      block = this.#blocks.findLast(({ call }) => call !== null)
     block?.extend(delta)
   }
 
   #begin(index: unknown, start: WireFields): BlockFold {
     this.#byIndex.get(index)?.close()
-    const callId = start['type'] === 'tool_use' ? this.#ids.take(start['id']) : ''
-    const block = new BlockFold(start, callId, this.#onDelta)
+    const isCall = start['type'] === 'tool_use'
+    const call = isCall ? this.#calls.begin(callOf(start)) : null
+    const grow = (text: string): void => void (call !== null && this.#calls.grow(call, text))
+    const block = new BlockFold(start, call, { onDelta: this.#onDelta, grow })
     this.#byIndex.set(index, block)
     this.#blocks.push(block)
     return block
@@ -110,11 +122,18 @@ function brokenStream(message: string): HarnessError {
   return new HarnessError('provider_error', message, { retryable: true })
 }
 
+interface Listeners {
+  readonly onDelta: ((delta: ModelDelta) => void) | undefined
+  /** More of the arguments of a call. */
+  readonly grow: (text: string) => void
+}
+
 /** Adds up one content block of a stream, and emits each piece. */
 class BlockFold {
   readonly #start: WireFields
-  /** The final id of a call of the harness; empty for any other block. */
-  readonly #callId: string
+  /** A call of the harness; null for any other block. */
+  readonly call: StreamedCall | null
+  readonly #grow: (text: string) => void
   readonly #onDelta: ((delta: ModelDelta) => void) | undefined
   /** Text of a text block or of a thinking block. */
   #text = ''
@@ -124,19 +143,15 @@ class BlockFold {
   #other: WireFields = {}
   #isTouched = false
 
-  constructor(start: WireFields, callId: string, onDelta: ((delta: ModelDelta) => void) | undefined) {
+  constructor(start: WireFields, call: StreamedCall | null, { onDelta, grow }: Listeners) {
     this.#start = start
     this.#onDelta = onDelta
-    this.#callId = callId
+    this.call = call
+    this.#grow = grow
     this.#signature = stringIn(start['signature'])
     this.#citations = Array.isArray(start['citations']) ? [...(start['citations'] as readonly unknown[])] : []
     if (start['type'] === 'text') this.#emit('text_delta', stringIn(start['text']))
     if (start['type'] === 'thinking') this.#emit('reasoning_delta', stringIn(start['thinking']))
-  }
-
-  /** The call of a `tool_use` block. */
-  get call(): Call | null {
-    return this.#callId === '' ? null : { callId: this.#callId, arguments: this.#input === '' ? '{}' : this.#input }
   }
 
   /** True if `start` repeats the start of this block. */
@@ -174,7 +189,7 @@ class BlockFold {
   /** The block is complete. Input that came with the start is emitted now if no piece of it was. */
   close(): void {
     const { input } = this.#start
-    if (this.#callId === '' || this.#input !== '' || !isObject(input) || Object.keys(input).length === 0) return
+    if (this.call === null || this.#input !== '' || !isObject(input) || Object.keys(input).length === 0) return
     this.#addInput(argumentsText(input))
   }
 
@@ -186,8 +201,10 @@ class BlockFold {
         return { ...block, text: this.#text, ...(this.#citations.length > 0 && { citations: this.#citations }) }
       case 'thinking':
         return { ...block, thinking: this.#text, signature: this.#signature }
-      default:
-        return this.#input === '' ? block : { ...block, input: argumentsObject(this.#input) }
+      default: {
+        const input = this.call?.text ?? this.#input
+        return input === '' ? block : { ...block, input: argumentsObject(input) }
+      }
     }
   }
 
@@ -209,10 +226,12 @@ class BlockFold {
   #addInput(text: string): void {
     if (text === '') return
     this.#input += text
-    if (this.#callId === '') return
-    const toolName = stringIn(this.#start['name'])
-    this.#onDelta?.({ kind: 'tool_input_delta', text, callId: this.#callId, ...(toolName !== '' && { toolName }) })
+    this.#grow(text)
   }
+}
+
+function callOf(start: WireFields): StreamedCall {
+  return Object.assign(new StreamedCall(), { id: stringIn(start['id']), name: stringIn(start['name']) })
 }
 
 /** The sum of two pieces: strings and lists are appended; any other value is replaced. */

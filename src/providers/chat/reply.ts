@@ -6,6 +6,8 @@ import type { JsonObject } from '#util/json.js'
 import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { DecodedReply } from '../http/wire.js'
 import { argumentsText, customArguments } from '../wire/call-ids.js'
+import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
+import type { SentCall } from '../wire/repeated-calls.js'
 import { countIn, isFilled, listIn, objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import { isJsonObject, chatNativePart, REASONING_FIELDS } from './dialect.js'
@@ -136,10 +138,17 @@ function thinkingText(thinking: unknown): string {
 
 /** The calls of a message. A message of the old form has one `function_call`, without an id. */
 function messageCalls(message: WireFields): readonly JsonObject[] {
-  const calls = listIn(message['tool_calls']).filter(isJsonObject)
+  const calls = withoutRepeatedCalls(listIn(message['tool_calls']).filter(isJsonObject), sentCall)
   if (calls.length > 0) return calls
   const old: unknown = { function: message['function_call'] }
   return isJsonObject(old) && isObject(old['function']) && stringIn(old['function']['name']) !== '' ? [old] : []
+}
+
+function sentCall({ id, function: func, custom }: WireFields): SentCall | null {
+  const body = isObject(func) ? func : custom
+  if (!isObject(body)) return null
+  const given = body['arguments'] ?? body['input'] ?? ''
+  return { id: stringIn(id), name: stringIn(body['name']), text: given === '' ? '' : argumentsText(given) }
 }
 
 function decodeCall(call: JsonObject, callId: string, provider: string): AssistantPart {

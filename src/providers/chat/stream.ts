@@ -3,7 +3,9 @@ import type { ModelDelta } from '#core/model-session.js'
 import { isObject, parseJson } from '#util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
-import { argumentsText, customArguments, ReplyCallIds } from '../wire/call-ids.js'
+import { argumentsText } from '../wire/call-ids.js'
+import { StreamedCall, StreamedCalls } from '../wire/repeated-calls.js'
+import type { EmitArguments } from '../wire/repeated-calls.js'
 import { isFilled, objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import { REASONING_FIELDS } from './dialect.js'
@@ -58,15 +60,15 @@ export class ChatFold implements ReplyFold {
 
   end(): DecodedReply {
     if (this.#finish['finish_reason'] === undefined && !(this.#isDone && this.#hasChoice)) throw cutReply()
-    const calls = this.#calls.value()
-    const ids = calls.length > 0 ? this.#calls.end() : this.#oldCall.end()
-    const choice = { index: 0, message: this.#message(calls), ...this.#finish }
+    const { calls, ids } = this.#calls.end()
+    const old = this.#oldCall.end()
+    const message = this.#message(calls, old.calls[0])
+    const choice = { index: 0, message, ...this.#finish }
     const reply = { ...this.#head, object: 'chat.completion', choices: [choice], usage: this.#usage }
-    return decodeReply(reply, this.#provider, (_id, index) => ids[index] ?? '')
+    return decodeReply(reply, this.#provider, (_id, index) => (calls.length > 0 ? ids : old.ids)[index] ?? '')
   }
 
-  #message(calls: readonly unknown[]): WireFields {
-    const [old] = this.#oldCall.value()
+  #message(calls: readonly unknown[], old: WireFields | undefined): WireFields {
     return {
       role: 'assistant',
       content: this.#content.value(),
@@ -210,70 +212,49 @@ function wireBlock(item: Item): unknown {
   }
 }
 
-/** `callId` is final. */
-type EmitArguments = (text: string, callId: string, toolName: string) => void
-
 /**
- * Adds up the tool calls of a streamed message. Servers assign a piece to its call in different ways: by index, by id, by
+ * Adds up the tool calls of a streamed message. Servers assign a piece to its call in different ways: by id, by index, by
  * neither (a name then begins a call), or by an index that is repeated for the next call.
  */
 class CallsFold {
-  readonly #emit: EmitArguments
-  readonly #ids: ReplyCallIds
-  readonly #calls: CallFold[] = []
+  readonly #calls: StreamedCalls<CallFold>
   readonly #byIndex = new Map<unknown, CallFold>()
 
   constructor(callIdFor: (index: number) => string, emit: EmitArguments) {
-    this.#ids = new ReplyCallIds(callIdFor)
-    this.#emit = emit
+    this.#calls = new StreamedCalls(callIdFor, emit)
   }
 
   add(pieces: unknown): void {
     for (const piece of objectsIn(pieces)) this.#addPiece(readPiece(piece))
   }
 
-  /** Final ids, in the order of `value`. The input of custom tools is emitted now, since it becomes JSON. */
-  end(): string[] {
-    for (const call of this.#calls) {
-      if (call.isCustom) this.#emit(customArguments(call.text), this.#idOf(call), call.name)
-    }
-    return this.#calls.map((call) => this.#idOf(call))
-  }
-
-  value(): WireFields[] {
-    return this.#calls.map((call) => call.value())
+  /** The calls of the message, and their final ids. */
+  end(): { readonly calls: readonly WireFields[]; readonly ids: readonly string[] } {
+    const calls = this.#calls.end((kept, other) => kept.absorb(other))
+    return { calls: calls.map((call) => call.value()), ids: calls.map((call) => this.#calls.idOf(call)) }
   }
 
   #addPiece(piece: Piece): void {
-    const call = this.#callOf(piece)
-    if (this.#byIndex.get(piece.index) !== call && piece.index !== null) this.#byIndex.set(piece.index, call)
-    const text = call.add(piece)
-    if (text !== '' && !call.isCustom) this.#emit(text, this.#idOf(call), call.name)
+    const known = this.#callOf(piece)
+    const call = known ?? this.#calls.begin(new CallFold())
+    const isTelling = known === undefined || piece.id !== '' || piece.name !== '' || piece.text !== ''
+    if (piece.index !== null && isTelling) this.#byIndex.set(piece.index, call)
+    const text = call.take(piece)
+    if (text !== '') this.#calls.grow(call, text)
   }
 
-  #callOf(piece: Piece): CallFold {
-    const { id, index, name } = piece
-    const last = this.#calls.at(-1)
-    if (index !== null) {
-      const known = this.#byIndex.get(index)
-      return known === undefined || known.isFollowedBy(piece) ? this.#begin() : known
-    }
-    const known = id === '' ? undefined : this.#calls.find((call) => call.id === id)
-    if (known !== undefined) return known
-    if (last === undefined || (id !== '' && last.id !== '')) return this.#begin()
-    return name !== '' && last.name !== '' ? this.#begin() : last
-  }
-
-  #begin(): CallFold {
-    const call = new CallFold()
-    this.#calls.push(call)
-    return call
-  }
-
-  /** The final id of a call, the same in its deltas and its part. */
-  #idOf(call: CallFold): string {
-    call.finalId ??= this.#ids.take(call.id, this.#calls.indexOf(call))
-    return call.finalId
+  /** The call that a piece continues; undefined if it begins one. */
+  #callOf(piece: Piece): CallFold | undefined {
+    const { id, index, name, text } = piece
+    const placed = index === null ? undefined : this.#byIndex.get(index)
+    const isInPlace = placed !== undefined && (id === '' || placed.id === '' || placed.id === id)
+    const named = isInPlace ? undefined : this.#calls.named(id)
+    if (named !== undefined) return named.isContinuedBy(piece) ? named : undefined
+    if (placed !== undefined) return placed.isFollowedBy(piece) ? undefined : placed
+    const last = this.#calls.all.at(-1)
+    const isOther =
+      index === null ? name !== '' && last?.name !== '' : name !== '' || (text !== '' && last?.isComplete === true)
+    return isOther || (id !== '' && (index !== null || last?.id !== '')) ? undefined : last
   }
 }
 
@@ -300,34 +281,39 @@ function readPiece({ index, id, type, function: func, custom, ...others }: WireF
   }
 }
 
-class CallFold {
-  id = ''
-  finalId: string | null = null
-  name = ''
-  text = ''
+class CallFold extends StreamedCall {
   #type = ''
   #others: WireFields = {}
 
-  get isCustom(): boolean {
-    return this.#type === 'custom'
+  get isComplete(): boolean {
+    return this.text.endsWith('}') && parseJson(this.text).ok
   }
 
-  /** True if `piece` begins another call: it has another id, or a beginning of its own. */
+  /** True if `piece`, at the same index, begins another call: it has another id, or a beginning of its own. */
   isFollowedBy({ id, name, text }: Piece): boolean {
     if (name === '' || this.name === '') return false
     if (id !== '' && this.id !== '') return id !== this.id
-    return id === '' && text.startsWith('{') && this.#isComplete()
+    return id === '' && text.startsWith('{') && this.isComplete
   }
 
-  /** Adds a piece, and returns the new text of its arguments. */
-  add({ id, type, name, text, others }: Piece): string {
+  /** True if `piece`, with the same id at another index or none, continues this call: it does not begin it again. */
+  isContinuedBy({ index, name, text }: Piece): boolean {
+    return (index === null || name === '') && (text === '' || !this.isComplete)
+  }
+
+  /** Reads a piece, and returns the new text of its arguments. */
+  take({ id, type, name, text, others }: Piece): string {
     if (this.id === '') this.id = id
     if (type !== '') this.#type = type
+    this.isCustom = this.#type === 'custom'
     if (name !== this.name && this.text === '') this.name += name
     if (isFilled(others)) this.#others = mergePieces(this.#others, others) as WireFields
-    if (this.#isRepeated(text)) return ''
-    this.text += text
-    return text
+    return this.#isRepeated(text) ? '' : text
+  }
+
+  /** The other fields of a call that is a part of this one. */
+  absorb(other: CallFold): void {
+    this.#others = mergePieces(this.#others, other.#others) as WireFields
   }
 
   value(): WireFields {
@@ -338,11 +324,7 @@ class CallFold {
 
   /** True if `text` repeats the whole arguments, as in a last chunk with the sum. */
   #isRepeated(text: string): boolean {
-    return text.length === this.text.length && text.startsWith('{') && text === this.text && this.#isComplete()
-  }
-
-  #isComplete(): boolean {
-    return this.text.endsWith('}') && parseJson(this.text).ok
+    return text.length === this.text.length && text.startsWith('{') && text === this.text && this.isComplete
   }
 }
 

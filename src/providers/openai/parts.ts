@@ -2,6 +2,7 @@ import type { AssistantPart, NativePart } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { isObject } from '#util/json.js'
 import { argumentsText, customArguments } from '../wire/call-ids.js'
+import type { SentCall } from '../wire/repeated-calls.js'
 import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 
@@ -67,6 +68,11 @@ export const REASONING_SEPARATOR = '\n\n'
 /** The provider's id of a call; empty if there is none. */
 export function callIdOf(item: WireFields): string {
   return stringIn(item['call_id']) || stringIn(item['id'])
+}
+
+/** A call as the server names it; null for any other item. */
+export function sentCall(item: WireFields): SentCall | null {
+  return isCall(item) ? { id: callIdOf(item), name: stringIn(item['name']), text: callArguments(item) } : null
 }
 
 /** A call's arguments as JSON text. The plain text input of a custom tool becomes `{"input": …}`. */

@@ -5,9 +5,10 @@ import { isObject } from '#util/json.js'
 import { errorFromBody, waitsForClient } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
 import { ReplyCallIds } from '../wire/call-ids.js'
+import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import { countIn, objectsIn, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
-import { nativeDataOf, callIdOf, clientItems, outputParts } from './parts.js'
+import { nativeDataOf, callIdOf, clientItems, outputParts, sentCall } from './parts.js'
 
 /**
  * A whole reply. A refusal has the finish reason `refusal`; its text is in `refusal` and in an opaque part, not in a text
@@ -16,7 +17,7 @@ import { nativeDataOf, callIdOf, clientItems, outputParts } from './parts.js'
 export function decodeReply(reply: unknown, { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>): DecodedReply {
   const response = responseFields(reply)
   const ids = new ReplyCallIds(callIdFor)
-  const parts = objectsIn(response['output']).flatMap((item, position) =>
+  const parts = withoutRepeatedCalls(objectsIn(response['output']), sentCall).flatMap((item, position) =>
     outputParts(item, () => ids.take(callIdOf(item), position)),
   )
   return decodedReply(response, parts)

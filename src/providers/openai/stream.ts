@@ -1,10 +1,11 @@
 import type { AssistantPart } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { ModelDelta } from '#core/model-session.js'
-import { isObject } from '#util/json.js'
+import { isObject, parseJson } from '#util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
 import { ReplyCallIds } from '../wire/call-ids.js'
+import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import { objectsIn, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import {
@@ -16,6 +17,7 @@ import {
   outputParts,
   reasoningText,
   REASONING_SEPARATOR,
+  sentCall,
 } from './parts.js'
 import { decodedReply, responseFailure } from './reply.js'
 
@@ -99,15 +101,20 @@ export class ResponseFold implements ReplyFold {
     else this.#current = known
   }
 
-  /** The item of an event: by its index, or else by its id, or else the item of the last event. */
+  /** The item of an event: by its id, or else by its index, or else the item of the last event. */
   #itemOf(data: WireFields, item: WireFields = {}): OutputItem {
     const index = indexNumber(data['output_index'])
-    if (index === undefined) {
-      const id = stringIn(data['item_id']) || stringIn(item['id'])
-      const named = id === '' ? undefined : this.#items.find((each) => each.item['id'] === id)
-      return named ?? this.#current ?? this.#open(undefined, item)
-    }
-    return this.#byIndex.get(index) ?? this.#open(index, item)
+    const id = stringIn(data['item_id']) || stringIn(item['id'])
+    const placed = index === undefined ? undefined : this.#byIndex.get(index)
+    // Some servers give all items one id.
+    const isInPlace = id === '' || placed?.item['id'] === id
+    const named = isInPlace ? undefined : this.#itemNamed(id)
+    const isUnknown = index === undefined || (id === '' && this.#current?.isOpenCall === true)
+    return named ?? placed ?? (isUnknown ? this.#current : null) ?? this.#open(index, item)
+  }
+
+  #itemNamed(id: unknown): OutputItem | undefined {
+    return this.#items.findLast((each) => each.item['id'] === id)
   }
 
   #open(index: number | undefined, item: WireFields): OutputItem {
@@ -142,12 +149,18 @@ export class ResponseFold implements ReplyFold {
     }
     const placed = this.#items.map((item) => {
       const place = places.get(item)
-      return { index: place ?? item.index, parts: item.parts(place === undefined ? undefined : output[place]) }
+      return { item, index: place ?? item.index, whole: item.whole(place === undefined ? undefined : output[place]) }
     })
     for (const [index, final] of rest) {
-      placed.push({ index, parts: new OutputItem(index, {}, { ids: this.#ids, onDelta: this.#onDelta }).parts(final) })
+      const item = new OutputItem(index, {}, { ids: this.#ids, onDelta: this.#onDelta })
+      placed.push({ item, index, whole: item.whole(final) })
     }
-    return placed.sort((left, right) => left.index - right.index).flatMap(({ parts }) => parts)
+    const inOrder = placed.sort((left, right) => left.index - right.index)
+    return withoutRepeatedCalls(
+      inOrder,
+      ({ whole }) => sentCall(whole),
+      (whole, announced) => whole.item.replace(announced.item),
+    ).flatMap(({ item, whole }) => item.parts(whole))
   }
 }
 
@@ -240,8 +253,9 @@ class OutputItem {
     this.#ids = ids
     this.#onDelta = onDelta
     this.#announced = announced
-    // A call without an id may get one when it is complete: its deltas wait until then.
-    if (isCall(announced) && stringIn(announced['call_id']) !== '') this.#callId = ids.take(callIdOf(announced), index)
+    // A call without an id may get one when it is complete, and one with a known id may be a repetition: their deltas wait.
+    if (isCall(announced) && stringIn(announced['call_id']) !== '' && !ids.has(callIdOf(announced)))
+      this.#callId = ids.take(callIdOf(announced), index)
   }
 
   /** The item, as far as it is known. */
@@ -256,6 +270,10 @@ class OutputItem {
 
   get isDone(): boolean {
     return this.#done !== null
+  }
+
+  get isOpenCall(): boolean {
+    return this.#done === null && isCall(this.#folded())
   }
 
   grow(kind: PieceKind, index: number, text: string): void {
@@ -275,13 +293,24 @@ class OutputItem {
   /** The item is complete. */
   close(item: WireFields): void {
     this.#done = item
-    this.#catchUp(item)
+    if (this.#callId !== null || !isCall(item) || !this.#ids.has(callIdOf(item))) this.#catchUp(item)
   }
 
-  /** Its parts at the end of the stream; `final` is the same item in the final response. */
-  parts(final: WireFields | undefined): readonly AssistantPart[] {
-    const item = [this.#done, final].find((given) => given && this.#isWhole(given)) ?? this.#folded()
-    this.close(item)
+  /** It at the end of the stream; `final` is the same item in the final response. */
+  whole(final: WireFields | undefined): WireFields {
+    return [this.#done, final].find((given) => given && this.#isWhole(given)) ?? this.#folded()
+  }
+
+  /** Takes the place of `other`, the same call without arguments. */
+  replace(other: OutputItem): void {
+    this.#callId = other.#callId
+    if (other.#emittedInput > 0) this.#emittedInput = Infinity
+  }
+
+  /** Its parts at the end of the stream, when `item` is known as the whole of it. */
+  parts(item: WireFields): readonly AssistantPart[] {
+    this.#done = item
+    this.#catchUp(item)
     return outputParts(item, () => this.#idOf(item))
   }
 
@@ -364,7 +393,7 @@ class OutputItem {
   #isWhole(item: WireFields): boolean {
     if (isCall(item)) {
       const input = this.#input?.kind === 'input' ? stringIn(item['input']) : callArguments(item)
-      return input.length >= (this.#input?.text.length ?? 0)
+      return (input !== '{}' && parseJson(input).ok) || input.length >= (this.#input?.text.length ?? 0)
     }
     if (item['type'] !== 'message') return true
     const held = contentBlocks(item).map((block) => stringIn(block['text'] ?? block['refusal']))

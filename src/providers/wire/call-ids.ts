@@ -55,6 +55,11 @@ export class ReplyCallIds {
     this.#callIdFor = callIdFor
   }
 
+  /** True if a call of this reply has the provider's `id`. */
+  has(id: string): boolean {
+    return this.#used.has(id)
+  }
+
   /** The final id of the call with the provider's `id`. Once for each call; `index` is that of the call by default. */
   take(id: unknown, index = this.#count++): string {
     let callId = typeof id === 'string' ? id : ''

@@ -71,7 +71,7 @@ describe('the parts of a reply', () => {
   })
 
   test('missing and repeated call ids are replaced', async () => {
-    const { turn } = await turnOf(reply([lookup, lookup, { ...lookup, toolCallId: '' }]))
+    const { turn } = await turnOf(reply([lookup, { ...lookup, input: '{"n":2}' }, { ...lookup, toolCallId: '' }]))
     expect(toolCallsOf(turn.entry.parts).map(({ callId }) => callId)).toEqual(['c1', 'call_2_2', 'call_2_3'])
   })
 

@@ -77,8 +77,8 @@ describe('malformed streams', () => {
     expect(reply.content).toMatchObject([{ toolCallId: 'c' }, { toolCallId: 'made_1' }, { toolCallId: 'made_2' }])
     expect(deltas).toEqual([
       { kind: 'tool_input_delta', text: '{"a":1}', callId: 'c', toolName: 'lookup' },
-      { kind: 'tool_input_delta', text: '{"b":2}', callId: 'made_1', toolName: 'lookup' },
       { kind: 'tool_input_delta', text: '{}', callId: 'made_2', toolName: 'lookup' },
+      { kind: 'tool_input_delta', text: '{"b":2}', callId: 'made_1', toolName: 'lookup' },
     ])
   })
 

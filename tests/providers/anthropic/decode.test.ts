@@ -108,14 +108,14 @@ test.each<[string, JsonObject, AssistantPart[]]>([
 })
 
 test('a call without an id, and one with a repeated id, get ids of their own', () => {
-  const call = (id?: string): JsonObject => ({
+  const call = (id?: string, input: JsonObject = { n: 1 }): JsonObject => ({
     type: 'tool_use',
     name: 'read',
-    input: {},
+    input,
     ...(id !== undefined && { id }),
   })
 
-  const { parts } = decoded(message([call('a'), call(), call('a'), call('')]))
+  const { parts } = decoded(message([call('a'), call(), call('a', { n: 2 }), call('')]))
 
   expect(parts.map((part) => (part.type === 'tool_call' ? part.callId : ''))).toEqual([
     'a',

@@ -97,7 +97,7 @@ test('calls with interleaved pieces, with the same id or without one are kept ap
     { type: 'tool_call', callId: 'call_9_2', name: 'read', arguments: '{"n":2}' },
     { type: 'tool_call', callId: 'call_9_3', name: 'read', arguments: '{"n":3}' },
   ])
-  expect(deltas.map(({ callId }) => callId)).toEqual(['call_9_3', 'a', 'call_9_2', 'a'])
+  expect(deltas.map(({ callId }) => callId)).toEqual(['call_9_3', 'a', 'a', 'call_9_2'])
 })
 
 describe('arguments', () => {
@@ -287,4 +287,17 @@ test('deltas add up to the reply, however it is split', () => {
       )
     }),
   )
+})
+
+test('blocks that come with the start of the message are a part of the reply', () => {
+  const call = { type: 'tool_use', id: 'a', name: 'read', input: { n: 1 } }
+  const [open, ...rest] = events([])
+  const message = { ...(open?.['message'] as JsonObject), content: [{ type: 'text', text: 'Now.' }, call] }
+  const { reply, deltas } = folded([{ ...open, message }, ...rest])
+
+  expect(reply.parts).toEqual([
+    { type: 'text', text: 'Now.' },
+    { type: 'tool_call', callId: 'a', name: 'read', arguments: '{"n":1}' },
+  ])
+  expect(deltas.map(({ text }) => text)).toEqual(['Now.', '{"n":1}'])
 })

@@ -138,12 +138,12 @@ describe('the calls of a message', () => {
       'ids that are missing or repeated are replaced',
       {
         tool_calls: [
-          { id: 'a', function: { name: 'f', arguments: '{}' } },
-          { id: 'a', function: { name: 'f', arguments: '{}' } },
+          { id: 'a', function: { name: 'f', arguments: '{"x":1}' } },
+          { id: 'a', function: { name: 'f', arguments: '{"x":2}' } },
           { function: { name: 'f', arguments: '{}' } },
         ],
       },
-      [call('a', 'f', '{}'), call('call_7_2', 'f', '{}'), call('call_7_3', 'f', '{}')],
+      [call('a', 'f', '{"x":1}'), call('call_7_2', 'f', '{"x":2}'), call('call_7_3', 'f', '{}')],
     ],
     [
       'an id that was made is not the id of another call',

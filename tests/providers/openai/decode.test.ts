@@ -178,8 +178,8 @@ describe('deviations of compatible servers', () => {
 
   test('missing and repeated call ids are replaced, the others kept', () => {
     const calls = [
-      call('a', '{}'),
-      call('a', '{}'),
+      call('a', '{"n":1}'),
+      call('a', '{"n":2}'),
       call('', '{}', { id: undefined }),
       call('', '{}', { id: 'item_4' }),
       { type: 'tool_call', id: 'b', name: 'lookup', arguments: '{}' },
