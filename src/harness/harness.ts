@@ -21,7 +21,8 @@ import { followRun, OpenRuns } from './open-runs.js'
 import type { FollowOptions, RunLog } from '#core/log/log.js'
 import { HarnessResources } from './launch/resources.js'
 import type * as Runs from './launch/launcher.js'
-import { checkRecorded, checkRun, chosenModel, parseResumed } from './launch/run-checks.js'
+import { checkRecorded, checkRun, chosenModel, parseResumed, parseResumedRun } from './launch/run-checks.js'
+import type { Resumed } from './launch/run-checks.js'
 import type { Launch, RunLauncher } from './launch/launcher.js'
 import type { MapOptions, MappedRow, RowMapper } from './map.js'
 import type {
@@ -138,14 +139,14 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
 
   /**
    * Continues a paused run, by its id in the log or by its stored state, with people's answers; items without an answer keep
-   * it waiting. Rejects with `invalid_state` or `invalid_answer`, before anything has run, for those that do not fit.
+   * it waiting. With a `signingKey` by its signed state only. Rejects with `invalid_state` or `invalid_answer`, before anything has run, for those that do not fit.
    */
   async resume(
     runIdOrState: string | ResumeState,
     answers: readonly Answer[],
     options: ResumeOptions<Deps> = {},
   ): Promise<HarnessResult<Output>> {
-    return onlyResult(this.#beginResumed(runIdOrState, answers, { given: options as ResumeOptions, streamed: false }))
+    return onlyResult(this.#beginResumed(this.#given(runIdOrState, answers), options as ResumeOptions, false))
   }
 
   /** `resume` as a stream. Throws for invalid arguments; checks that need the log reject through the result. */
@@ -154,7 +155,21 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
     answers: readonly Answer[],
     options: ResumeOptions<Deps> = {},
   ): HarnessStream<Output> {
-    return openStream(this.#beginResumed(runIdOrState, answers, { given: options as ResumeOptions, streamed: true }))
+    return openStream(this.#beginResumed(this.#given(runIdOrState, answers), options as ResumeOptions, true))
+  }
+
+  /** `resume` by the id of a run, also with a `signingKey`: whoever sends the id must have been checked. */
+  async resumeRun(
+    runId: string,
+    answers: readonly Answer[],
+    options: ResumeOptions<Deps> = {},
+  ): Promise<HarnessResult<Output>> {
+    return onlyResult(this.#beginResumed(() => parseResumedRun(runId, answers), options as ResumeOptions, false))
+  }
+
+  /** `resumeRun` as a stream. */
+  streamResumeRun(runId: string, answers: readonly Answer[], options: ResumeOptions<Deps> = {}): HarnessStream<Output> {
+    return openStream(this.#beginResumed(() => parseResumedRun(runId, answers), options as ResumeOptions, true))
   }
 
   /**
@@ -334,14 +349,14 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
     return this.#open(options, { runId, streamed, launch: ({ promptedLaunch }, log) => promptedLaunch(prompted, log) })
   }
 
-  #beginResumed(
-    runIdOrState: string | ResumeState,
-    answers: readonly Answer[],
-    { given, streamed }: { readonly given: ResumeOptions; readonly streamed: boolean },
-  ): StreamedRun<Output> {
+  #given(runIdOrState: string | ResumeState, answers: readonly Answer[]): () => Resumed {
+    return () => parseResumed(runIdOrState, answers, this.#config.signingKey)
+  }
+
+  #beginResumed(read: () => Resumed, given: ResumeOptions, streamed: boolean): StreamedRun<Output> {
     this.#assertOpen()
     const options = parseResumeOptions(given)
-    const resumed = parseResumed(runIdOrState, answers, this.#config.signingKey)
+    const resumed = read()
     const launch: Opening['launch'] = ({ resumedLaunch }, log) => resumedLaunch(resumed, options, log)
     return this.#open(options, { runId: resumed.runId, streamed, launch })
   }

@@ -81,9 +81,9 @@ export interface SessionsConfig<M extends Modes> extends Omit<RunStarterDeps, 'o
 const MiB = 1024 * 1024
 const SHAPE = partial<SessionsOptions>({
   log: having('a `LogStore`', 'append', 'read', 'claim', 'post', 'takePosts', 'inspect', 'list', 'prune', 'export'),
-  modes: record(having<ModeHarness>('a `Harness`', 'stream', 'streamResume', 'streamRecover', 'cancel', 'describe')),
+  modes: record(having<ModeHarness>('a `Harness`', 'stream', 'streamResumeRun', 'streamRecover', 'cancel', 'describe')),
   defaultMode: string,
-  harness: having<ModeHarness>('a `Harness`', 'stream', 'streamResume', 'streamRecover', 'cancel', 'describe'),
+  harness: having<ModeHarness>('a `Harness`', 'stream', 'streamResumeRun', 'streamRecover', 'cancel', 'describe'),
   settings: leaf<Schema>('a schema', (value) => typeof value === 'object' && value !== null),
   use: list(leaf<Extension<never>>('an extension, made by `defineExtension`', isObject)),
   policy: leaf<PolicyExtension>('a policy, made by `policy` of `thinharness/policy`', isPolicy),

@@ -5,7 +5,8 @@ import type { DurableEvent } from '#core/state/events.js'
 import type { Harness } from '#harness/harness.js'
 import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { HarnessResult } from '#contracts/result.js'
-import type { History } from '#run/resume/given-history.js'
+import { trusted } from '#run/resume/given-history.js'
+import type { History, TrustedHistory } from '#run/resume/given-history.js'
 import type { JsonObject } from '#util/json.js'
 import type { Prompt } from '#harness/options.js'
 import type { LogStore, RunLog } from '#core/log/log.js'
@@ -17,7 +18,9 @@ export type StretchWork =
       readonly runId: string
       readonly prompt: Prompt
       readonly metadata?: JsonObject | undefined
-      readonly history?: History | undefined
+      readonly history?: Exclude<History, TrustedHistory> | undefined
+      /** The host vouches for the history: it was given as `trusted(…)`, which JSON does not keep. */
+      readonly isTrusted?: boolean | undefined
     }
   | {
       readonly kind: 'answer'
@@ -165,10 +168,11 @@ async function continueRun<Output>(work: StretchWork, { harness, log, signal }: 
   const known = await log.inspect({ kind: 'run', id: runId })
   if (known === null) {
     if (work.kind === 'answer') throw new HarnessError('run_not_found', `The log has no run \`${runId}\`.`)
-    const { prompt, metadata, history } = work
+    const { prompt, metadata, isTrusted } = work
+    const history = work.history && isTrusted === true ? trusted(work.history) : work.history
     await harness.run(prompt, { runId, metadata, history, log, signal })
   } else if (work.kind === 'answer' && known.status === 'paused') {
-    await harness.resume(runId, work.answers, { log, signal })
+    await harness.resumeRun(runId, work.answers, { log, signal })
   } else {
     await harness.recover(runId, { log, signal })
   }

@@ -247,8 +247,7 @@ export class RunContext {
   /** Applies and publishes a recorded event. */
   replay(event: DurableEvent): void {
     this.#lastSeq = event.seq
-    this.#apply(event)
-    void this.queue.push(streamed(event, this.#result))
+    void this.#applyAll([event])
   }
 
   /** Replays the next events that came from others. */
@@ -396,15 +395,11 @@ export class RunContext {
   #applyAll(events: readonly DurableEvent[]): Promise<void> | undefined {
     let room: Promise<void> | undefined
     for (const event of events) {
-      this.#apply(event)
+      if (this.#state !== null) apply(this.#state, event)
+      else if (event.kind === 'run_started') this.#state = openState(event, this.#history)
       room = this.#publish(streamed(event, this.#result), true) ?? room
     }
     return room
-  }
-
-  #apply(event: DurableEvent): void {
-    if (this.#state !== null) apply(this.#state, event)
-    else if (event.kind === 'run_started') this.#state = openState(event, this.#history)
   }
 }
 
@@ -456,10 +451,11 @@ export class StateAhead {
 
   /** Throws for events that cannot follow `state`; null: they begin the run. */
   fold(state: RunState | null, events: readonly DurableEvent[], history: Conversation): void {
-    const before = this.#state?.seq === state?.seq ? this.#state : state && copyOfState(state)
+    let ahead = this.#state?.seq === state?.seq ? this.#state : state && copyOfState(state)
     // What is refused may have been applied in part.
     this.#state = null
-    this.#state = fold(events, history, before ?? undefined) ?? null
+    for (const event of events) ahead = ahead === null ? (fold([event], history) ?? null) : apply(ahead, event)
+    this.#state = ahead
   }
 
   /** The summary of the run with these events. */

@@ -77,11 +77,20 @@ export function parseResumed(
   signingKey: SigningKey | null,
 ): Resumed {
   if (typeof runIdOrState === 'string') {
-    checkRunId(runIdOrState)
-    return { runId: runIdOrState, stored: null, answers: readAnswers(given) }
+    if (signingKey !== null) throw new HarnessError('invalid_state', UNSIGNED)
+    return parseResumedRun(runIdOrState, given)
   }
   const stored = readPaused(runIdOrState, signingKey)
   const answers = readAnswers(given)
   matchAnswers(answers, pendingOf(stored.state))
   return { runId: stored.state.runId, stored, answers }
+}
+
+const UNSIGNED =
+  'resume: with a `signingKey`, a run is continued by its signed state; `resumeRun` takes an id that does not come from a client.'
+
+/** As `parseResumed`, for the id of a run that the host vouches for. */
+export function parseResumedRun(runId: string, given: unknown): Resumed {
+  checkRunId(runId)
+  return { runId, stored: null, answers: readAnswers(given) }
 }

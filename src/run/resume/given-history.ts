@@ -18,7 +18,35 @@ export interface HistoryReference {
 }
 
 /** The conversation that a run continues: entries, the state of a run that has ended, or a run of the same log. */
-export type History = readonly TranscriptEntry[] | ResumeState | HistoryReference
+export type History = readonly TranscriptEntry[] | ResumeState | HistoryReference | TrustedHistory
+
+/** Not in JSON: what a client sends cannot have it. */
+const TRUSTED: unique symbol = Symbol.for('thinharness.trusted')
+
+/** A history that comes from the host itself. */
+export interface TrustedHistory {
+  readonly [TRUSTED]: Exclude<History, TrustedHistory>
+}
+
+/**
+ * Vouches for a history: a harness with a `signingKey` takes entries, and the id of a run, in this form only. Never pass what
+ * a client has sent.
+ */
+export function trusted(history: Exclude<History, TrustedHistory>): TrustedHistory {
+  return { [TRUSTED]: history }
+}
+
+/** The history itself, and whether the host vouches for it. */
+export function openedHistory(given: History | undefined): {
+  readonly history: Exclude<History, TrustedHistory> | undefined
+  readonly isTrusted: boolean
+} {
+  return isTrusted(given) ? { history: given[TRUSTED], isTrusted: true } : { history: given, isTrusted: false }
+}
+
+function isTrusted(given: History | undefined): given is TrustedHistory {
+  return isObject(given) && TRUSTED in given
+}
 
 /** A history that was checked as far as that is possible without the log. */
 export type GivenHistory =
@@ -27,17 +55,25 @@ export type GivenHistory =
   | { readonly kind: 'state'; readonly stored: StoredState }
 
 /** A copy of a history. Throws `invalid_state` for anything else, and for the state of a run that has not ended. */
-export function parseHistory(given: unknown, signingKey: SigningKey | null): GivenHistory {
+export function parseHistory(value: History, signingKey: SigningKey | null): GivenHistory {
+  const opened = openedHistory(value)
+  const given: unknown = opened.history
+  const key = opened.isTrusted ? null : signingKey
+  const isUnsigned = Array.isArray(given) ? given.length > 0 : isReference(given)
+  if (key !== null && isUnsigned) throw invalidHistory(UNSIGNED)
   if (Array.isArray(given)) return { kind: 'entries', entries: readEntries(given) }
   if (isReference(given)) {
     const { runId, after } = given
     if (after !== undefined && typeof after !== 'string') throw invalidHistory('`after` must be the id of an entry.')
     return { kind: 'run', runId, after }
   }
-  const stored = readState(given, 'history', signingKey)
+  const stored = readState(given, 'history', key)
   requireEnd(stored.state)
   return { kind: 'state', stored }
 }
+
+const UNSIGNED =
+  'with a `signingKey`, a conversation is taken as a signed state; pass entries, and the id of a run, as `trusted(…)` if they are your own.'
 
 function isReference(given: unknown): given is { readonly runId: string; readonly after?: unknown } {
   if (!isObject(given) || typeof given['runId'] !== 'string') return false

@@ -495,7 +495,7 @@ export class ThreadOwner {
           ? harness.stream(prompt, { ...options, ...firstOptions(run, conversation.state) })
           : start === 'recover'
             ? harness.streamRecover(run.runId, options)
-            : harness.streamResume(run.runId, start.answers, options)
+            : harness.streamResumeRun(run.runId, start.answers, options)
       const readStream = async (): Promise<void> => {
         for await (const events of stream.batches()) for (const event of events) this.#passOn(open, event)
       }

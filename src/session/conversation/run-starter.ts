@@ -9,6 +9,7 @@ import type { IdentifiedMessage, InputMessage, InputPort } from '#core/stream/in
 import type { LogStore } from '#core/log/log.js'
 import type { Model, ModelCapabilities } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
+import { trusted } from '#run/resume/given-history.js'
 import type { Prompt, ResumeOptions, RunOptions } from '#harness/options.js'
 import { SessionError } from '../errors.js'
 import type { Grants } from '../thread/grants.js'
@@ -24,7 +25,11 @@ import type { PlanOutcome } from '../tools/ask-people.js'
 /** The part of a harness that a session calls. Its `deps` come from its own factory. */
 export interface ModeHarness<Output = unknown> {
   stream(prompt: Prompt, options?: Omit<RunOptions, 'deps'>): HarnessStream<Output>
-  streamResume(runId: string, answers: readonly Answer[], options?: Omit<ResumeOptions, 'deps'>): HarnessStream<Output>
+  streamResumeRun(
+    runId: string,
+    answers: readonly Answer[],
+    options?: Omit<ResumeOptions, 'deps'>,
+  ): HarnessStream<Output>
   streamRecover(runId: string, options?: Omit<ResumeOptions, 'deps'>): HarnessStream<Output>
   cancel(runId: string, options?: Pick<RunOptions, 'log'>): Promise<boolean>
   describe(): Promise<HarnessDescription>
@@ -214,7 +219,7 @@ export function firstOptions(
   { history, resourceId, threadId }: ThreadState,
 ): Pick<RunOptions, 'runId' | 'history' | 'metadata'> {
   const metadata = { ...item?.metadata, conversation_id: threadId, ...(resourceId !== null && { resourceId }) }
-  return { runId, history, metadata }
+  return { runId, history: history && trusted(history), metadata }
 }
 
 /** The outcome of a plan whose answer was the last that the run stored: after a crash. */

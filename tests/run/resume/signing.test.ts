@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { Harness, HarnessError } from 'thinharness'
-import type { Answer, ResumeState, ToolSpec } from 'thinharness'
+import { Harness, HarnessError, memoryLog, trusted } from 'thinharness'
+import type { Answer, History, ResumeState, ToolSpec } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { ask, delegateTool, playing } from '../children/children-support.js'
 import { jsonCopy, reordered, stored } from './pause-support.js'
@@ -140,6 +140,30 @@ describe('a signed state', () => {
     expect((await failureOf(harnessOf(key).run('More.', { history: forged }))).code).toBe('invalid_state')
     const failed = await failureOf(harnessOf({ ...key, limits: { modelRequests: 0 } }).run('Hi.'))
     expect((await harnessOf(key).run('More.', { history: jsonCopy(failed.run.resumeState) })).text).toBe('Hello.')
+  })
+
+  test('is the only form of a conversation that comes without the host’s word: ids, references and lists are refused', async () => {
+    const asking = new ScriptedModel().calls('pay').says('Paid.')
+    const model = new ScriptedModel().always('Paid.')
+    const log = memoryLog()
+    const signed = harnessOf({ model, tools, log, signingKey: KEY })
+    await signed.run('Pay.', { runId: 'run_p', model: asking })
+    const refused = { code: 'invalid_state', message: expect.stringContaining('signingKey') as string }
+    ran = 0
+    expect(await failureOf(signed.resume('run_p', ANSWERS))).toMatchObject(refused)
+    expect(() => signed.streamResume('run_p', ANSWERS)).toThrow(expect.objectContaining(refused) as Error)
+    expect(ran).toBe(0)
+    const { transcript } = await signed.resumeRun('run_p', ANSWERS, { model: asking })
+    expect(ran).toBe(1)
+    const forms: readonly History[] = [transcript, { runId: 'run_p' }, { runId: 'run_p', after: 'e0' }]
+    for (const history of forms) {
+      expect(await failureOf(signed.run('More.', { history }))).toMatchObject(refused)
+      const mine = jsonCopy(trusted(history as readonly []))
+      expect((await failureOf(signed.run('More.', { history: mine }))).code).toBe('invalid_state')
+    }
+    for (const history of [trusted(transcript), trusted({ runId: 'run_p' }), [], null])
+      expect((await signed.run('More.', { history })).text).toBe('Paid.')
+    expect((await harnessOf({ model, log }).run('More.', { history: trusted({ runId: 'run_p' }) })).text).toBe('Paid.')
   })
 
   test('can be read without a key if the store is trusted', async () => {
