@@ -1,8 +1,9 @@
 import { StringDecoder } from 'node:string_decoder'
 import { stripVTControlCharacters } from 'node:util'
 import { Capture } from '../process/capture.js'
-import { runProcess } from '../process/run-process.js'
 import type { ProcessEnd } from '../process/run-process.js'
+import { runWithin } from '../sandbox/sandbox.js'
+import { FileFailure } from '../workspace/file-failure.js'
 import type { BashSettings } from './options.js'
 import type { PreparedCommand } from './run-command.js'
 
@@ -72,11 +73,10 @@ export class BackgroundCommand {
   }
 
   async #run(graceMs: number): Promise<void> {
-    const { command, isConfined, close } = this.prepared
+    const { command, sandbox } = this.prepared
     try {
-      const end = await runProcess({
+      const end = await runWithin(sandbox, {
         ...command,
-        endsAll: !isConfined,
         timeoutMs: LONGEST_BACKGROUND_MS,
         graceMs,
         maxOutputBytes: 1,
@@ -88,10 +88,14 @@ export class BackgroundCommand {
         this.#add(`The command could not be started: ${end.code}.`)
         this.#end = { exitCode: end.code === 'ENOENT' ? 127 : 126, signal: null, stopped: null }
       } else this.#end = end
+    } catch (error) {
+      if (!(error instanceof FileFailure)) throw error
+      this.#unread = new Capture(this.#maxBytes)
+      this.#add(error.message)
     } finally {
       this.#end ??= { exitCode: null, signal: null, stopped: null }
       this.#wake()
-      await close()
+      await sandbox.close()
     }
   }
 

@@ -89,7 +89,7 @@ const PARAMETERS = {
   additionalProperties: false,
 } as const
 
-function bashInstructions({ sandbox, network }: BashSettings): string {
+function bashInstructions({ sandbox, network, gitWrite }: BashSettings): string {
   const lines = [
     '`bash`: use it only if no other tool can do the task.',
     '- Each call starts a new shell: only files persist, and background processes end with it.',
@@ -99,6 +99,6 @@ function bashInstructions({ sandbox, network }: BashSettings): string {
   const when = sandbox === 'required' ? 'A command' : 'If a sandbox is available, a command'
   return [
     ...lines,
-    `- ${when} can write to the workspace and an empty \`/tmp\` only, and ${networkText(network)}.`,
+    `- ${when} can write to the workspace${gitWrite ? '' : ' (not to `.git`)'} and an empty \`/tmp\` only, and ${networkText(network)}.`,
   ].join('\n')
 }

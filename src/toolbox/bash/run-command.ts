@@ -5,10 +5,10 @@ import { FileFailure, invalidInput, isMissing } from '../workspace/file-failure.
 import { shownPath } from '../workspace/path-text.js'
 import { environmentOf } from '../process/environment.js'
 import type { Environment } from '../process/environment.js'
-import { runProcess, shellQuoted } from '../process/run-process.js'
+import { shellQuoted } from '../process/run-process.js'
 import type { OutputStream, ProcessEnd } from '../process/run-process.js'
-import { ownFolderIn, Sandbox, SANDBOX_HOME, UNCONFINED } from '../sandbox/sandbox.js'
-import type { SandboxCommand, Room, SandboxForm } from '../sandbox/sandbox.js'
+import { inSandbox, ownFolderIn, runWithin, Sandbox, SANDBOX_HOME, UNCONFINED } from '../sandbox/sandbox.js'
+import type { OpenSandbox, SandboxCommand, Room, SandboxForm } from '../sandbox/sandbox.js'
 import type { Workspace } from '../workspace/workspace.js'
 import type { BashSettings } from './options.js'
 import { findProgram } from '../process/find-program.js'
@@ -29,10 +29,9 @@ export interface BashArguments {
 /** A command, ready to be started. */
 export interface PreparedCommand {
   readonly launch: Launch
-  readonly isConfined: boolean
   readonly command: SandboxCommand
-  /** To be called when it has ended. */
-  readonly close: () => Promise<void>
+  /** To be closed when it has ended. */
+  readonly sandbox: OpenSandbox
 }
 
 export interface BashCall {
@@ -55,19 +54,23 @@ export class ShellRunner {
     this.#sandbox = new Sandbox(settings)
   }
 
-  async run(call: BashCall): Promise<ToolOutcome> {
+  run(call: BashCall): Promise<ToolOutcome> {
+    return inSandbox(() => this.#runOnce(call))
+  }
+
+  async #runOnce(call: BashCall): Promise<ToolOutcome> {
     const { workspace, args, context } = call
     const prepared = await this.prepare(call)
     if ('kind' in prepared) return prepared
-    const { launch, command, close } = prepared
+    const { launch, sandbox } = prepared
     try {
-      const end = await this.#execute(call, prepared.isConfined, command)
+      const end = await this.#execute(call, prepared)
       if (end.kind === 'unstarted') return unstartedOutcome(launch, end.code)
       if (end.stopped === 'aborted' || context.signal.aborted) return cancelledOutcome(launch, end)
       const maxChars = Math.min(args.max_chars ?? Infinity, this.#settings.maxOutputChars)
       return await endedOutcome({ workspace, launch, end, maxChars, timeouts: this.#timeouts(args) })
     } finally {
-      await close()
+      await sandbox.close()
     }
   }
 
@@ -81,8 +84,7 @@ export class ShellRunner {
     const mode = this.#sandbox.modeFor(context.sandbox ?? 'auto')
     const sandbox = mode === 'off' ? UNCONFINED : await this.#sandbox.open(await prepareRoom(workspace))
     if (sandbox.form === 'none' && mode === 'required') return withoutSandbox(sandbox.problem)
-    const isConfined = sandbox.form !== 'none'
-    const environment = this.#environment(isConfined)
+    const environment = this.#environment(sandbox.form !== 'none')
     const command: SandboxCommand = {
       program: shell.path,
       args: ['-lc', commandPrefix(environment) + args.command],
@@ -97,14 +99,13 @@ export class ShellRunner {
       sandboxProblem: sandbox.problem,
       refusedHosts: () => sandbox.refusedHosts,
     }
-    return { launch, isConfined, command: sandbox.wrap(command), close: () => sandbox.close() }
+    return { launch, command: sandbox.wrap(command), sandbox }
   }
 
-  async #execute({ args, context }: BashCall, isConfined: boolean, command: SandboxCommand): Promise<ProcessEnd> {
-    const end = await runProcess({
+  async #execute({ args, context }: BashCall, { command, sandbox }: PreparedCommand): Promise<ProcessEnd> {
+    const end = await runWithin(sandbox, {
       ...command,
       ...this.#timeouts(args),
-      endsAll: !isConfined,
       graceMs: this.#settings.graceMs,
       maxOutputBytes: this.#settings.maxOutputBytes,
       signal: context.signal,

@@ -125,7 +125,7 @@ class Background {
       await commands.record({ started: id, command: cutText(args.command, MAX_COMMAND_CHARS) })
       context.signal.throwIfAborted()
     } catch (error) {
-      await prepared.close()
+      await prepared.sandbox.close()
       throw error
     }
     const { BackgroundCommand } = await import('./background.js')

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 import { stripVTControlCharacters } from 'node:util'
 
@@ -35,6 +36,8 @@ export interface ProcessRequest {
    * environment), and all of them if this process is killed. Default false.
    */
   readonly endsAll?: boolean
+  /** A sandbox around it writes to descriptor 3 when it is complete. Default false. */
+  readonly hasEntrance?: boolean
   /** All output, of both streams, in the order of arrival. */
   readonly onData?: (chunk: Buffer) => void
   /** New lines, at most every 50 ms and at most `maxOutputBytes` of each stream. */
@@ -50,6 +53,8 @@ export type ProcessEnd =
       /** Why it was stopped: the time limit, the hard limit, or an abort; `null` if it was not. */
       readonly stopped: 'soft' | 'hard' | 'aborted' | null
       readonly durationMs: number
+      /** False if the sandbox around it was not complete. */
+      readonly isEntered: boolean
       readonly stdout: Capture
       /** The same as `stdout` if they are merged. */
       readonly stderr: Capture
@@ -87,8 +92,8 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
     const run = new GroupRun(child, request)
     const { exitCode, signal } = await run.end()
     const durationMs = Math.round(performance.now() - startedAt)
-    const { stopped, stdout, stderr } = run
-    return { kind: 'ended', exitCode, signal, stopped, durationMs, stdout, stderr }
+    const { stopped, isEntered, stdout, stderr } = run
+    return { kind: 'ended', exitCode, signal, stopped, durationMs, isEntered, stdout, stderr }
   } catch (error) {
     if (isSystemError(error)) return { kind: 'unstarted', code: error.code ?? 'UNKNOWN' }
     throw error
@@ -97,9 +102,15 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
   }
 }
 
-function spawnProcess({ program, args, cwd, environment }: ProcessRequest, more: Environment = {}): ChildProcess {
+function spawnProcess(request: ProcessRequest, more: Environment = {}): ChildProcess {
+  const { program, args, cwd, environment, hasEntrance = false } = request
   const env = { ...environment, ...more }
-  return spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  return spawn(program, args, {
+    cwd,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', ...(hasEntrance ? ['pipe' as const] : [])],
+  })
 }
 
 interface Exit {
@@ -111,6 +122,7 @@ class GroupRun {
   readonly stdout: Capture
   readonly stderr: Capture
   stopped: 'soft' | 'hard' | 'aborted' | null = null
+  isEntered: boolean
   readonly #child: ChildProcess
   readonly #request: ProcessRequest
   readonly #feeds: LineFeed[] = []
@@ -128,6 +140,13 @@ class GroupRun {
     this.stderr = request.merged === true ? this.stdout : new Capture(request.maxOutputBytes)
     this.#listen('stdout', this.stdout)
     this.#listen('stderr', this.stderr)
+    this.isEntered = request.hasEntrance !== true
+    this.#entrance?.on('data', () => (this.isEntered = true)).on('error', () => undefined)
+  }
+
+  get #entrance(): Readable | null {
+    const stream = this.#child.stdio[3]
+    return stream !== undefined && stream !== null && 'read' in stream ? stream : null
   }
 
   /** Rejects with the system's error if the program could not be started. */
@@ -221,6 +240,7 @@ class GroupRun {
     for (const timer of [...this.#timers, this.#lastTimer]) clearTimeout(timer)
     this.#child.stdout?.destroy()
     this.#child.stderr?.destroy()
+    this.#entrance?.destroy()
     this.#child.unref()
     for (const feed of this.#feeds) feed.end()
   }

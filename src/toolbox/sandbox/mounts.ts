@@ -1,4 +1,5 @@
 import { isInside } from '../workspace/paths.js'
+import type { ReplacedFolder } from './git-folder.js'
 import type { GuardedFile } from './guarded-files.js'
 
 /** A path of the machine in the sandbox, under the same name. Later ones cover earlier ones. */
@@ -8,6 +9,8 @@ export type Mount =
       readonly path: string
       /** One that does not exist is skipped. */
       readonly optional: boolean
+      /** Another path of the machine that it shows. */
+      readonly from?: string
     }
   /** Empty in its place. */
   | { readonly how: 'hide'; readonly path: string; readonly isFolder: boolean }
@@ -19,7 +22,7 @@ export interface MountPlace {
   /** Inside the root; read-only. A plain folder: the target of a link would be visible in the sandbox. */
   readonly ownFolder: string | null
   /** Files in the root with rules of their own. */
-  readonly guarded: readonly GuardedFile[]
+  readonly guarded: readonly (GuardedFile | ReplacedFolder)[]
   readonly readPaths: readonly string[]
   readonly writePaths: readonly string[]
   /** Folders of this package, outside everything that a command can write. */
@@ -56,9 +59,12 @@ export function mountsOf({ root, ownFolder, guarded, readPaths, writePaths, give
     ...unwritablePaths(writePaths, writable).map((path) => ({ how: 'write', path, optional: true }) as const),
     { how: 'write', path: root, optional: false },
     ...(ownFolder === null ? [] : [{ how: 'read', path: ownFolder, optional: false } as const]),
-    ...guarded.map(({ path, how, isFolder }) =>
-      how === 'hide' ? { how, path, isFolder } : ({ how, path, optional: false } as const),
-    ),
+    // One that is gone when it is mounted is noticed at the entrance.
+    ...guarded.map((file): Mount => {
+      if (file.how === 'write') return { ...file, optional: true }
+      const { how, path, isFolder } = file
+      return how === 'hide' ? { how, path, isFolder } : { how, path, optional: true }
+    }),
     ...given.map((path) => ({ how: 'read', path, optional: false }) as const),
   ]
 }

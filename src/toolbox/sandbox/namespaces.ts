@@ -1,4 +1,5 @@
 import { shellQuoted } from '../process/run-process.js'
+import { inPieces } from './entrance.js'
 import { mountsOf, READ_ONLY_IN_PROC, SYSTEM } from './mounts.js'
 import type { Mount, MountPlace } from './mounts.js'
 
@@ -9,6 +10,9 @@ export interface NamespacePrograms {
   readonly sh: string
 }
 
+/** Each argument of a program has a limit of 128 KiB. */
+const MOUNTS_AT_ONCE = 200
+
 /** The program and the arguments before a program and its arguments. */
 export function namespacesCommand(programs: NamespacePrograms, place: MountPlace): readonly string[] {
   const { setpriv, unshare, sh } = programs
@@ -18,6 +22,8 @@ export function namespacesCommand(programs: NamespacePrograms, place: MountPlace
     ...[unshare, '--user', '--map-root-user', '--mount', '--pid', '--ipc', '--uts', '--fork', '--kill-child'],
     ...(place.sharesNetwork ? [] : ['--net']),
     ...['--', sh, '-c', mountScript(programs, place), 'sandbox'],
+    ...inPieces(mountsOf(place).map(mountLine), MOUNTS_AT_ONCE).map((lines) => lines.join('\n')),
+    '--',
   ]
 }
 
@@ -36,7 +42,7 @@ mount -t tmpfs -o mode=755 tmpfs ${NEW_ROOT}
 cd ${NEW_ROOT}
 system ${SYSTEM.join(' ')}
 ${SPECIAL}
-${mountsOf(place).map(mountLine).join('\n')}
+while [ "$1" != -- ]; do eval "$1"; shift; done; shift
 mkdir .old
 pivot_root . .old
 cd /
@@ -44,9 +50,12 @@ umount -l /.old
 rmdir /.old
 ${place.sharesNetwork ? '' : LOOPBACK}
 cd ${shellQuoted(place.cwd)}
+session='' # A session of its own has no terminal that the command could type into.
+read -r _ _ _ _ _ _ terminal _ </proc/self/stat
+[ "$terminal" = 0 ] || session=$(command -v setsid) || { echo 'setsid is not installed' >&2; exit 1; }
 set +e
 PATH=$path
-${unshare} --user --map-user=${uid} --map-group=${gid} -- ${setpriv} --no-new-privs ${drop} -- "$@"
+$session ${unshare} --user --map-user=${uid} --map-group=${gid} -- ${setpriv} --no-new-privs ${drop} -- "$@"
 exit $?`
 }
 
@@ -65,7 +74,7 @@ lock() {
     case $at in "${NEW_ROOT}$1" | "${NEW_ROOT}$1"/*) mount -o remount,bind,ro "$at" ;; esac
   done
 }
-write() { point "$1"; mount --rbind "$1" ".$1"; }
+write() { point "$1"; mount --rbind "\${2-$1}" ".$1"; }
 read_only() { write "$1"; lock "$1"; }
 hide_file() { mount --bind /dev/null ".$1"; }
 hide_folder() { mount -t tmpfs -o ro,mode=755 tmpfs ".$1"; }
@@ -88,7 +97,7 @@ mount -t proc proc proc
 for each in ${READ_ONLY_IN_PROC.join(' ')}; do
   [ ! -e proc/$each ] || { mount --bind proc/$each proc/$each; mount -o remount,bind,ro proc/$each; }
 done
-for each in null zero full random urandom tty; do : >dev/$each; mount --bind /dev/$each dev/$each; done
+for each in null zero full random urandom; do : >dev/$each; mount --bind /dev/$each dev/$each; done
 mkdir dev/shm dev/pts
 mount -t tmpfs -o mode=1777 tmpfs dev/shm
 mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts dev/pts
@@ -102,6 +111,9 @@ const LOOPBACK = `ip link set lo up 2>/dev/null || ifconfig lo up 2>/dev/null ||
 function mountLine(mount: Mount): string {
   const path = shellQuoted(mount.path)
   if (mount.how === 'hide') return `${mount.isFolder ? 'hide_folder' : 'hide_file'} ${path}`
-  const line = `${mount.how === 'read' ? 'read_only' : 'write'} ${path}`
+  const line =
+    mount.how === 'read'
+      ? `read_only ${path}`
+      : `write ${path} ${mount.from === undefined ? '' : shellQuoted(mount.from)}`
   return mount.optional ? `[ ! -e ${path} ] || ${line}` : line
 }

@@ -25,10 +25,12 @@ export interface SandboxOptions {
   /** Absolute paths outside the root that can be written in the sandbox. Default: none. */
   readonly writePaths?: readonly string[] | undefined
   /**
-   * Files in the root that the sandbox hides (`read`) or makes read-only (`write`), by globs as in `.gitignore`, down to three
-   * folders below the root. `false`: none. Default: those of `PROTECTED_FILES`, and of `.git` only its `config` and `hooks`.
+   * Files in the root that the sandbox hides (`read`) or makes read-only (`write`), by globs as in `.gitignore`. `.git` is always
+   * read-only. `false`: no protection, not of `.git` either. Default: those of `PROTECTED_FILES`.
    */
   readonly protect?: Partial<ProtectedFiles> | false | undefined
+  /** A command writes objects, refs, logs, index and HEAD of git, so that it can commit. Default false. */
+  readonly gitWrite?: boolean | undefined
   /** The program of bubblewrap. Default: `bwrap` on the `PATH`. */
   readonly bubblewrap?: string | undefined
 }
@@ -41,6 +43,7 @@ export interface SandboxSettings {
   readonly readPaths: readonly string[]
   readonly writePaths: readonly string[]
   readonly protect: Partial<ProtectedFiles> | false
+  readonly gitWrite: boolean
   readonly bubblewrap: string
 }
 
@@ -61,14 +64,16 @@ export const SANDBOX_OPTIONS: Fields<SandboxOptions> = {
       }),
     ),
   ),
+  gitWrite: optional(boolean),
   bubblewrap: optional(filledString),
 }
 
-const FOR_SANDBOX = ['network', 'readPaths', 'writePaths', 'protect', 'bubblewrap'] as const
+const FOR_SANDBOX = ['network', 'readPaths', 'writePaths', 'protect', 'gitWrite', 'bubblewrap'] as const
 
 /** Parsed options with their defaults. Throws `invalid_options` for rules of a sandbox that is off. */
 export function sandboxSettings(given: SandboxOptions, owner: string): SandboxSettings {
-  const { sandbox = null, network = false, readPaths = [], writePaths = [], protect = {}, bubblewrap = 'bwrap' } = given
+  const { sandbox = null, network = false, readPaths = [], writePaths = [] } = given
+  const { protect = {}, gitWrite = false, bubblewrap = 'bwrap' } = given
   const idle = sandbox === 'off' ? FOR_SANDBOX.find((key) => given[key] !== undefined) : undefined
   if (idle !== undefined) {
     throw invalidOptions(
@@ -82,6 +87,7 @@ export function sandboxSettings(given: SandboxOptions, owner: string): SandboxSe
     readPaths: readPaths.map(absolute),
     writePaths: writePaths.map(absolute),
     protect,
+    gitWrite,
     bubblewrap,
   }
 }

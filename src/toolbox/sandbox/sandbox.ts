@@ -2,25 +2,30 @@ import { environmentOf } from '../process/environment.js'
 import type { Environment } from '../process/environment.js'
 import { findProgram } from '../process/find-program.js'
 import { processGroupsProblem } from '../process/process-group.js'
-import { runProcess, shellQuoted } from '../process/run-process.js'
+import { runProcess } from '../process/run-process.js'
+import type { ProcessEnd, ProcessRequest } from '../process/run-process.js'
 import { systemLookup } from '../web/options.js'
 import type { Lookup } from '../web/options.js'
 import { isSystemError, FileFailure } from '../workspace/file-failure.js'
 import { isInside } from '../workspace/paths.js'
 import { OWN_FOLDER } from '../workspace/workspace.js'
+import { entranceCommand, relayEnvironment } from './entrance.js'
+import type { Relay } from './entrance.js'
+import { ReplacedFiles } from './file-watch.js'
+import { GitFolder } from './git-folder.js'
 import { FileGuard, fileIdentity } from './guarded-files.js'
-import type { GuardedFile } from './guarded-files.js'
 import type { MountPlace, Mount } from './mounts.js'
 import { mountsOf, READ_ONLY_IN_PROC, SYSTEM } from './mounts.js'
 import { namespacesCommand } from './namespaces.js'
 import type { NamespacePrograms } from './namespaces.js'
 import type { SandboxSettings } from './options.js'
 import { sandboxSettings } from './options.js'
-import { SandboxProxy, SOCKET_NAME } from './proxy.js'
+import { SandboxProxy } from './proxy.js'
+import { enterable, toolChains } from './tool-chains.js'
 import type { SandboxMode } from '#core/tools/tool-spec.js'
-import { realpath, readdir, lstat, mkdir } from 'node:fs/promises'
-import { tmpdir, homedir } from 'node:os'
-import { basename, isAbsolute, delimiter, dirname, join } from 'node:path'
+import { realpath, lstat, mkdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, isAbsolute, join } from 'node:path'
 
 /** How a command is confined. */
 export type SandboxForm = 'bubblewrap' | 'namespaces' | 'none'
@@ -56,6 +61,10 @@ export interface OpenSandbox extends SandboxState {
   wrap(command: SandboxCommand): SandboxCommand
   /** Hosts that the command asked for and that `network` does not name. */
   readonly refusedHosts: readonly string[]
+  /** Aborted, with its path, when a protected file is replaced: the command could read it then. */
+  readonly uncovered: AbortSignal | null
+  /** The sandbox could not be entered: the next command looks again for a form that works. */
+  forget(): void
   close(): Promise<void>
 }
 
@@ -76,8 +85,8 @@ export class Sandbox {
   readonly #guard: FileGuard
   readonly #lookup: Lookup
   readonly #found = new Map<string, Promise<Found>>()
-  /** Those of the user who started this process; they do not change. */
-  #toolChains: Promise<ToolChains> | null = null
+  /** Read-only paths outside the root: those of the user who started this process do not change. */
+  #readPaths: Promise<readonly string[]> | null = null
 
   constructor(settings: SandboxSettings, lookup: Lookup = systemLookup) {
     this.#settings = settings
@@ -107,73 +116,77 @@ export class Sandbox {
   }
 
   async #opened(found: Exclude<Found, { form: 'none' }>, room: Room, way: WayOut | null): Promise<OpenSandbox> {
+    const closes: (() => Promise<void>)[] = way === null ? [] : [() => way.proxy.close()]
+    const close = async (): Promise<void> => {
+      for (const each of closes.splice(0).reverse()) await each()
+    }
     try {
       const { network } = this.#settings
       const sh = (await findProgram('sh', '/bin:/usr/bin')) ?? '/bin/sh'
-      const { root, ownFolder } = room
-      const { guarded, identities } = await this.#guarded(root, ownFolder)
+      const { guarded, identities, replaced } = await this.#guarded(room, closes)
       const relay = way && { ...way.program, folder: way.proxy.folder }
       const given = [...room.given, ...(way === null ? [] : [way.proxy.folder])]
       const entrance = entranceCommand({ sh, identities, relay })
-      const chains = await (this.#toolChains ??= toolChains())
+      const shared = await this.#sharedPaths()
       const added = typeof network === 'boolean' ? {} : relayEnvironment(network)
       return {
         form: found.form,
         problem: undefined,
         wrap: ({ program, args, cwd, environment }) => {
-          const readPaths = [...chains.paths, ...(room.readPaths ?? []), ...(isAbsolute(program) ? [program] : [])]
+          const readPaths = [...shared, ...(room.readPaths ?? []), ...(isAbsolute(program) ? [program] : [])]
           const visible = { ...room, readPaths, given: [...given, ...relayFiles(relay)] }
-          const place = this.#place(visible, cwd, [...chains.hidden, ...guarded])
-          const [first = '', ...before] = sandboxCommand(found, place)
+          const [first = '', ...before] = sandboxCommand(found, this.#place(visible, cwd, guarded))
           const inside = [...entrance, program, ...args]
           return { program: first, args: [...before, ...inside], cwd: '/', environment: { ...environment, ...added } }
         },
         get refusedHosts() {
           return way?.proxy.refused ?? []
         },
-        close: async () => way?.proxy.close(),
+        uncovered: replaced.signal,
+        forget: () => void this.#found.delete(room.root),
+        close,
       }
     } catch (error) {
-      await way?.proxy.close()
+      await close()
       throw error
     }
   }
 
-  /** Those that can be identified: a file that was replaced in between is found by the next command. */
-  async #guarded(
-    root: string,
-    ownFolder: string | null,
-  ): Promise<Pick<MountPlace, 'guarded'> & { identities: Map<string, string> }> {
+  /** Read-only ones that can be identified: one that was replaced in between is found by the next command. */
+  async #guarded({ root, ownFolder }: Room, closes: (() => Promise<void>)[]): Promise<Guarded> {
     const found = await this.#guard.filesIn(root)
+    const replaced = new ReplacedFiles(found.map(({ path }) => path))
+    closes.push(async () => replaced.close())
     const identities = new Map<string, string>()
     const own = ownFolder === null ? undefined : await fileIdentity(ownFolder)
     if (ownFolder !== null && own !== undefined) identities.set(ownFolder, own)
     const guarded: MountPlace['guarded'][number][] = []
     for (const file of found) {
+      if (this.#settings.gitWrite && file.isFolder && basename(file.path) === '.git') {
+        const git = await GitFolder.open(file.path)
+        closes.push(() => git.close())
+        guarded.push(...git.mounts)
+        continue
+      }
       const identity = file.how === 'hide' ? undefined : await fileIdentity(file.path)
       if (file.how === 'read' && identity === undefined) continue
       if (identity !== undefined) identities.set(file.path, identity)
       guarded.push(file)
     }
-    return { guarded, identities }
+    return { guarded, identities, replaced }
   }
 
-  #place(
-    { root, ownFolder, given, readPaths: more = [] }: Room,
-    cwd: string,
-    guarded: MountPlace['guarded'],
-  ): MountPlace {
-    const { readPaths, writePaths, network } = this.#settings
-    return {
-      root,
-      ownFolder,
-      guarded,
-      readPaths: [...readPaths, ...more],
-      writePaths,
-      given,
-      sharesNetwork: network === true,
-      cwd,
-    }
+  /** Those that this user cannot enter are left out: mounting them would fail. */
+  #sharedPaths(): Promise<readonly string[]> {
+    return (this.#readPaths ??= (async () => {
+      const own = await Promise.all(this.#settings.readPaths.map(enterable))
+      return [...(await toolChains()), ...own.filter((path) => path !== null)]
+    })())
+  }
+
+  #place({ root, ownFolder, given, readPaths = [] }: Room, cwd: string, guarded: MountPlace['guarded']): MountPlace {
+    const { writePaths, network } = this.#settings
+    return { root, ownFolder, guarded, readPaths, writePaths, given, sharesNetwork: network === true, cwd }
   }
 
   #find(room: Room): Promise<Found> {
@@ -187,7 +200,7 @@ export class Sandbox {
 
   async #probe(room: Room): Promise<Found> {
     if (process.platform !== 'linux') return { form: 'none', problem: processGroupsProblem() ?? NOT_LINUX }
-    const place = this.#place({ ...room, given: [] }, room.root, [])
+    const place = this.#place({ ...room, given: [], readPaths: await this.#sharedPaths() }, room.root, [])
     const bubblewrap = await bubblewrapHere(this.#settings.bubblewrap)
     const first = typeof bubblewrap === 'string' ? bubblewrap : await trySandbox(bubblewrap, place)
     if (typeof first !== 'string') return first
@@ -195,6 +208,11 @@ export class Sandbox {
     const second = typeof programs === 'string' ? programs : await trySandbox(programs, place)
     return typeof second === 'string' ? { form: 'none', problem: `${first}; ${second}` } : second
   }
+}
+
+interface Guarded extends Pick<MountPlace, 'guarded'> {
+  readonly identities: ReadonlyMap<string, string>
+  readonly replaced: ReplacedFiles
 }
 
 interface WayOut {
@@ -211,6 +229,8 @@ export const UNCONFINED: OpenSandbox = {
   problem: undefined,
   wrap: (command) => command,
   refusedHosts: [],
+  uncovered: null,
+  forget: () => undefined,
   close: () => Promise.resolve(),
 }
 
@@ -270,6 +290,45 @@ async function trySandbox<Form extends Exclude<Found, { form: 'none' }>>(
   return `\`${name}\` does not work here: ${problem || 'it failed'}`
 }
 
+const ATTEMPTS = 3
+
+/**
+ * Opens a sandbox and runs a program in it, again if it could not be entered, as a file was replaced while it was made.
+ * @throws FileFailure `SandboxFailed`, `ProtectedFileReplaced`, and those of `attempt`.
+ */
+export async function inSandbox<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let left = ATTEMPTS - 1; ; left--) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (left === 0 || !(error instanceof FileFailure && error.errorType === 'SandboxFailed')) throw error
+    }
+  }
+}
+
+/** Runs a command that its sandbox has wrapped; a failure of the sandbox is none of the command. */
+export async function runWithin(sandbox: OpenSandbox, request: ProcessRequest): Promise<ProcessEnd> {
+  const { uncovered } = sandbox
+  const isConfined = sandbox.form !== 'none'
+  const signal = uncovered === null ? request.signal : AbortSignal.any([request.signal, uncovered])
+  const end = await runProcess({ ...request, signal, endsAll: !isConfined, hasEntrance: isConfined })
+  if (uncovered?.aborted === true && !request.signal.aborted) {
+    const message = `The command was ended: \`${basename(String(uncovered.reason))}\`, which is protected, was replaced by another program while it ran. Run it again.`
+    throw new FileFailure('ProtectedFileReplaced', message)
+  }
+  const problem = isConfined ? entryProblem(end) : null
+  if (problem === null) return end
+  sandbox.forget()
+  throw new FileFailure('SandboxFailed', `The command was not executed: its sandbox could not be made: ${problem}`)
+}
+
+/** Why a program was not reached in its sandbox; null if it was. */
+function entryProblem(end: ProcessEnd): string | null {
+  if (end.kind === 'unstarted') return end.code === 'E2BIG' ? null : `the program cannot be started (${end.code})`
+  if (end.isEntered || end.stopped !== null) return null
+  return end.stderr.text().trim().slice(0, 300) || 'it ended without a message'
+}
+
 /** The sandbox that tools without rules of their own have on this machine. Runs an empty command in it. */
 export async function sandboxHere(): Promise<SandboxState> {
   return new Sandbox(sandboxSettings({}, 'bash')).state({ root: await realpath(tmpdir()), ownFolder: null, given: [] })
@@ -278,7 +337,8 @@ export async function sandboxHere(): Promise<SandboxState> {
 /** The arguments of `bwrap` before a program and its arguments. */
 export function bubblewrapArguments(place: MountPlace): string[] {
   return [
-    ...['--unshare-all', '--die-with-parent'],
+    // A session of its own has no terminal that the command could type into.
+    ...['--unshare-all', '--die-with-parent', '--new-session'],
     ...(place.sharesNetwork ? ['--share-net'] : []),
     ...['--cap-drop', 'ALL'],
     ...SYSTEM.flatMap((path) => ['--ro-bind-try', path, path]),
@@ -297,120 +357,9 @@ function mountArguments(mount: Mount): readonly string[] {
     case 'read':
       return [mount.optional ? '--ro-bind-try' : '--ro-bind', path, path]
     case 'write':
-      return [mount.optional ? '--bind-try' : '--bind', path, path]
+      return [mount.optional ? '--bind-try' : '--bind', mount.from ?? path, path]
     case 'hide':
       return mount.isFolder ? ['--tmpfs', path, '--remount-ro', path] : ['--ro-bind', '/dev/null', path]
-  }
-}
-
-/** The port of the relay on the loopback device of the sandbox, which no other process has. */
-const PORT = 31_280
-
-/** The work in the sandbox before the program begins. */
-export interface Entrance {
-  /** Absolute path of the shell. */
-  readonly sh: string
-  /** The file that must be at a path, as device and number: a path that another command has replaced is noticed. */
-  readonly identities: ReadonlyMap<string, string>
-  readonly relay: Relay | null
-}
-
-/** Connects the loopback device of the sandbox with the proxy. */
-export interface Relay {
-  /** The folder of the proxy's socket. */
-  readonly folder: string
-  readonly program: 'socat' | 'node'
-  /** Absolute. */
-  readonly path: string
-}
-
-/** Exit code and message of a command whose files were replaced while its sandbox was made. */
-const REPLACED = `{ echo 'The sandbox was not entered: a protected file was replaced meanwhile. Try again.' >&2; exit 126; }`
-
-/** The programs of the system are found, whatever the search path of the command. */
-const SEARCH = 'path=${PATH-} PATH=${PATH-}:/usr/bin:/bin\n'
-
-/** The program and the arguments before a program and its arguments; none if there is nothing to do. */
-export function entranceCommand({ sh, identities, relay }: Entrance): readonly string[] {
-  const paths = [...identities.keys()].map(shellQuoted).join(' ')
-  const expected = shellQuoted([...identities.values()].join('\n'))
-  const checks = identities.size === 0 ? '' : `[ "$(stat -c %d:%i -- ${paths})" = ${expected} ] || ${REPLACED}\n`
-  const script = checks + (relay === null ? '' : relayScript(relay))
-  return script === '' ? [] : [sh, '-c', `${SEARCH}${script}PATH=$path\nexec "$@"`, 'sandbox']
-}
-
-/** Variables that make programs use the relay. */
-export function relayEnvironment(hosts: readonly string[]): Environment {
-  const address = `http://127.0.0.1:${PORT}`
-  const proxies = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'all_proxy']
-  const direct = ['localhost', '127.0.0.1', '::1'].filter((host) => !hosts.includes(host)).join(',')
-  return {
-    ...Object.fromEntries(proxies.map((name) => [name, address])),
-    no_proxy: direct,
-    NO_PROXY: direct,
-    // For `fetch` of Node, from version 24 on.
-    NODE_USE_ENV_PROXY: '1',
-  }
-}
-
-/** Begins the relay as an orphan, so that no \`wait\` of the command waits for it, and waits until it listens. */
-function relayScript({ folder, program, path }: Relay): string {
-  const socket = `${folder}/${SOCKET_NAME}`
-  const listen =
-    program === 'socat'
-      ? `${shellQuoted(path)} TCP-LISTEN:${PORT},bind=127.0.0.1,fork,reuseaddr ${shellQuoted(`UNIX-CONNECT:${socket}`)}`
-      : `${shellQuoted(path)} -e ${shellQuoted(NODE_RELAY)} ${shellQuoted(socket)}`
-  const hex = PORT.toString(16).toUpperCase().padStart(4, '0')
-  return `(${listen} >/dev/null 2>&1 &)
-n=0; until grep -q ':${hex} ' /proc/net/tcp || [ $n = 300 ]; do n=$((n + 1)); sleep 0.01; done
-`
-}
-
-const NODE_RELAY = `const net = require('node:net')
-net.createServer((inner) => {
-  const outer = net.connect(process.argv[1])
-  inner.pipe(outer).pipe(inner)
-  inner.on('error', () => outer.destroy()).on('close', () => outer.destroy())
-  outer.on('error', () => inner.destroy()).on('close', () => inner.destroy())
-}).listen(${PORT}, '127.0.0.1')`
-
-/** The programs of the user that commands can run. */
-export interface ToolChains {
-  readonly paths: readonly string[]
-  readonly hidden: readonly GuardedFile[]
-}
-
-/** Contain more than one program. */
-const SHARED = new Set(['.local', '.config', '.cache'])
-const CREDENTIALS = /^(?:credentials.*|\.npmrc|\.netrc|\.pypirc|\.env.*)$/i
-
-/**
- * The folders of the search path, read-only. A folder `bin` or `shims` of a tool chain in a hidden folder, such as `~/.nvm/…/bin`,
- * brings the rest of that tool chain, without its credentials.
- */
-export async function toolChains(path = process.env['PATH'] ?? ''): Promise<ToolChains> {
-  const folders = [...new Set(path.split(delimiter).filter((folder) => isAbsolute(folder) && folder !== '/'))]
-  const paths = folders.map((folder) => (isOfToolChain(folder) ? dirname(folder) : folder))
-  const inside = paths.filter((folder) => folder !== homedir() && !folders.includes(folder))
-  const hidden = await Promise.all(inside.map(credentialFiles))
-  return { paths: [...new Set(paths)], hidden: hidden.flat() }
-}
-
-function isOfToolChain(folder: string): boolean {
-  const parent = dirname(folder)
-  if (!/^(?:s?bin|shims)$/.test(basename(folder)) || SHARED.has(basename(parent)) || parent === homedir()) return false
-  return parent.split('/').some((name) => name.startsWith('.')) || /^\/(?:opt|snap|home\/linuxbrew)\/./.test(parent)
-}
-
-async function credentialFiles(folder: string): Promise<readonly GuardedFile[]> {
-  try {
-    const entries = await readdir(folder, { withFileTypes: true })
-    return entries
-      .filter((entry) => entry.isFile() && CREDENTIALS.test(entry.name))
-      .map(({ name }) => ({ path: join(folder, name), how: 'hide', isFolder: false }))
-  } catch (error) {
-    if (isSystemError(error)) return []
-    throw error
   }
 }
 

@@ -3,10 +3,9 @@ import { environmentOf } from '../process/environment.js'
 import type { Environment } from '../process/environment.js'
 import { findProgram } from '../process/find-program.js'
 import { processGroupsProblem } from '../process/process-group.js'
-import { runProcess } from '../process/run-process.js'
 import type { ProcessEnd } from '../process/run-process.js'
 import { refusedNote } from '../sandbox/options.js'
-import { ownFolderIn, SANDBOX_HOME, UNCONFINED } from '../sandbox/sandbox.js'
+import { inSandbox, ownFolderIn, runWithin, SANDBOX_HOME, UNCONFINED } from '../sandbox/sandbox.js'
 import type { OpenSandbox, Sandbox } from '../sandbox/sandbox.js'
 import { FileFailure, invalidInput, isMissing, isSystemError } from '../workspace/file-failure.js'
 import { shownPath } from '../workspace/path-text.js'
@@ -45,13 +44,15 @@ export async function runScript(call: SkillCall<SkillRunArguments>, means: Scrip
   requireRunnable(call.args.args ?? [])
   const copy = await checkedScript(call.skill, call.args.script)
   try {
-    const sandbox = await sandboxFor(call, copy, means)
-    if ('kind' in sandbox) return sandbox
-    try {
-      return await runCopy(call, copy, { ...means, open: sandbox })
-    } finally {
-      await sandbox.close()
-    }
+    return await inSandbox(async () => {
+      const sandbox = await sandboxFor(call, copy, means)
+      if ('kind' in sandbox) return sandbox
+      try {
+        return await runCopy(call, copy, { ...means, open: sandbox })
+      } finally {
+        await sandbox.close()
+      }
+    })
   } finally {
     await copy.remove()
   }
@@ -91,9 +92,8 @@ async function runCopy(
   if (program === path && !isExecutable) return startFailure('EACCES', [script, ...scriptArgs])
   const before = program === path ? [] : [...first, path]
   const timeoutMs = Math.min(timeout * 1_000, options.maxTimeoutMs ?? 600_000)
-  const end = await runProcess({
+  const end = await runWithin(open, {
     ...open.wrap({ program, args: [...before, ...scriptArgs], cwd: skill.folder, environment }),
-    endsAll: !isConfined,
     timeoutMs,
     maxOutputBytes: options.maxOutputBytes ?? 10_485_760,
     merged: true,

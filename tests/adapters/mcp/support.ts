@@ -134,12 +134,11 @@ export async function textOf(outcome: Promise<ToolOutcome>): Promise<string> {
  * that get `(params, message)` and may use `reply(id, result)`, `raw(text)`, `ask(method, params)`, `notify(method, params)` and `state`.
  */
 export function oddServer(handlers: string, options: Partial<McpStdioOptions> = {}): McpServer {
-  return mcpStdio({
-    id: 'odd',
-    command: process.execPath,
-    args: ['-e', PROGRAM.replace('HANDLERS', () => handlers)],
-    ...options,
-  })
+  return mcpStdio({ id: 'odd', ...oddCommand(handlers), ...options })
+}
+
+export function oddCommand(handlers: string): { readonly command: string; readonly args: readonly string[] } {
+  return { command: process.execPath, args: ['-e', PROGRAM.replace('HANDLERS', () => handlers)] }
 }
 
 const PROGRAM = `

@@ -1,4 +1,4 @@
-import { lstat, readdir, readFile, symlink } from 'node:fs/promises'
+import { lstat, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bash } from '#toolbox/bash/index.js'
@@ -59,6 +59,41 @@ describe('the sandbox', () => {
     const tool = bash({ root, sandbox: 'auto', bubblewrap: await program('bwrap', `echo >> ${probes}; exit 1`) })
     await Promise.all([1, 2, 3].map(() => call(tool, { command: ':' })))
     expect(await readFile(probes, 'utf8')).toBe('\n')
+  })
+})
+
+describe('a sandbox that cannot be made', () => {
+  /** A `bwrap` that works as long as `works` exists and the command is none of a model. */
+  async function fragile(works: string): Promise<string> {
+    return program(
+      'bwrap',
+      `[ -e ${works} ] || { echo 'bwrap: not today' >&2; exit 1; }
+      case "$*" in *' -lc '*) echo 'bwrap: no space left' >&2; exit 1;; esac
+      while [ "$1" != -- ]; do shift; done; shift; exec "$@"`,
+    )
+  }
+
+  test('is no failure of the command: the result says that it was not executed', async () => {
+    const [root, works] = [await folderWith(), join(await folderWith({ works: '' }), 'works')]
+    const tool = bash({ root, sandbox: 'required', bubblewrap: await fragile(works) })
+    expect(await call(tool, { command: 'touch made' })).toMatchObject({
+      ok: false,
+      content: 'The command was not executed: its sandbox could not be made: bwrap: no space left',
+      metadata: { error_type: 'SandboxFailed' },
+    })
+    expect(await readdir(root)).toEqual(['.thinharness'])
+  })
+
+  test('with `auto`, commands run without one once it does not work any more', async () => {
+    const [root, folder] = [await folderWith(), await folderWith({ works: '' })]
+    onlyPath(await folderWith())
+    const tool = bash({ root, bubblewrap: await fragile(join(folder, 'works')) })
+    expect(await call(tool, { command: 'touch made' })).toMatchObject({ ok: false })
+    await rm(join(folder, 'works'))
+    expect(await call(tool, { command: 'echo hi' })).toMatchObject({
+      content: expect.stringContaining('hi') as string,
+      metadata: { sandbox: 'none', sandbox_problem: expect.stringContaining('not today') as string },
+    })
   })
 })
 

@@ -25,12 +25,13 @@ export function confineWith(settings: SandboxSettings, named: readonly string[])
         `${problem}: the MCP server \`${program}\` runs with all rights of this process.`,
         'SandboxWarning',
       )
-      return { command: { command: program, args, env, cwd }, close: () => opened.close() }
+      return { command: { command: program, args, env, cwd }, uncovered: null, close: () => opened.close() }
     }
     const home = { HOME: SANDBOX_HOME, TMPDIR: '/tmp' }
     const kept = Object.fromEntries(Object.entries(env).filter(([name]) => named.includes(name) || !(name in home)))
     const wrapped = opened.wrap({ program, args, cwd: root, environment: { ...home, ...kept } })
     const { program: command, args: all, environment, cwd: start } = wrapped
-    return { command: { command, args: all, env: environment, cwd: start }, close: () => opened.close() }
+    const { uncovered } = opened
+    return { command: { command, args: all, env: environment, cwd: start }, uncovered, close: () => opened.close() }
   }
 }

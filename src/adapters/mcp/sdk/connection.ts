@@ -40,9 +40,12 @@ export interface ProcessCommand {
 }
 
 /** Gives the command that starts a process in a sandbox, and `close` for when the process has ended. */
-export type Confine = (
-  process: ProcessCommand,
-) => Promise<{ readonly command: ProcessCommand; readonly close: () => Promise<void> }>
+export type Confine = (process: ProcessCommand) => Promise<{
+  readonly command: ProcessCommand
+  /** Aborted when the process must be killed at once: it could see a protected file. */
+  readonly uncovered: AbortSignal | null
+  readonly close: () => Promise<void>
+}>
 
 /** How a server is reached. */
 export type McpEndpoint =

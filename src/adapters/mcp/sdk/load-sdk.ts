@@ -34,7 +34,11 @@ export async function loadSdk(revisions: Revisions = 'auto', importSdk?: () => P
 }
 
 /** Loaded for servers that are processes only: a worker has none. */
-async function importStdio(): Promise<new (...args: ConstructorParameters<typeof StdioClientTransport>) => Transport> {
+type StdioTransport = Transport & { readonly pid: number | null }
+
+async function importStdio(): Promise<
+  new (...args: ConstructorParameters<typeof StdioClientTransport>) => StdioTransport
+> {
   try {
     return (await import('@modelcontextprotocol/client/stdio')).StdioClientTransport
   } catch (error) {
@@ -88,6 +92,7 @@ async function transportTo(endpoint: McpEndpoint, sdk: Sdk): Promise<Transport> 
     })
     // The client calls it, and then its own.
     transport.onclose = () => void confined?.close()
+    confined?.uncovered?.addEventListener('abort', () => killNow(transport.pid), { once: true })
     return transport
   }
   const { url, fetch, auth } = endpoint
@@ -97,6 +102,14 @@ async function transportTo(endpoint: McpEndpoint, sdk: Sdk): Promise<Transport> 
   // The SDK calls SSE deprecated; servers still use it.
   const { SSEClientTransport: SseTransport }: { SSEClientTransport: new (...args: SseArguments) => Transport } = sdk
   return new SseTransport(url, options)
+}
+
+function killNow(pid: number | null): void {
+  try {
+    if (pid !== null) process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended.
+  }
 }
 
 type SseArguments = ConstructorParameters<Sdk['StreamableHTTPClientTransport']>
