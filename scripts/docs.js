@@ -40,6 +40,8 @@ async function fill(page) {
     problems.push(`${page}: a \`<!-- snippet: … -->\` or \`<!-- event: … -->\` must be followed by a \`\`\`ts block.`)
     return
   }
+  if ([...text.matchAll(/^```(?:tsx?|jsx?|typescript|javascript)$/gm)].length !== marks)
+    problems.push(`${page}: a block of code has no \`<!-- snippet: … -->\`, so that nothing compiles it.`)
   const written = text.replace(BLOCK, (block, kind, name) => {
     const code = filled.get(`${kind}: ${name}`)
     return code === undefined ? block : `<!-- ${kind}: ${name} -->\n\n\`\`\`ts\n${code}\n\`\`\``

@@ -74,7 +74,7 @@ function usageRows(usage: RunUsage, isScripted: boolean): readonly (readonly [na
     costUsd === null ? [] : [['Cost', `$${costUsd.toFixed(4)}${isScripted ? ', at made-up prices' : ''}`] as const]
   return [
     ['Turns', `${modelRequests}, with ${toolCalls} tool calls${children.modelRequests === 0 ? '' : ofChildren}`],
-    ['Tokens', `${inputTokens ?? 0} in (${cacheReadTokens ?? 0} from the cache), ${outputTokens ?? 0} out`],
+    ['Tokens', `${inputTokens} in (${cacheReadTokens} from the cache), ${outputTokens} out`],
     ...cost,
   ]
 }

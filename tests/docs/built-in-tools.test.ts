@@ -95,7 +95,8 @@ function typeText(schema: JsonSchema): string {
   const options = schema['enum'] as readonly unknown[] | undefined
   if (options !== undefined) return options.map((option) => `\`${JSON.stringify(option)}\``).join(', ')
   if (schema['type'] === 'array') return `list of ${typeText((schema['items'] ?? {}) as JsonSchema)}`
-  if (schema['type'] !== 'object') return [schema['type'] ?? 'any value'].flat().join(' or ')
+  if (schema['type'] !== 'object')
+    return [(schema['type'] ?? 'any value') as string | readonly string[]].flat().join(' or ')
   const fields = Object.keys((schema['properties'] ?? {}) as object)
   return fields.length === 0 ? 'object' : `object of ${fields.map((field) => `\`${field}\``).join(', ')}`
 }

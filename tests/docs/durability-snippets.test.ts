@@ -9,6 +9,7 @@ import { research } from '../../docs/snippets/durability/child-run.js'
 import { closeOnSignal, runOnce, wasLeft } from '../../docs/snippets/durability/deploy.js'
 import { recoverAll } from '../../docs/snippets/durability/recover-all.js'
 import { transferTool } from '../../docs/snippets/durability/safe-tool.js'
+import { payInvoice } from '../../docs/snippets/durability/same-call.js'
 import { resumeRun, savePausedRun } from '../../docs/snippets/durability/store-and-resume.js'
 import { inTemporaryFolder } from '../support/folder.js'
 import { eventsOfRun } from '../support/collect.js'
@@ -103,6 +104,11 @@ test('answers.ts answers an item of each kind', () => {
   expect(answerTo({ ...item, kind: 'unknown_outcome' }, verdict)).toEqual({ callId: 'call_1', answer: verdict })
 })
 
+test('same-call.ts: a second call gives the stored result', async () => {
+  const options = { model: new ScriptedModel().says('Paid.') }
+  expect([(await payInvoice(options)).text, (await payInvoice(options)).text]).toEqual(['Paid.', 'Paid.'])
+})
+
 test('every snippet of docs/durability.md is run', () => {
   const snippets = readdirSync(fileURLToPath(new URL('../../docs/snippets/durability/', import.meta.url)))
   expect(snippets.sort()).toEqual([
@@ -111,6 +117,7 @@ test('every snippet of docs/durability.md is run', () => {
     'deploy.ts',
     'recover-all.ts',
     'safe-tool.ts',
+    'same-call.ts',
     'store-and-resume.ts',
   ])
 })

@@ -2,10 +2,13 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { callTool, Harness } from 'thinharness'
+import { callTool, defineTool, Harness, memoryLog } from 'thinharness'
+import { Sessions } from 'thinharness/session'
 import { ScriptedModel, scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
 import { expect, test, vi } from 'vitest'
+import { expireApprovals } from '../../docs/snippets/conversations/expire.js'
+import { continueAll } from '../../docs/snippets/conversations/startup.js'
 import { chooseSlot } from '../../docs/snippets/tools/question.js'
 import { now } from '../../docs/snippets/tools/minimal.js'
 import { chart } from '../../docs/snippets/tools/result.js'
@@ -124,6 +127,32 @@ test('docs/debugging.md: debug.ts describes the harness and prints the cost; the
   expect(readdirSync('traces', { recursive: true }).filter((name) => String(name).endsWith('.jsonl'))).toHaveLength(1)
 })
 
+test('docs/conversations.md: what was interrupted continues, with its queue; an approval that waits is refused after a day', async () => {
+  const log = memoryLog()
+  const model = new ScriptedModel().calls('pay').says('Refused.')
+  const pay = defineTool({
+    name: 'pay',
+    description: 'Pays.',
+    parameters: {},
+    requiresApproval: true,
+    handler: () => 'Paid.',
+  })
+  await using harness = new Harness({ model, tools: [pay] })
+  await using sessions = new Sessions({ log, harness })
+  const chat = await sessions.create({ threadId: 'one' })
+  await chat.send('Pay.')
+  await chat.whenIdle()
+  vi.useFakeTimers({ now: Date.now() + 25 * 3600_000, toFake: ['Date'] })
+  try {
+    await continueAll(sessions)
+    expect(await expireApprovals(sessions)).toMatchObject([{ item: { threadId: 'one' }, status: 'accepted' }])
+    await chat.whenIdle()
+  } finally {
+    vi.useRealTimers()
+  }
+  expect(chat.phase).toBe('idle')
+})
+
 test('every snippet that is a program is run', () => {
   const programs = [
     'conversations',
@@ -136,6 +165,8 @@ test('every snippet that is a program is run', () => {
     'tools',
   ].flatMap((page) => readdirSync(join(SNIPPETS, page)).map((file) => `${page}/${file}`))
   const tools = [
+    'conversations/expire.ts',
+    'conversations/startup.ts',
     'dependencies/shop.ts',
     'tools/lookup-order.ts',
     'replay/fixture.ts',

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { createServer } from 'node:http'
 import { ScriptedModel } from 'thinharness/testing'
+import { agentOf } from '../adapters/ui/ag-ui/agent.js'
 import { openAiOf } from '../adapters/ui/responses/client.js'
 import { served } from '../adapters/ui/support/served.js'
 import { inTemporaryFolder } from '../support/folder.js'
@@ -68,14 +69,23 @@ test('responses.ts: the package `openai` asks an agent, and approves its calls',
   expect(await ask('Pay twice.', openAiOf(responses))).toBe('Paid twice.')
 })
 
+test('ag-ui.ts: a message is sent, and what waits is approved', async () => {
+  const { refund } = await import('../../docs/snippets/web/ag-ui.js')
+  const { agent } = agentOf(served('sessions', new ScriptedModel().calls('pay').says('Refunded.')))
+  expect(await refund(agent)).toBe('Refunded.')
+})
+
 test('every snippet of docs/web.md is run', () => {
   expect(readdirSync(root).sort()).toEqual([
+    'ag-ui.ts',
     'express.ts',
     'follow.ts',
     'hono.ts',
     'next.ts',
     'node.ts',
     'responses.ts',
+    // Compiled against each version in use-chat.test.ts.
+    'use-chat.ts',
     'user.ts',
   ])
 })

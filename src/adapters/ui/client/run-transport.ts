@@ -1,4 +1,3 @@
-import type { UiChunk } from '../ai-sdk/chunk.js'
 import { backoffMs, waitFor, FollowError, followError } from './follow-run.js'
 import { readFrames } from './frames.js'
 
@@ -42,12 +41,13 @@ export interface RunTransport<Chunk> {
 
 /**
  * The transport of `useChat` for runs: a lost connection is opened again in the background, and the hook reads one continuous
- * stream that ends with its run. Throws a `FollowError` for a request that the server refuses.
+ * stream that ends with its run. Throws a `FollowError` for a request that the server refuses. `Chunk` is for who reads the streams
+ * oneself; by default they fit every version of `useChat`.
  *
  * @example
  * const chat = useChat({ id: threadId, transport: runTransport({ api: '/api/chat' }), sendAutomaticallyWhen: whenAnswered })
  */
-export function runTransport<Chunk = UiChunk>(options: RunTransportOptions = {}): RunTransport<Chunk> {
+export function runTransport<Chunk = never>(options: RunTransportOptions = {}): RunTransport<Chunk> {
   const {
     api = '/api/chat',
     stopUrl = (chatId: string): string => siblingUrl(api, `threads/${encodeURIComponent(chatId)}/stop`),

@@ -1,0 +1,10 @@
+import type { Sessions } from 'thinharness/session'
+
+/** Continues what the last process left. */
+export async function continueAll(sessions: Sessions): Promise<void> {
+  for await (const { threadId, phase } of sessions.list()) {
+    if (phase !== 'interrupted') continue
+    const chat = await sessions.open(threadId)
+    if (await chat.recover()) await chat.queue.release()
+  }
+}
