@@ -62,7 +62,7 @@ export interface ThreadItem {
   /** ISO 8601 in UTC. */
   readonly createdAt: string
   readonly updatedAt: string
-  /** Of its latest run, as the log shows it. */
+  /** Of its latest run, as the log shows it. `interrupted` also for a queue whose process has ended before it began the next message. */
   readonly phase: 'idle' | 'running' | 'waiting' | 'interrupted'
   /** Its place in the list. */
   readonly cursor: string
@@ -330,8 +330,11 @@ export class Threads<M extends Modes = Modes> {
     return chat
   }
 
-  async #itemOf({ threadId, createdAt, updatedAt, digest }: LogSummaries['thread']): Promise<ThreadItem> {
-    const { title, firstMessage, tags, resourceId, metadata, runId } = digest ?? {}
+  async #itemOf({ threadId, createdAt, updatedAt, owner, digest }: LogSummaries['thread']): Promise<ThreadItem> {
+    const { title, firstMessage, tags, resourceId, metadata, runId, continues } = digest ?? {}
+    const phase = await this.#phaseOf(runId)
+    // A queue that goes on belongs to somebody, unless that process has ended.
+    const isStranded = phase === 'idle' && continues === true && owner === null
     return {
       threadId,
       createdAt,
@@ -341,7 +344,7 @@ export class Threads<M extends Modes = Modes> {
       tags: Array.isArray(tags) ? tags.map(String) : [],
       resourceId: typeof resourceId === 'string' ? resourceId : null,
       metadata: isObject(metadata) ? metadata : {},
-      phase: await this.#phaseOf(runId),
+      phase: isStranded ? 'interrupted' : phase,
       cursor: `${updatedAt}/${threadId}`,
     }
   }

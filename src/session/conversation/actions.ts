@@ -2,8 +2,6 @@ import { HarnessError } from '#contracts/errors.js'
 import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
-import type { JsonObject } from '#util/json.js'
-import type { Post } from '#core/log/log.js'
 import { isObject } from '#util/json.js'
 import {
   boolean,
@@ -11,19 +9,18 @@ import {
   leaf,
   list,
   nullable,
+  number,
   object,
   oneOf,
   optional,
-  parseAs,
   partial,
   string,
   union,
 } from '#util/shape.js'
 import type { ThreadConversation, ThreadOwner } from './conversation.js'
 import { SessionError } from '../errors.js'
-import type { SessionErrorCode } from '../errors.js'
 import type { ChatAnswer } from '../thread/grants.js'
-import { toJson, newId } from './message.js'
+import { toJson } from './message.js'
 import type { SentStatus, WhenBusy } from './message.js'
 import { readBy } from '../thread/reduce-chat.js'
 import type { ChatRun } from '../thread/reduce-chat.js'
@@ -43,8 +40,13 @@ export type CancelQueue = 'hold' | 'drop' | 'continue'
 
 export interface AnswerStatus {
   readonly callId: string
-  /** `stale`: nothing waits for it; nothing has changed. */
-  readonly status: 'accepted' | 'stale'
+  /** `stale`: nothing waits for it; nothing has changed. `posted`: the thread's owner, another process, has not taken it yet. */
+  readonly status: 'accepted' | 'stale' | 'posted'
+}
+
+/** A post that gives messages back: after `until`, in ms since 1970, its sender may have gone, and they stay in the queue. */
+interface GivesBack {
+  readonly until?: number
 }
 
 /**
@@ -57,8 +59,15 @@ export type ChatAction =
   | { readonly kind: 'interrupt'; readonly item: ThreadMessage; readonly runId: string | null }
   | { readonly kind: 'regenerate'; readonly id: string | null; readonly runId: string | null }
   | { readonly kind: 'answer'; readonly answers: readonly ChatAnswer[] }
-  | { readonly kind: 'cancel'; readonly queue: CancelQueue; readonly runId: string | null }
-  | { readonly kind: 'remove'; readonly messageIds: readonly string[] }
+  | (GivesBack & {
+      readonly kind: 'cancel'
+      readonly queue: CancelQueue
+      readonly runId: string | null
+      /** Messages of the sender that had no end when it cancelled: it cancels their run as well. */
+      readonly messageIds?: readonly string[]
+    })
+  | (GivesBack & { readonly kind: 'remove'; readonly messageIds: readonly string[] })
+  | { readonly kind: 'withdraw'; readonly messageId: string }
   | { readonly kind: 'release' }
   | { readonly kind: 'change'; readonly event: ChatChange }
 
@@ -99,7 +108,7 @@ const CHANGE = union<ChatChange, 'kind'>('kind', {
   tags_changed: object({ kind: oneOf('tags_changed'), tags: list(string) }),
   grant_removed: object({ kind: oneOf('grant_removed'), grantId: string, by: TEXT }),
 })
-const ACTION = union<ChatAction, 'kind'>('kind', {
+export const ACTION = union<ChatAction, 'kind'>('kind', {
   send: object({
     kind: oneOf('send'),
     item: NEW_MESSAGE,
@@ -116,20 +125,27 @@ const ACTION = union<ChatAction, 'kind'>('kind', {
     kind: oneOf('cancel'),
     queue: oneOf('hold', 'drop', 'continue'),
     runId: TEXT,
+    messageIds: optional(list(string)),
+    until: optional(number()),
   }),
-  remove: object({ kind: oneOf('remove'), messageIds: list(string) }),
+  remove: object({ kind: oneOf('remove'), messageIds: list(string), until: optional(number()) }),
+  withdraw: object({ kind: oneOf('withdraw'), messageId: string }),
   release: object({ kind: oneOf('release') }),
   change: object({ kind: oneOf('change'), event: CHANGE }),
 })
-const OUTCOME = partial<ActionOutcome>({
+export const OUTCOME = partial<ActionOutcome>({
   messageId: string,
   status: oneOf('started', 'queued', 'steered'),
-  answers: list(object({ callId: string, status: oneOf('accepted', 'stale') })),
+  answers: list(object({ callId: string, status: oneOf('accepted', 'stale', 'posted') })),
   removed: list(object({ ...MESSAGE_FIELDS, at: string })),
 })
 
-/** Performs an action as the owner of the thread. */
-export async function performAction(owner: ThreadOwner, action: ChatAction): Promise<ActionOutcome> {
+/** Performs an action as the owner of the thread. `postId`: of the post that brought it. */
+export async function performAction(
+  owner: ThreadOwner,
+  action: ChatAction,
+  postId: string | null = null,
+): Promise<ActionOutcome> {
   switch (action.kind) {
     case 'send':
       return { status: await sendMessage(owner, action.item, action.whenBusy) }
@@ -142,9 +158,12 @@ export async function performAction(owner: ThreadOwner, action: ChatAction): Pro
     case 'answer':
       return { answers: await answerPending(owner, action.answers) }
     case 'cancel':
-      return { removed: await cancelRun(owner, action) }
+      return { removed: await cancelRun(owner, action, postId) }
     case 'remove':
-      return { removed: await removeQueued(owner, action.messageIds) }
+      return { removed: await removeQueued(owner, action, postId) }
+    case 'withdraw':
+      await withdrawMessage(owner, action.messageId)
+      return {}
     case 'release':
       await releaseQueue(owner)
       return {}
@@ -289,29 +308,63 @@ async function resumeRun(owner: ThreadOwner, answers: readonly ChatAnswer[]): Pr
   })
 }
 
-/** Ends the run of the action, unless it is in progress; gives the messages that left the queue. */
+/** Ends the run of the action, unless it is in progress; gives the messages that left the queue. Whatever stays in it is held. */
 async function cancelRun(
   owner: ThreadOwner,
-  { queue, runId }: Of<ChatAction, 'cancel'>,
+  { queue, runId, until }: Of<ChatAction, 'cancel'>,
+  postId: string | null,
 ): Promise<readonly QueueItem[]> {
   const { conversation } = owner
   if (runId !== null && runId === conversation.lastRun?.runId) await owner.cancelStored()
-  const waiting = queue === 'drop' ? conversation.state.queue : []
-  const removed = await removeQueued(
-    owner,
-    waiting.map(({ messageId }) => messageId),
-  )
-  if (queue === 'continue') await releaseQueue(owner)
+  if (queue === 'continue') {
+    await releaseQueue(owner)
+    return []
+  }
+  const messageIds = queue === 'drop' ? conversation.state.queue.map(({ messageId }) => messageId) : []
+  const removed = await removeQueued(owner, { messageIds, until }, postId)
+  await owner.holdQueue()
   return removed
 }
 
-/** Removes messages from the queue; gives them. */
-async function removeQueued(owner: ThreadOwner, messageIds: readonly string[]): Promise<readonly QueueItem[]> {
+/** Removes messages from the queue; gives them. With the removal, what became of the post is stored: its sender has both or none. */
+async function removeQueued(
+  owner: ThreadOwner,
+  {
+    messageIds,
+    until = Infinity,
+  }: Pick<Of<ChatAction, 'remove'>, 'messageIds'> & { readonly until?: number | undefined },
+  postId: string | null,
+): Promise<readonly QueueItem[]> {
   const { state, ends } = owner.conversation
-  const removed = state.queue.filter(({ messageId }) => messageIds.includes(messageId))
-  await owner.append(...removed.map(({ messageId }): NewThreadEvent => ({ kind: 'message_removed', messageId })))
+  const removed = Date.now() > until ? [] : state.queue.filter(({ messageId }) => messageIds.includes(messageId))
+  if (removed.length === 0) return removed
+  const events = removed.map(({ messageId }): NewThreadEvent => ({ kind: 'message_removed', messageId }))
+  const outcome = toJson({ removed })
+  const taken = postId === null ? [] : [{ kind: 'message_taken', postId, messageId: null, outcome } as const]
+  await owner.append(...events, ...taken)
   for (const { messageId } of removed) ends.settle(messageId, { status: 'removed', runId: null, text: '' })
   return removed
+}
+
+/** Its sender does not want a message any more: it leaves the queue, or the run that reads it ends. */
+async function withdrawMessage(owner: ThreadOwner, messageId: string): Promise<void> {
+  const { conversation, openRun } = owner
+  const { state, lastRun } = conversation
+  const isMessage = (item: QueueItem): boolean => item.messageId === messageId
+  if (state.queue.some(isMessage)) {
+    await removeQueued(owner, { messageIds: [messageId] }, null)
+    return
+  }
+  const isRead = lastRun !== undefined && isRunOf(lastRun, messageId)
+  if (!isRead && state.steering.some(isMessage) && openRun?.port.remove(messageId) !== false) {
+    await owner.append({ kind: 'message_removed', messageId })
+    conversation.ends.settle(messageId, { status: 'removed', runId: null, text: '' })
+  } else if (conversation.phase !== 'idle' && (isRead || state.steering.some(isMessage))) {
+    // The end of a run in progress is dealt with after this turn.
+    void conversation.cancelOpen(false)
+    await owner.cancelStored()
+    if (owner.openRun === null) await owner.holdQueue()
+  }
 }
 
 async function releaseQueue(owner: ThreadOwner): Promise<void> {
@@ -367,144 +420,4 @@ const DECLINED = 'The person wrote instead.'
 function declinedAnswer({ kind, callId }: { readonly kind: string; readonly callId: string }): Answer {
   if (kind === 'approval') return { callId, approved: false, reason: DECLINED }
   return { callId, declined: true, reason: DECLINED }
-}
-
-/** How often the owner looks for posts, and how long their sender waits for it, in ms. */
-const LOOK_MS = 200
-const WAIT_MS = 10_000
-
-/** What a post office needs of the chat whose thread it serves. */
-interface PostOfficeDeps {
-  readonly conversation: ThreadConversation
-  /** Follows the thread. */
-  readonly attach: () => Promise<void>
-  /** Performs an action that another process has posted. */
-  readonly performPosted: (action: ChatAction) => Promise<ActionOutcome>
-}
-
-/** The inbox of a thread: its owner takes the actions of other processes from it. */
-export class PostOffice {
-  readonly #deps: PostOfficeDeps
-  #timer: NodeJS.Timeout | undefined
-  /** Posts of others that this process has taken, as the owner, and not dealt with. */
-  #taken: Post[] = []
-  #isLooking = false
-
-  constructor(deps: PostOfficeDeps) {
-    this.#deps = deps
-  }
-
-  /** Looks for posts for as long as this process owns the thread. */
-  watch(): void {
-    if (this.#timer !== undefined) return
-    this.#timer = setInterval(() => void this.#look().catch(() => undefined), LOOK_MS).unref()
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
-    // The next owner takes them.
-    this.#taken = []
-  }
-
-  /** Posts an action, and waits for its outcome; null if the owner has not taken it in time. Rejects as the owner refused. */
-  async post(action: ChatAction): Promise<ActionOutcome | null> {
-    const { conversation, attach } = this.#deps
-    const { feed, log, threadId, posted } = conversation
-    const id = newId('post')
-    // Noted first: the thread is followed until the post is dealt with, also if its owner gives it back meanwhile.
-    posted.add(id)
-    let stopWatching = (): void => undefined
-    try {
-      await attach()
-      const taken = new Promise<JsonObject | null>((resolve) => {
-        const timer = setTimeout(() => resolve(null), WAIT_MS)
-        const stopListening = feed.listen((event) => {
-          if (event.kind === 'message_taken' && event.postId === id) resolve(event.outcome)
-        })
-        stopWatching = () => {
-          clearTimeout(timer)
-          stopListening()
-        }
-      })
-      await log.post({ kind: 'thread', id: threadId }, { id, body: toJson(action) })
-      return postedOutcome(await taken)
-    } catch (error) {
-      posted.delete(id)
-      throw error
-    } finally {
-      stopWatching()
-    }
-  }
-
-  async #look(): Promise<void> {
-    const { conversation } = this.#deps
-    if (!conversation.isOwner) {
-      this.stop()
-      return
-    }
-    if (this.#isLooking) return
-    this.#isLooking = true
-    try {
-      const posts = await conversation.takePosts()
-      this.#taken.push(...posts.filter(({ id }) => !this.#taken.some((taken) => taken.id === id)))
-      let isDropped = false
-      while (this.#taken[0] !== undefined) {
-        isDropped = await this.#deal(this.#taken[0])
-        this.#taken.shift()
-      }
-      // The sender of the last may be about to delete the thread.
-      if (isDropped) await conversation.rest()
-    } finally {
-      this.#isLooking = false
-    }
-  }
-
-  /**
-   * True if nothing is left to do in the thread. Rejects if the store failed, or the thread has another owner: then the post is dealt
-   * with later, or by that owner.
-   */
-  async #deal({ id, body }: Post): Promise<boolean> {
-    const { conversation, performPosted } = this.#deps
-    const action = parseAs(ACTION, body, 'the posted action')
-    const value = action.ok ? action.value : null
-    // An outcome that could not be stored, as it seemed, may be in the log.
-    await conversation.exclusive(() => Promise.resolve())
-    if (conversation.outcomeOf(id) === undefined) {
-      const work = action.ok ? performPosted(action.value) : Promise.reject(invalidAction(action.problem))
-      const outcome = await work.then(toJson, refusedPost)
-      const messageId = value !== null && 'item' in value ? value.item.messageId : null
-      const stored = await conversation.exclusive(async (owner) => {
-        // An append that failed may have been stored.
-        if (conversation.outcomeOf(id) === undefined)
-          await owner.append({ kind: 'message_taken', postId: id, messageId, outcome })
-        return true
-      })
-      if (stored === null) throw new HarnessError('run_owned', 'The thread has another owner.')
-    }
-    return value?.kind === 'cancel' && value.queue === 'drop'
-  }
-}
-
-/** The outcome of a post, for its sender. Throws what the owner refused. */
-function postedOutcome(taken: JsonObject | null): ActionOutcome | null {
-  if (taken === null) return null
-  const { error, message } = taken
-  if (typeof error === 'string' && typeof message === 'string')
-    throw new SessionError(error as SessionErrorCode, message)
-  const outcome = parseAs(OUTCOME, taken, 'the outcome of the post')
-  if (!outcome.ok) throw invalidAction(outcome.problem)
-  return outcome.value
-}
-
-/** The caller's mistakes, for the sender. Other errors are thrown. */
-function refusedPost(error: unknown): JsonObject {
-  if (error instanceof SessionError && error.code !== 'closed') return { error: error.code, message: error.message }
-  if (error instanceof HarnessError && error.code === 'invalid_answer')
-    return { error: error.code, message: error.message }
-  throw error
-}
-
-function invalidAction(problem: string): SessionError {
-  return new SessionError('invalid_options', problem)
 }

@@ -1,27 +1,24 @@
 import { SessionError } from '../errors.js'
-import { parseCursor } from '../thread/chat-cursor.js'
-import type { ChatEvent } from '../thread/chat-cursor.js'
+import { BEGINNING, notACursor, parseCursor } from '../thread/chat-cursor.js'
+import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
 import type { ChatAnswer } from '../thread/grants.js'
 import type { ChatSnapshot } from '../thread/reduce-chat.js'
-import type { Grant, ThreadMessage, QueueItem, ThreadEvent } from '../thread/thread-events.js'
-import { checkKinds, performAction, PostOffice } from './actions.js'
+import type { Grant, ThreadMessage, QueueItem } from '../thread/thread-events.js'
+import { checkKinds, performAction } from './actions.js'
 import type { ActionOutcome, AnswerStatus, CancelQueue, ChatAction, ChatChange } from './actions.js'
 import type { ChatPhase, ThreadConversation } from './conversation.js'
 import type { EventsOptions } from './feed.js'
+import { Follower } from './follower.js'
 import { toJson, threadMessage } from './message.js'
 import type { ContentLimits, MessageEnd, SendOptions, Sent } from './message.js'
+import { PostOffice } from './post-office.js'
 import type { ChatResources, Modes, OutputOf } from './run-starter.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { PendingItem } from '#contracts/result.js'
-import type { LogStore } from '#core/log/log.js'
-import type { LogRef } from '#core/log/ref.js'
-import type { RunEvent } from '#core/state/events.js'
 import type { Prompt } from '#harness/options.js'
-import { isAborted, onAbort } from '#util/abort.js'
+import { onAbort } from '#util/abort.js'
 import type { JsonObject } from '#util/json.js'
-import { Mailbox } from '#util/queue/tail.js'
-import { pump } from '#util/queue/tail.js'
 
 export interface ChatDeps {
   readonly conversation: ThreadConversation
@@ -29,6 +26,16 @@ export interface ChatDeps {
   readonly limits: ContentLimits
   /** The settings after a change. Throws a `SessionError` for invalid ones. */
   readonly checkSettings: (settings: JsonObject) => Promise<JsonObject>
+}
+
+/** What an action needs that is not part of it. */
+interface ActionMeans {
+  /** May throw before the action is performed or posted. */
+  readonly check?: () => void
+  /** Of the post that brought it. */
+  readonly postId?: string
+  /** The run that was cancelled for it. */
+  readonly cancelled?: string | null
 }
 
 /** Tags to be added to a thread, and to be removed from it. */
@@ -45,7 +52,8 @@ export class Chat<M extends Modes = Modes> {
   readonly #conversation: ThreadConversation
   readonly #follower: Follower
   readonly #posts: PostOffice
-  #cancelling: Promise<readonly QueueItem[]> | null = null
+  /** Messages of this process on their way to the thread: whoever cancels comes after them. */
+  readonly #coming = new Set<Promise<unknown>>()
 
   constructor(deps: ChatDeps) {
     const { conversation } = deps
@@ -55,7 +63,7 @@ export class Chat<M extends Modes = Modes> {
     this.#posts = new PostOffice({
       conversation,
       attach: () => this.attach(),
-      performPosted: (action) => this.#performPosted(action),
+      performPosted: (action, postId) => this.#performPosted(action, postId),
     })
     this.queue = new ChatQueue(conversation, (action) => this.#act(action))
     conversation.onOwnership = (isOwner) => this.#onOwnership(isOwner)
@@ -121,7 +129,6 @@ export class Chat<M extends Modes = Modes> {
   ): Promise<Sent<OutputOf<M[keyof M]>>> {
     const item = this.#message(prompt, options)
     if (!interrupt) return this.#deliver({ kind: 'steer', item }, options.signal)
-    await checkKinds(this.#conversation, item)
     return this.#deliver({ kind: 'interrupt', item, runId: this.#latestRunId }, options.signal)
   }
 
@@ -134,25 +141,41 @@ export class Chat<M extends Modes = Modes> {
   async regenerate(id?: string): Promise<Sent<OutputOf<M[keyof M]>>> {
     const outcome = await this.#act({ kind: 'regenerate', id: id ?? null, runId: this.#latestRunId })
     const { messageId, status } = outcome ?? {}
-    if (messageId === undefined || status === undefined)
-      throw new SessionError('thread_owned', `The owner of thread \`${this.threadId}\` does not answer.`)
+    if (messageId === undefined || status === undefined) throw ownerSilent(this.threadId)
     const done = this.#conversation.ends.of(messageId) as Promise<MessageEnd<OutputOf<M[keyof M]>>>
     this.#conversation.settleStored()
     return { messageId, status, done }
   }
 
-  /** Cancels the run in progress, or ends one that waits or was interrupted; no tool runs. Gives the dropped messages. */
+  /**
+   * Cancels the run in progress, or ends one that waits or was interrupted; no tool runs. So it stops messages that are being sent. Gives
+   * the dropped messages: they stay in the queue, held, if the thread's owner, another process, does not give them in time.
+   */
   async cancel({ queue = 'hold' }: { readonly queue?: CancelQueue } = {}): Promise<readonly QueueItem[]> {
-    this.#cancelling ??= this.#cancel(queue).finally(() => (this.#cancelling = null))
-    return this.#cancelling
+    const talk = this.#conversation
+    const coming = [...this.#coming]
+    const cancelled = await talk.cancelOpen(queue === 'continue')
+    await Promise.allSettled(coming)
+    if (!talk.isOwner) await this.attach()
+    if (queue === 'hold' && (await isAtRest(talk))) return []
+    const action = { kind: 'cancel', queue, runId: this.#latestRunId, messageIds: talk.ends.awaited } as const
+    const { outcome } = await this.#begin(action, { cancelled })
+    return (await outcome)?.removed ?? []
   }
 
-  /** Continues an interrupted run; so does a message. False if no run is interrupted, or another process owns the thread. */
+  /**
+   * Continues an interrupted run; so does a message. Also true for a queue that its process has left: it is held. False if there is
+   * neither, or another process owns the thread.
+   */
   async recover(): Promise<boolean> {
-    const isRecovered = await this.#conversation.exclusive((owner) => {
+    const talk = this.#conversation
+    if (!talk.isOwner) await this.attach()
+    const isLeft = isStranded(talk)
+    const isRecovered = await talk.exclusive(async (owner) => {
+      if (isLeft) await owner.holdQueue()
       const isInterrupted = this.phase === 'interrupted'
       if (isInterrupted) owner.recover()
-      return Promise.resolve(isInterrupted)
+      return isInterrupted || isLeft
     })
     return isRecovered === true
   }
@@ -162,14 +185,17 @@ export class Chat<M extends Modes = Modes> {
     return this.#conversation.rest()
   }
 
-  /** Answers pending items. Resolves when the answers are stored; rejects, and changes nothing, if one is invalid. */
+  /**
+   * Answers pending items. Resolves when the answers are stored, or posted to an owner that does not take them in time; rejects, and
+   * changes nothing, if one is invalid.
+   */
   async answer(
     answers: readonly ChatAnswer[],
     { by }: { readonly by?: string | undefined } = {},
   ): Promise<readonly AnswerStatus[]> {
     const signed = answers.map((answer) => (by === undefined ? answer : { by, ...answer }))
     const outcome = await this.#act({ kind: 'answer', answers: signed })
-    return outcome?.answers ?? []
+    return outcome?.answers ?? signed.map(({ callId }) => ({ callId, status: 'posted' }))
   }
 
   /**
@@ -179,12 +205,12 @@ export class Chat<M extends Modes = Modes> {
   events(options: EventsOptions = {}): AsyncIterable<ChatEvent> {
     if (options.after !== undefined) parseCursor(options.after)
     void this.#follower.attach(true).catch(() => undefined)
-    return this.#conversation.events(options)
+    return eventsAfter(this.#conversation, options)
   }
 
   /** Rejects with a `SessionError` for a cursor that is not of this conversation. */
   async checkCursor(cursor: string): Promise<void> {
-    await this.#conversation.placeOf(cursor)
+    await placeOf(this.#conversation, cursor)
   }
 
   /** The mode of the messages from now on. */
@@ -258,31 +284,32 @@ export class Chat<M extends Modes = Modes> {
     signal?.throwIfAborted()
     const done = talk.ends.of(messageId) as Promise<MessageEnd<Output>>
     const isKnown = talk.isKnown(messageId)
-    let outcome: ActionOutcome | null
+    let stopListening = (): void => undefined
     try {
-      outcome = await talk.exclusive((owner) => performAction(owner, action), action.kind === 'interrupt')
-      outcome ??= await this.#posts.post(action)
+      const { outcome } = await this.#handOver(action, signal)
+      stopListening = onAbort(signal, () => void this.#act({ kind: 'withdraw', messageId }).catch(() => undefined))
+      const status = (await outcome)?.status ?? 'posted'
+      if (isKnown) talk.settleStored()
+      void done.then(stopListening)
+      return { messageId, status, done }
     } catch (error) {
+      stopListening()
       if (!isKnown) talk.ends.forget(messageId)
       throw error
     }
-    if (isKnown) talk.settleStored()
-    signal?.addEventListener('abort', () => void this.#withdraw(messageId).catch(() => undefined), { once: true })
-    return { messageId, status: outcome?.status ?? 'posted', done }
   }
 
-  /** The sender's signal: removes a message that waits, cancels the run that reads it. */
-  async #withdraw(messageId: string): Promise<void> {
-    const removed = await this.queue.remove(messageId)
-    if (removed === undefined && this.#conversation.state.run?.messageIds.includes(messageId) === true)
-      await this.cancel()
-  }
-
-  async #cancel(queue: CancelQueue): Promise<readonly QueueItem[]> {
-    if (!this.#conversation.isOwner) await this.attach()
-    if (this.phase === 'idle' && queue === 'hold') return []
-    const outcome = await this.#act({ kind: 'cancel', queue, runId: this.#latestRunId })
-    return outcome?.removed ?? []
+  /** Resolves when the message is stored, or posted to the thread's owner. A signal before that rejects it. */
+  #handOver(action: ChatAction & { item: ThreadMessage }, signal?: AbortSignal): ReturnType<PostOffice['post']> {
+    const handOver = async (): ReturnType<PostOffice['post']> => {
+      if (action.kind === 'interrupt') await checkKinds(this.#conversation, action.item)
+      return this.#begin(action, { check: () => signal?.throwIfAborted() })
+    }
+    const coming = handOver()
+    this.#coming.add(coming)
+    const forget = (): void => void this.#coming.delete(coming)
+    coming.then(forget, forget)
+    return coming
   }
 
   async #change(event: ChatChange): Promise<void> {
@@ -291,36 +318,54 @@ export class Chat<M extends Modes = Modes> {
 
   /** Performs an action as the owner of the thread; posts it if another process is. Null if that has not taken it in time. */
   async #act(action: ChatAction): Promise<ActionOutcome | null> {
-    return (await this.#perform(action)) ?? this.#posts.post(action)
+    return (await this.#begin(action)).outcome
+  }
+
+  /** Resolves when the action has been performed, or posted to the thread's owner. */
+  async #begin(action: ChatAction, means: ActionMeans = {}): ReturnType<PostOffice['post']> {
+    const outcome = await this.#perform(action, means)
+    return outcome === null ? this.#posts.post(action, means.check) : { outcome: Promise.resolve(outcome) }
   }
 
   /** Performs an action as the owner of the thread; null if another process is. */
-  async #perform(action: ChatAction): Promise<ActionOutcome | null> {
+  async #perform(action: ChatAction, { check, postId, cancelled }: ActionMeans): Promise<ActionOutcome | null> {
     const talk = this.#conversation
-    const { openRun } = talk
     // Answers that come while the others are dealt with are for the next pause.
-    if (action.kind === 'answer' && talk.phase === 'running') await openRun?.over
-    if (action.kind !== 'cancel' || openRun === null)
-      return talk.exclusive((owner) => performAction(owner, action), action.kind === 'interrupt')
-    await talk.cancelOpen(action.queue === 'continue')
-    return talk.exclusive((owner) => performAction(owner, { ...action, runId: null }))
+    if (action.kind === 'answer' && talk.phase === 'running') await talk.openRun?.over
+    const justCancelled = action.kind === 'cancel' ? await talk.cancelOpen(action.queue === 'continue') : null
+    const cancels = action.kind === 'interrupt' || (action.kind === 'cancel' && action.queue !== 'continue')
+    return talk.exclusive((owner) => {
+      check?.()
+      if (action.kind !== 'cancel') return performAction(owner, action, postId)
+      const runId = this.#latestRunId
+      // One that was cancelled ends itself, unless it has paused first.
+      const hasEnded = (runId === cancelled || runId === justCancelled) && talk.phase !== 'waiting'
+      return performAction(owner, { ...action, runId: hasEnded ? null : runId }, postId)
+    }, cancels)
   }
 
   /** An action that another process posted. One that names an earlier run is stale. */
-  async #performPosted(action: ChatAction): Promise<ActionOutcome> {
+  async #performPosted(action: ChatAction, postId: string): Promise<ActionOutcome> {
     const isStale = 'runId' in action && action.runId !== this.#latestRunId
-    if (isStale && action.kind === 'cancel') return { removed: [] }
+    if (isStale && action.kind === 'cancel' && !this.#hasBegunWith(action.messageIds ?? [])) return { removed: [] }
     if (isStale && action.kind === 'regenerate')
       throw new SessionError('message_not_found', 'The conversation has continued.')
     const isLate = isStale && action.kind === 'interrupt'
-    const outcome = await this.#perform(isLate ? { kind: 'send', item: action.item, whenBusy: 'queue' } : action)
+    const performed = isLate ? ({ kind: 'send', item: action.item, whenBusy: 'queue' } as const) : action
+    const outcome = await this.#perform(performed, { postId })
     if (outcome === null) throw new HarnessError('run_owned', 'The thread has another owner.')
     return outcome
   }
 
+  /** The latest run has begun with one of these messages. */
+  #hasBegunWith(messageIds: readonly string[]): boolean {
+    return this.#conversation.lastRun?.messageIds.some((messageId) => messageIds.includes(messageId)) === true
+  }
+
   /** Posts of this process may wait for an owner. */
   async #onCheck(isOrphaned: boolean): Promise<void> {
-    if (this.#conversation.posted.size > 0 && isOrphaned) await this.#conversation.exclusive(() => Promise.resolve())
+    if (this.#conversation.seen.posted.size > 0 && isOrphaned)
+      await this.#conversation.exclusive(() => Promise.resolve())
   }
 
   #onOwnership(isOwner: boolean): void {
@@ -344,16 +389,22 @@ export class ChatQueue {
     this.#act = act
   }
 
-  /** True if no message of the queue begins a run until one is sent, or the queue is released. */
+  /**
+   * True if no message of the queue begins a run until one is sent, or the queue is released; also if nobody works on it any more, because
+   * its process has ended.
+   */
   get held(): boolean {
-    return this.#conversation.state.held
+    return this.#conversation.state.held || isStranded(this.#conversation)
   }
 
   list(): readonly QueueItem[] {
     return this.#conversation.snapshot.queue
   }
 
-  /** Removes a message; gives it, or undefined if it is not in the queue. */
+  /**
+   * Removes a message; gives it, or undefined if it is not in the queue. Rejects with `thread_owned`, and removes nothing, if the thread's
+   * owner, another process, does not answer in time; so does `clear`.
+   */
   async remove(messageId: string): Promise<QueueItem | undefined> {
     const [removed] = await this.#remove([messageId])
     return removed
@@ -371,7 +422,8 @@ export class ChatQueue {
 
   async #remove(messageIds: readonly string[]): Promise<readonly QueueItem[]> {
     const outcome = await this.#act({ kind: 'remove', messageIds })
-    return outcome?.removed ?? []
+    if (outcome === null) throw ownerSilent(this.#conversation.threadId)
+    return outcome.removed ?? []
   }
 }
 
@@ -382,110 +434,41 @@ function checkMode(modes: Modes, mode: string): void {
   throw new SessionError('unknown_mode', `There is no mode \`${mode}\`; there are ${names.join(', ')}.`)
 }
 
-/** How often it is checked that the owner still exists, in ms. */
-const CHECK_MS = 1_000
+function ownerSilent(threadId: string): SessionError {
+  return new SessionError('thread_owned', `The owner of thread \`${threadId}\`, another process, does not answer.`)
+}
 
-/**
- * Follows a thread that this process does not own, and its runs: for as long as it has an owner, or somebody here reads its
- * events, or waits for the end of a message or the outcome of a post.
- */
-class Follower {
-  readonly #log: LogStore
-  readonly #conversation: ThreadConversation
-  readonly #onCheck: (isOrphaned: boolean) => Promise<void>
-  #timer: NodeJS.Timeout | undefined
-  /** Of the reading in progress. A store may fail: then the next check begins again. */
-  #abort: AbortController | null = null
-  #owner: string | null = null
+/** A queue that is not held by an event, and that nobody works on: its owner has ended, or could not store what was to come. */
+function isStranded({ state, isOwner, followsOwner, openRun, phase, turns }: ThreadConversation): boolean {
+  if (state.held || state.queue.length === 0) return false
+  return isOwner ? openRun === null && phase !== 'waiting' && !turns.areTaken : !followsOwner
+}
 
-  /** `onCheck` is called again and again while the thread is followed. `isOrphaned`: nobody owns it. */
-  constructor(log: LogStore, conversation: ThreadConversation, onCheck: (isOrphaned: boolean) => Promise<void>) {
-    this.#log = log
-    this.#conversation = conversation
-    this.#onCheck = onCheck
-  }
+/** Nothing is in progress, and no message would begin a run, once everything so far is done. */
+async function isAtRest(conversation: ThreadConversation): Promise<boolean> {
+  await conversation.turns.over
+  const { phase, state, ends } = conversation
+  if (phase !== 'idle' || (state.queue.length > 0 && !state.held)) return false
+  return ends.awaited.every((messageId) => conversation.isKnown(messageId))
+}
 
-  /** The owner as last seen. */
-  get lastOwner(): string | null {
-    return this.#owner
-  }
+/** The place of a cursor. Rejects with a `SessionError` for one in a run that the thread has not begun: it may be anybody's. */
+async function placeOf(conversation: ThreadConversation, cursor: string | undefined): Promise<ChatPlace> {
+  if (cursor === undefined) return BEGINNING
+  const place = parseCursor(cursor)
+  const { runId } = place
+  if (runId === null || conversation.seen.hasRun(runId)) return place
+  // Another process may have begun it.
+  await conversation.load()
+  if (!conversation.seen.hasRun(runId)) throw notACursor(cursor)
+  return place
+}
 
-  /** Follows if the thread has an owner, or `isWatched`: somebody is about to read. */
-  async attach(isWatched = false): Promise<void> {
-    if ((await this.#hasReason()) || (isWatched && !this.#conversation.isOwner)) this.#start()
-  }
-
-  stop(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
-    this.#abort?.abort()
-    this.#abort = null
-    this.#conversation.markFollowing(false)
-  }
-
-  #start(): void {
-    this.#timer ??= setInterval(() => void this.#check(), CHECK_MS).unref()
-    if (this.#abort !== null) return
-    const abort = new AbortController()
-    this.#abort = abort
-    const endFollowing = (): void => {
-      abort.abort()
-      if (this.#abort === abort) this.#abort = null
-    }
-    void this.#follow(abort.signal).then(endFollowing, endFollowing)
-  }
-
-  async #check(): Promise<void> {
-    if (!(await this.#hasReason())) {
-      this.stop()
-      return
-    }
-    this.#start()
-    await this.#onCheck(!this.#conversation.followsOwner).catch(() => undefined)
-  }
-
-  /** True if the store fails: the next check finds out. */
-  async #hasReason(): Promise<boolean> {
-    const talk = this.#conversation
-    const isOurs = (): boolean => talk.isOwner || talk.isClosed
-    if (isOurs()) return false
-    const summary = await this.#log.inspect({ kind: 'thread', id: talk.threadId }).catch(() => undefined)
-    if (isOurs()) return false
-    if (summary === undefined) return true
-    talk.noteLog(summary)
-    if (summary === null || talk.isClosed) return false
-    this.#owner = summary.owner
-    talk.markFollowing(this.#owner !== null)
-    return this.#owner !== null || talk.isWatched
-  }
-
-  /** Reads again whenever the thread or its latest run has another event. Rejects if the store fails. */
-  async #follow(signal: AbortSignal): Promise<void> {
-    const { feed, threadId } = this.#conversation
-    for (let isFollowed = true; isFollowed && !isAborted(signal);) {
-      const { thread, runId, run } = feed.place
-      const changes = new Mailbox<ThreadEvent | RunEvent>()
-      const over = new AbortController()
-      const stopListening = onAbort(signal, () => {
-        over.abort()
-        changes.close()
-      })
-      const watchLog = (ref: LogRef, after: number): void => {
-        const events = this.#log.follow?.<ThreadEvent | RunEvent>(ref, { after, signal: over.signal })
-        if (events !== undefined) pump(events, changes, over.signal)
-      }
-      watchLog({ kind: 'thread', id: threadId }, thread)
-      if (runId !== null) watchLog({ kind: 'run', id: runId }, run)
-      try {
-        while (isFollowed && feed.place.runId === runId) {
-          // A log that cannot be followed any more: the next check begins again.
-          isFollowed = (await changes.take())?.length !== 0
-          if (isFollowed) await this.#conversation.load()
-        }
-      } finally {
-        over.abort()
-        stopListening()
-      }
-    }
-  }
+/** The events after a cursor. */
+async function* eventsAfter(
+  conversation: ThreadConversation,
+  { after, ...options }: EventsOptions,
+): AsyncGenerator<ChatEvent, void, undefined> {
+  const { log, threadId, feed } = conversation
+  yield* feed.read(await placeOf(conversation, after), { ...options, log, threadId })
 }

@@ -1,6 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { Answer } from '#core/state/answers.js'
-import type { JsonObject } from '#util/json.js'
 import type { LogStore, Post } from '#core/log/log.js'
 import type { LogSummaries } from '#core/log/digest.js'
 import type { PendingItem } from '#contracts/result.js'
@@ -8,14 +7,14 @@ import type { RunEvent, StreamEvent } from '#core/state/events.js'
 import type { PolicyExtension } from '#extensions/policy/policy.js'
 import { sessionsClosed } from '../errors.js'
 import { Feed } from './feed.js'
-import type { EventsOptions } from './feed.js'
 import { Grants } from '../thread/grants.js'
 import { MessageEnds } from './message.js'
 import type { MessageOutcome, StopListener } from './message.js'
 import { ActiveRun, firstOptions, isElsewhere, outcomeOfError, threadRunId, RunStarter } from './run-starter.js'
 import type { RunOutcome, RunStart, RunStarterDeps } from './run-starter.js'
-import { BEGINNING, notACursor, parseCursor, storedEvents } from '../thread/chat-cursor.js'
-import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
+import { SeenEvents } from './seen-events.js'
+import { Turns } from './turns.js'
+import { storedEvents } from '../thread/chat-cursor.js'
 import { eventsAfterEnd, eventsAfterRun, eventsWithoutRun, readBy, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { ThreadMessage, NewThreadEvent, ReplacedRuns, ThreadEvent } from '../thread/thread-events.js'
@@ -46,8 +45,7 @@ export class ThreadConversation {
   readonly feed = new Feed(() => void this.load().catch(doNothing))
   /** The ends of the messages, for their senders. */
   readonly ends = new MessageEnds()
-  /** Posts of this process that nobody is known to have dealt with. */
-  readonly posted = new Set<string>()
+  readonly seen = new SeenEvents()
   /** The permissions that people gave. */
   readonly grants: Grants
   /** Gives the runs their harness, model and extensions. */
@@ -59,14 +57,9 @@ export class ThreadConversation {
   /** The log may have events that are not known, because the store failed. */
   isUncertain = false
   readonly #owner: ThreadOwner
-  /** Ids of the messages that are stored. */
-  readonly #ids = new Set<string>()
-  /** Ids of all runs that the thread has begun. */
-  readonly #runIds = new Set<string>()
-  /** Outcomes of the posts of other processes, by their ids. */
-  readonly #taken = new Map<string, JsonObject>()
   #loading: Promise<unknown> = Promise.resolve()
-  #turns: Promise<void> = Promise.resolve()
+  /** Its changes, one after the other. */
+  readonly turns = new Turns(() => this.#watchIdle())
   #idleTimer: NodeJS.Timeout | undefined
   #followsOwner = false
   #isCancelling = false
@@ -135,7 +128,7 @@ export class ThreadConversation {
 
   /** Somebody here reads the events, or waits for the end of a message or the outcome of a post. */
   get isWatched(): boolean {
-    return this.feed.hasReaders || this.ends.areAwaited || this.posted.size > 0
+    return this.feed.hasReaders || this.ends.areAwaited || this.seen.posted.size > 0
   }
 
   /** It was closed, or the thread deleted. */
@@ -155,7 +148,7 @@ export class ThreadConversation {
   async exclusive<T>(work: (owner: ThreadOwner) => Promise<T>, cancels = false): Promise<T | null> {
     for (;;) {
       if (cancels) await this.cancelOpen(false)
-      const end = await this.turn()
+      const end = await this.turns.take()
       try {
         this.checkOpen()
         if (cancels && this.openRun !== null) continue
@@ -167,22 +160,10 @@ export class ThreadConversation {
     }
   }
 
-  /** Resolves when everything before is done; the given function ends the turn. */
-  async turn(): Promise<() => void> {
-    const before = this.#turns
-    let end = doNothing
-    this.#turns = new Promise((resolve) => (end = resolve))
-    await before
-    return () => {
-      this.#watchIdle()
-      end()
-    }
-  }
-
-  /** Cancels the run in progress, if there is one. Never resolves within a turn. */
-  async cancelOpen(continues: boolean): Promise<void> {
+  /** Cancels the run in progress; gives its id, null if there is none. Never resolves within a turn. */
+  async cancelOpen(continues: boolean): Promise<string | null> {
     const { openRun } = this
-    if (openRun === null) return
+    if (openRun === null) return null
     openRun.continues ||= continues
     this.#isCancelling = true
     // Its prompt is in the transcript even if it has sent no request.
@@ -190,12 +171,13 @@ export class ThreadConversation {
     openRun.abort.abort(new HarnessError('cancelled', 'The run was cancelled by the session.'))
     await openRun.over
     this.#isCancelling = false
+    return openRun.run.runId
   }
 
   /** Resolves when no run is in progress and no message of the queue begins one. */
   async whenIdle(): Promise<void> {
     for (;;) {
-      await this.#turns
+      await this.turns.over
       const busy = this.openRun?.over ?? this.#owner.asking
       if (busy === null) return
       await busy
@@ -204,20 +186,27 @@ export class ThreadConversation {
 
   /** Releases the thread if nothing is to be done. */
   async rest(): Promise<void> {
-    const end = await this.turn()
+    const end = await this.turns.take()
     try {
       this.checkOpen()
-      const { queue, held } = this.state
-      const continues = queue.length > 0 && !held && this.phase !== 'interrupted'
-      if (this.openRun === null && !continues) await this.#owner.release()
+      if (!this.isOwner || this.openRun !== null || this.#waits) return
+      // Nothing has begun it: it must not look as if something would.
+      if (this.phase === 'idle') await this.#owner.holdQueue()
+      await this.#owner.release()
     } finally {
       end()
     }
   }
 
+  /** For people, with messages that come after them: the queue continues here. */
+  get #waits(): boolean {
+    const { queue, held } = this.state
+    return this.phase === 'waiting' && queue.length > 0 && !held
+  }
+
   #watchIdle(): void {
     clearTimeout(this.#idleTimer)
-    if (!this.isOwner || this.openRun !== null || this.isClosed) return
+    if (!this.isOwner || this.openRun !== null || this.isClosed || this.#waits) return
     this.#idleTimer = setTimeout(() => void this.rest().catch(doNothing), IDLE_MS).unref()
   }
 
@@ -225,7 +214,7 @@ export class ThreadConversation {
     if (this.#wasClosed) return
     this.#wasClosed = true
     clearTimeout(this.#idleTimer)
-    await this.#turns
+    await this.turns.over
     await this.#owner.leaveRun()
     this.ends.settleRest({ status: 'left', runId: null, text: '' })
     await this.#owner.release()
@@ -239,7 +228,7 @@ export class ThreadConversation {
   /** Nobody will deal with its messages and posts. */
   markGone(): void {
     this.#isGone = true
-    this.posted.clear()
+    this.seen.posted.clear()
     this.ends.settleRest({ status: 'removed', runId: null, text: '' })
     this.feed.end()
   }
@@ -265,37 +254,12 @@ export class ThreadConversation {
   }
 
   #note(event: ThreadEvent | RunEvent): void {
-    if (event.kind === 'message_queued') this.#ids.add(event.messageId)
-    if (event.kind === 'run_begun') this.#runIds.add(event.runId)
-    if (event.kind !== 'message_taken') return
-    const { postId, messageId, outcome } = event
-    this.#taken.set(postId, outcome)
-    this.posted.delete(postId)
-    // A message that the owner refused is back with its sender, who may know only that it was posted.
-    if (messageId !== null && 'error' in outcome && !this.#ids.has(messageId))
-      this.ends.settle(messageId, { status: 'removed', runId: null, text: '' })
+    const refused = this.seen.note(event)
+    if (refused !== null) this.ends.settle(refused, { status: 'removed', runId: null, text: '' })
   }
 
   isKnown(messageId: string): boolean {
-    return this.#ids.has(messageId)
-  }
-
-  /** The place of a cursor. Rejects with a `SessionError` for one in a run that the thread has not begun: it may be anybody's. */
-  async placeOf(cursor: string | undefined): Promise<ChatPlace> {
-    if (cursor === undefined) return BEGINNING
-    const place = parseCursor(cursor)
-    const { runId } = place
-    if (runId === null || this.#runIds.has(runId)) return place
-    // Another process may have begun it.
-    await this.load()
-    if (!this.#runIds.has(runId)) throw notACursor(cursor)
-    return place
-  }
-
-  /** The events after a cursor. */
-  async *events({ after, ...options }: EventsOptions): AsyncGenerator<ChatEvent, void, undefined> {
-    const { log, threadId } = this
-    yield* this.feed.read(await this.placeOf(after), { ...options, log, threadId })
+    return this.seen.hasMessage(messageId)
   }
 
   /** Posts of other processes that nobody has dealt with; none if this process does not own the thread. */
@@ -303,16 +267,11 @@ export class ThreadConversation {
     return this.#owner.takePosts()
   }
 
-  /** What the owner has said about a post; undefined if it has not been dealt with. */
-  outcomeOf(postId: string): JsonObject | undefined {
-    return this.#taken.get(postId)
-  }
-
   /** Settles the messages whose end is stored, and is not being dealt with here. */
   settleStored(): void {
     if (this.openRun !== null || !this.ends.areAwaited) return
     const { snapshot } = this.feed
-    if (snapshot !== undefined) this.ends.settleStored(snapshot, (messageId) => this.#ids.has(messageId))
+    if (snapshot !== undefined) this.ends.settleStored(snapshot, (messageId) => this.isKnown(messageId))
   }
 
   /** Settles the messages that a run has read. */
@@ -382,6 +341,12 @@ export class ThreadOwner {
 
   takePosts(): Promise<readonly Post[]> {
     return this.#writer.takePosts()
+  }
+
+  /** Holds the queue, unless it is empty or held. */
+  holdQueue(): Promise<void> {
+    const { queue, held } = this.conversation.state
+    return this.append(...(queue.length === 0 || held ? [] : [{ kind: 'queue_held' } as const]))
   }
 
   /** Stores events of the thread. */
@@ -509,7 +474,7 @@ export class ThreadOwner {
     open.markStarted()
     open.markEnded(outcome.error)
     // Also after `close`: the end of a run that was left.
-    const end = await conversation.turn()
+    const end = await conversation.turns.take()
     const ended = this.#ended(run, outcome, from).catch((cause: unknown) => this.#failed(run, outcome.end, cause))
     await ended.catch(doNothing)
     open.markOver() // Before the next turn begins: whoever cancelled the run knows that it is over.
@@ -544,7 +509,9 @@ export class ThreadOwner {
       else conversation.settleAll(run, end)
       return
     }
-    const holds = (end.status === 'failed' || end.status === 'cancelled') && !continues
+    // A run that was cancelled too late has its own end, and holds the queue all the same.
+    const isStopped = end.status === 'failed' || end.status === 'cancelled' || conversation.phase === 'cancelling'
+    const holds = isStopped && !continues
     if (!hasBegun && conversation.lastRun?.seq === 0) await this.#takeBack(run, holds)
     const settleMessages = (): void => conversation.settleAll(run, error === undefined ? end : { ...end, error })
     const answered = conversation.onStop(end)
@@ -567,7 +534,7 @@ export class ThreadOwner {
   async #checkContinued(): Promise<void> {
     const { conversation } = this
     const isWaiting = (): boolean => conversation.phase === 'waiting'
-    const end = await conversation.turn()
+    const end = await conversation.turns.take()
     try {
       if (conversation.isClosed || !isWaiting()) return
       await conversation.load()

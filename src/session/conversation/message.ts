@@ -141,6 +141,11 @@ interface Waiting {
 export class MessageEnds {
   readonly #waiting = new Map<string, Waiting>()
 
+  /** The ids of the messages. */
+  get awaited(): readonly string[] {
+    return [...this.#waiting.keys()]
+  }
+
   get areAwaited(): boolean {
     return this.#waiting.size > 0
   }

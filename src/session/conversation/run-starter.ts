@@ -244,6 +244,13 @@ class SteeringPort implements InputPort {
     for (const listener of this.#listeners) listener()
   }
 
+  /** False if the run has taken it. */
+  remove(messageId: string): boolean {
+    const index = this.#waiting.findIndex((item) => item.messageId === messageId)
+    if (index !== -1) this.#waiting.splice(index, 1)
+    return index !== -1
+  }
+
   get waiting(): number {
     return this.#waiting.length
   }

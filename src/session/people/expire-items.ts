@@ -11,7 +11,7 @@ type WithoutId<Each> = Each extends ChatAnswer
 
 /** A conversation that can be answered. */
 export interface Answerable {
-  answer(answers: readonly ChatAnswer[]): Promise<readonly { readonly status: 'accepted' | 'stale' }[]>
+  answer(answers: readonly ChatAnswer[]): Promise<readonly { readonly status: 'accepted' | 'stale' | 'posted' }[]>
 }
 
 export interface ExpireOptions {
@@ -24,8 +24,8 @@ export interface ExpireOptions {
 /** What became of an item that waited for too long. */
 export interface ExpiredItem {
   readonly item: InboxItem
-  /** `stale`: a person was first. `failed`: the answer was refused or could not be stored, and the item still waits. */
-  readonly status: 'accepted' | 'stale' | 'failed'
+  /** `stale`: a person was first. `posted`: the thread's owner, another process, has not taken it yet. `failed`: the answer was refused or could not be stored, and the item still waits. */
+  readonly status: 'accepted' | 'stale' | 'posted' | 'failed'
   /** If it failed. */
   readonly error?: Error
 }

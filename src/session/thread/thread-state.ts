@@ -178,6 +178,7 @@ function isNot(messageId: string): (item: QueueItem) => boolean {
 
 /** The members of a thread that lists show and filter by. */
 export function threadDigest(state: ThreadState): JsonObject {
-  const { resourceId, title, tags, metadata, mode, run, forkOf, firstMessage } = state
-  return { resourceId, title, tags: [...tags], metadata, mode, runId: run?.runId ?? null, forkOf, firstMessage }
+  const { resourceId, title, tags, metadata, mode, run, forkOf, firstMessage, queue, held } = state
+  const shown = { resourceId, title, tags: [...tags], metadata, mode, runId: run?.runId ?? null, forkOf, firstMessage }
+  return queue.length > 0 && !held ? { ...shown, continues: true } : shown
 }

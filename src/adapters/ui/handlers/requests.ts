@@ -42,12 +42,15 @@ const ANSWER: Route = {
   },
 }
 
-const STOP: Route = {
-  action: 'stop',
-  async answer({ thread, runId }) {
-    await thread.stop(runId)
-    return jsonResponse(202, {})
-  },
+/** `which`: the run to be stopped; null: whatever runs. */
+function stopRoute(which: (request: RouteRequest) => string | null): Route {
+  return {
+    action: 'stop',
+    async answer(request) {
+      await request.thread.stop(which(request))
+      return jsonResponse(202, {})
+    },
+  }
 }
 
 const ROUTES: Readonly<Record<string, Route>> = {
@@ -62,7 +65,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
     action: 'read',
     answer: ({ thread }) => Promise.resolve(jsonResponse(200, { messages: thread.queued })),
   },
-  'POST runs/stop': STOP,
+  'POST runs/stop': stopRoute(({ runId }) => runId),
   'POST runs/recover': {
     action: 'start',
     answer: async ({ thread, runId }) => deliveryResponse(await thread.recover(runId)),
@@ -81,7 +84,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
       return jsonResponse(202, {})
     },
   },
-  'POST threads/stop': STOP,
+  'POST threads/stop': stopRoute(() => null),
 }
 
 /**

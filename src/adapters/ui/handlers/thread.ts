@@ -226,9 +226,9 @@ export class Thread implements RequestedRuns {
     await this.#chat.steer(content, { messageId, by: this.access.by })
   }
 
-  /** Cancels a run in progress; ends one that waits. */
-  async stop(runId: string): Promise<void> {
-    if (this.latest?.runId === runId) await this.#chat.cancel()
+  /** Cancels a run in progress; ends one that waits. Null: whatever runs, also for a message that is being sent. */
+  async stop(runId: string | null): Promise<void> {
+    if (runId === null || this.latest?.runId === runId) await this.#chat.cancel()
   }
 
   /** Continues an interrupted run; so does the next message. */
