@@ -1,6 +1,8 @@
 import type { McpConnection, McpEndpoint, McpSdk, ConnectionSetup } from '../sdk/connection.js'
 import { loadSdk } from '../sdk/load-sdk.js'
 import { outcomeOfResult } from './content.js'
+import { callFailure, isUnauthorized } from './call-failure.js'
+import type { CallFailure } from './call-failure.js'
 import { OpenToolCalls } from './open-calls.js'
 import { INSTRUCTIONS, Pins } from './pins.js'
 import type { Pinned } from './pins.js'
@@ -10,16 +12,14 @@ import { serverResources } from './resources.js'
 import type { McpResources } from './resources.js'
 import { serverAsks } from './server-asks.js'
 import type { ServerSettings } from './server-options.js'
-import { jsonDigest, listTools, mcpSource, mcpToolSpec } from './tool-list.js'
+import { jsonDigest, listTools, mcpSource, mcpToolSpec, resultProblem } from './tool-list.js'
 import type { McpTool } from './tool-list.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
-import { clipped } from '#core/tools/boundary/summaries.js'
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolSourceHost } from '#core/tools/source.js'
 import type { ToolContext, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
 import { abortable } from '#util/abort.js'
 import type { JsonObject } from '#util/json.js'
-import { isObject } from '#util/json.js'
 import { withoutTerminalCodes } from '#util/terminal.js'
 
 /**
@@ -85,6 +85,8 @@ class ServerAtEndpoint implements McpServer {
   /** The tools may have changed since they were listed. */
   #stale = true
   #refreshing: Promise<readonly ToolSpec[]> | null = null
+  /** How many wait for the connection. */
+  #waiting = 0
 
   constructor(endpoint: McpEndpoint, settings: ServerSettings, load: () => Promise<McpSdk>) {
     this.id = settings.id
@@ -109,15 +111,15 @@ class ServerAtEndpoint implements McpServer {
 
   tools(host: ToolSourceHost, signal: AbortSignal): Promise<readonly ToolSpec[]> {
     this.#hosts.add(host)
-    return abortable(this.#current(), signal)
+    return this.#wanted(() => this.#current(), signal)
   }
 
   async instructions(): Promise<string> {
-    return (await this.#session.connection()).instructions
+    return (await this.#wanted(() => this.#session.connection())).instructions
   }
 
   async digests(): Promise<Readonly<Record<string, string>>> {
-    await this.#current()
+    await this.#wanted(() => this.#current())
     return Object.fromEntries(this.#listed.map(({ name, digest }) => [name, digest]))
   }
 
@@ -145,18 +147,36 @@ class ServerAtEndpoint implements McpServer {
     if (host === undefined) this.#hosts.clear()
     else this.#hosts.delete(host)
     if (this.#hosts.size > 0) return
-    await this.#refreshing?.catch(() => undefined)
     await this.#session.close()
+    await this.#refreshing?.catch(() => undefined)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
 
+  /** Work that wants the connection; an opening ends with the last that waits for it. */
+  async #wanted<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    this.#waiting += 1
+    try {
+      const result = work()
+      // What nobody waits for any longer may fail.
+      result.catch(() => undefined)
+      return await (signal === undefined ? result : abortable(result, signal))
+    } finally {
+      this.#waiting -= 1
+      if (this.#waiting === 0 && this.#session.endOpening()) this.#refreshing = null
+    }
+  }
+
   #current(): Promise<readonly ToolSpec[]> {
     if (this.#specs !== null && !this.#stale) return Promise.resolve(this.#specs)
-    this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = null))
-    return this.#refreshing
+    if (this.#refreshing !== null) return this.#refreshing
+    const refreshing = this.#refresh().finally(() => {
+      if (this.#refreshing === refreshing) this.#refreshing = null
+    })
+    this.#refreshing = refreshing
+    return refreshing
   }
 
   async #refresh(): Promise<readonly ToolSpec[]> {
@@ -187,7 +207,7 @@ class ServerAtEndpoint implements McpServer {
 
   #listFailure(error: unknown, connection: McpConnection): HarnessError {
     if (error instanceof HarnessError) return error
-    const failure = callFailure(error, this.#settings.connectMs, this.#session.lastProblem)
+    const failure = this.#failure(error, this.#settings.connectMs)
     if (failure.lost) this.#session.drop(connection)
     const message = `MCP server \`${this.id}\` could not list its tools: ${failure.message}`
     return new HarnessError('error', message, { cause: error, retryable: true })
@@ -225,16 +245,16 @@ class ServerAtEndpoint implements McpServer {
           context.progress({ ...progress, ...(message !== undefined && { message: withoutTerminalCodes(message) }) }),
       }),
     )
-    return sent.ok
-      ? outcomeOfResult(sent.result, metadata, this.#settings.retryErrors)
-      : this.#failed(tool, sent.problem)
+    if (!sent.ok) return this.#failed(tool, sent.problem)
+    const note = await resultProblem(tool, sent.result)
+    return outcomeOfResult(sent.result, metadata, this.#settings.retryErrors, note)
   }
 
   /** Sends a call; again over a new connection if the server cannot have seen it. */
   async #sent(context: ToolContext, send: Send, isLastAttempt = false): Promise<Sent> {
     let connection: McpConnection
     try {
-      connection = await abortable(this.#session.connection(), context.signal)
+      connection = await this.#wanted(() => this.#session.connection(), context.signal)
     } catch (error) {
       context.signal.throwIfAborted()
       return { ok: false, problem: `The server could not be reached: ${messageOf(error)}` }
@@ -243,7 +263,7 @@ class ServerAtEndpoint implements McpServer {
       try {
         return { ok: true, result: await send(connection, signal) }
       } catch (error) {
-        const failure = callFailure(error, this.#settings.callMs, this.#session.lastProblem)
+        const failure = this.#failure(error, this.#settings.callMs)
         // A request aborted here says nothing about the connection.
         if (failure.lost && !signal.aborted) this.#session.drop(connection)
         return { ok: false, problem: failure.message, unseen: failure.unseen }
@@ -253,17 +273,25 @@ class ServerAtEndpoint implements McpServer {
     return sent.unseen === true && !isLastAttempt ? this.#sent(context, send, true) : sent
   }
 
-  /** A request of the host, not of a run. */
-  async #request<T>(work: (connection: McpConnection, timeoutMs: number) => Promise<T>): Promise<T> {
-    const connection = await this.#session.connection()
+  /** A request of the host, not of a run; again over a new connection if the server cannot have seen it. */
+  async #request<T>(
+    work: (connection: McpConnection, timeoutMs: number) => Promise<T>,
+    isLastAttempt = false,
+  ): Promise<T> {
+    const connection = await this.#wanted(() => this.#session.connection())
     try {
       return await work(connection, this.#settings.callMs)
     } catch (error) {
       if (error instanceof HarnessError) throw error
-      const failure = callFailure(error, this.#settings.callMs, this.#session.lastProblem)
+      const failure = this.#failure(error, this.#settings.callMs)
       if (failure.lost) this.#session.drop(connection)
+      if (failure.unseen && !isLastAttempt) return this.#request(work, true)
       throw new HarnessError('error', `MCP server \`${this.id}\`: ${failure.message}`, { cause: error })
     }
+  }
+
+  #failure(error: unknown, timeoutMs: number): CallFailure {
+    return callFailure(error, { kind: this.#endpoint.kind, timeoutMs, lastProblem: this.#session.lastProblem })
   }
 
   #failed({ name }: McpTool, problem: string): ToolOutcome {
@@ -290,7 +318,7 @@ function areSame(left: readonly Pinned[], right: readonly Pinned[]): boolean {
 }
 
 /** How a session opens connections. */
-interface SessionOptions extends Omit<ConnectionSetup, 'onClosed' | 'onStderr' | 'onProblem'> {
+interface SessionOptions extends Omit<ConnectionSetup, 'onClosed' | 'onStderr' | 'onProblem' | 'signal'> {
   readonly serverId: string
   readonly loadSdk: () => Promise<McpSdk>
   /** Called for every connection that is opened; its tools may differ from those before. */
@@ -306,6 +334,7 @@ class McpSession {
   readonly #options: SessionOptions
   #connection: McpConnection | null = null
   #opening: Promise<McpConnection> | null = null
+  #openingEnd = new AbortController()
   #failures = 0
   #failed: { readonly error: HarnessError; readonly until: number } | null = null
   #lastStderr = ''
@@ -318,10 +347,20 @@ class McpSession {
   /** The connection, opened when there is none. Rejects with a `HarnessError` that names the server. */
   connection(): Promise<McpConnection> {
     if (this.#connection !== null) return Promise.resolve(this.#connection)
-    if (this.#opening !== null) return this.#opening
+    if (this.#opening !== null) {
+      if (!this.#openingEnd.signal.aborted) return this.#opening
+      return this.#opening.then(undefined, () => undefined).then(() => this.connection())
+    }
     if (this.#failed !== null && Date.now() < this.#failed.until) return Promise.reject(this.#failed.error)
-    this.#opening = this.#open().finally(() => (this.#opening = null))
+    this.#openingEnd = new AbortController()
+    this.#opening = this.#open(this.#openingEnd.signal).finally(() => (this.#opening = null))
     return this.#opening
+  }
+
+  /** Ends a connection that is being opened: nobody waits for it. False if there is none. */
+  endOpening(): boolean {
+    this.#openingEnd.abort()
+    return this.#opening !== null
   }
 
   /** Gives up a connection that no longer works: the next use opens another. */
@@ -337,6 +376,7 @@ class McpSession {
 
   /** Ends the connection, also one that is being opened. Never rejects. */
   async close(): Promise<void> {
+    this.endOpening()
     await this.#opening?.catch(() => undefined)
     const connection = this.#connection
     this.#connection = null
@@ -344,7 +384,7 @@ class McpSession {
     await connection?.close()
   }
 
-  async #open(): Promise<McpConnection> {
+  async #open(signal: AbortSignal): Promise<McpConnection> {
     this.#lastStderr = ''
     this.#lastProblem = ''
     try {
@@ -354,6 +394,7 @@ class McpSession {
       let opened: McpConnection | null = null
       const connection = await sdk.open({
         ...this.#options,
+        signal,
         onClosed: () => {
           isClosed = true
           // The connection has been replaced.
@@ -370,12 +411,13 @@ class McpSession {
       this.#options.onOpened()
       return connection
     } catch (error) {
-      throw this.#failure(error)
+      const failure = error instanceof HarnessError ? error : this.#unreachable(error)
+      throw signal.aborted ? failure : this.#counted(failure)
     }
   }
 
-  #failure(error: unknown): HarnessError {
-    const failure = error instanceof HarnessError ? error : this.#unreachable(error)
+  /** The next attempt waits. */
+  #counted(failure: HarnessError): HarnessError {
     this.#failures += 1
     const waitMs = Math.min(LONGEST_WAIT_MS, SHORTEST_WAIT_MS * 2 ** (this.#failures - 1))
     this.#failed = { error: failure, until: Date.now() + waitMs }
@@ -399,70 +441,3 @@ class McpSession {
 const LONGEST_STDERR = 500
 const SHORTEST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 30_000
-
-/** Why a request to a server failed, by the SDK's errors. */
-export interface CallFailure {
-  /** For the model: short, without a stack. */
-  readonly message: string
-  /** The connection must not be used again. */
-  readonly lost: boolean
-  /** The server has not seen the request: it can be sent again over a new connection. */
-  readonly unseen: boolean
-}
-
-function callFailure(error: unknown, timeoutMs: number, lastProblem: string): CallFailure {
-  const code = protocolErrorCode(error)
-  if (code === 'REQUEST_TIMEOUT' || (code === TIMEOUT && isProtocolError(error))) {
-    const noise = lastProblem === '' ? '' : ` It sent something that is not a message: ${lastProblem}`
-    const message = `The server did not answer within ${timeoutMs} ms; whether it did the work is unknown.${noise}`
-    return { message, lost: false, unseen: false }
-  }
-  if (code === 'CONNECTION_CLOSED' || (code === CLOSED && isProtocolError(error))) {
-    const message = 'The connection to the server ended before it answered; whether it did the work is unknown.'
-    return { message, lost: true, unseen: false }
-  }
-  if (isUnauthorized(error)) {
-    const message = 'The server requires a person to authorize it again. The call had no effect.'
-    return { message, lost: false, unseen: false }
-  }
-  const unseen = code === 'NOT_CONNECTED' || httpStatus(error) === NOT_FOUND
-  const answered = isProtocolError(error) || code === 'INVALID_RESULT' || code === 'CAPABILITY_NOT_SUPPORTED'
-  return {
-    message: clipped(withoutTerminalCodes(messageWithCause(error)), LONGEST_MESSAGE),
-    lost: unseen || !answered,
-    unseen,
-  }
-}
-
-/** True if a person must authorize us first. */
-function isUnauthorized(error: unknown): boolean {
-  return error instanceof Error && [error.name, error.constructor.name].includes('UnauthorizedError')
-}
-
-/** Codes of the SDK's own errors on older connections. */
-const CLOSED = -32000
-const TIMEOUT = -32001
-/** A server that has forgotten the session says so. */
-const NOT_FOUND = 404
-const LONGEST_MESSAGE = 1_000
-
-/** An answer of the server: JSON-RPC's codes are negative numbers. */
-function isProtocolError(error: unknown): boolean {
-  const code = protocolErrorCode(error)
-  return typeof code === 'number' && code < 0
-}
-
-function protocolErrorCode(error: unknown): unknown {
-  return isObject(error) ? error['code'] : undefined
-}
-
-function httpStatus(error: unknown): unknown {
-  if (!isObject(error)) return undefined
-  return error['status'] ?? error['code']
-}
-
-/** The cause of `fetch failed` has the reason. */
-function messageWithCause(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined
-  return cause instanceof Error ? `${messageOf(error)}: ${cause.message}` : messageOf(error)
-}

@@ -1,3 +1,4 @@
+import { allPages } from '../sdk/connection.js'
 import type { McpConnection, McpRequestOptions } from '../sdk/connection.js'
 import type { ServerSettings } from './server-options.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
@@ -5,7 +6,10 @@ import type { ToolOutcome } from '#core/tools/outcome.js'
 import { checkParameters } from '#core/tools/tool-options.js'
 import type { ToolAnnotations, ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
 import { jsonSchemaOf } from '#schema/schema.js'
-import { isObject } from '#util/json.js'
+import { clipped } from '#core/tools/boundary/summaries.js'
+import { schemaProblems } from '#schema/schema-check.js'
+import { schemasIn } from '#schema/subschemas.js'
+import { canonicalJson, isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import { didYouMean } from '#util/suggest.js'
 import { createHash } from 'node:crypto'
@@ -49,14 +53,15 @@ export async function listTools(
 ): Promise<McpTool[]> {
   if (!connection.offers.tools) return []
   const { warn } = options
-  const listed = (await connection.listTools(options)).flatMap((item) => namedDefinition(item, warn))
+  const pages = { method: 'tools/list', member: 'tools', warn }
+  const listed = (await allPages(connection, pages, options)).flatMap((item) => namedDefinition(item, warn))
   const names = listed.map(({ name }) => name)
   for (const wanted of [...exclude, ...(include ?? [])]) {
     if (!names.includes(wanted)) warn(`It has no tool \`${wanted}\`.${didYouMean(wanted, names)}`)
   }
   const wanted = listed.filter(({ name }) => !exclude.includes(name) && include?.includes(name) !== false)
   const kept = wanted.filter((tool) => {
-    const problem = schemaProblem(tool)
+    const problem = schemaProblem(tool) ?? (connection.hasArgumentHeaders ? headerProblem(tool) : null)
     if (problem !== null) warn(`Its tool \`${tool.name}\` is not offered. ${problem}`)
     return problem === null
   })
@@ -82,6 +87,33 @@ function schemaProblem({ definition: { inputSchema } }: NamedDefinition): string
     return null
   } catch (error) {
     return messageOf(error)
+  }
+}
+
+const HEADER = 'x-mcp-header'
+
+/** Arguments that are repeated in headers: each is a member of its own, of a simple type, with a name that no other has. */
+function headerProblem({ definition: { inputSchema } }: NamedDefinition): string | null {
+  const declared = [...schemasIn(inputSchema as JsonSchema)].filter((schema) => HEADER in schema)
+  const members = [...memberSchemas(inputSchema as JsonSchema)].filter((schema) => HEADER in schema)
+  const isSound = members.every(
+    ({ [HEADER]: name, type }) =>
+      typeof name === 'string' &&
+      /^[!#$%&'*+\-.^_`|~\w]+$/.test(name) &&
+      ['string', 'integer', 'boolean'].includes(String(type)),
+  )
+  const names = new Set(members.map(({ [HEADER]: name }) => String(name).toLowerCase()))
+  const isValid = isSound && names.size === members.length && declared.length === members.length
+  return isValid ? null : `Its \`${HEADER}\` is not valid.`
+}
+
+/** The schemas of members of an object, at any depth. */
+function* memberSchemas({ properties }: JsonSchema): Generator<JsonSchema> {
+  if (!isObject(properties)) return
+  for (const member of Object.values(properties) as JsonSchema[]) {
+    if (!isObject(member)) continue
+    yield member
+    yield* memberSchemas(member)
   }
 }
 
@@ -126,15 +158,7 @@ function definitionDigest({ name, title, description, inputSchema, outputSchema,
 
 /** Digest of a JSON value, independent of key order. */
 export function jsonDigest(value: unknown): string {
-  return `sha256:${createHash('sha256').update(sortedJson(value)).digest('hex')}`
-}
-
-function sortedJson(value: unknown): string {
-  return JSON.stringify(value, (_key, member: unknown) =>
-    isObject(member)
-      ? Object.fromEntries(Object.entries(member).sort(([left], [right]) => (left < right ? -1 : 1)))
-      : member,
-  )
+  return `sha256:${createHash('sha256').update(canonicalJson(value)).digest('hex')}`
 }
 
 /** A server's tool as a `ToolSpec`: its schema as received, its hints as annotations. */
@@ -162,6 +186,18 @@ export function mcpToolSpec(
     metadata: { ...mcpSource(id, name), digest: tool.digest },
     call,
   })
+}
+
+/** What a result lacks of the tool's own schema for results; empty if nothing. The call has run, whatever it lacks. */
+export async function resultProblem({ definition: { outputSchema } }: McpTool, result: unknown): Promise<string> {
+  const { structuredContent, isError } = isObject(result) ? result : {}
+  if (!isObject(outputSchema) || isError === true) return ''
+  if (structuredContent === undefined) return 'The tool ran. Its result lacks the structured content that it declares.'
+  const problems = await schemaProblems(outputSchema as JsonSchema, structuredContent)
+  if (problems.kind !== 'invalid') return ''
+  const [{ path, message } = { path: [], message: '' }] = problems.issues
+  const place = path.length === 0 ? '' : ` at \`${path.join('.')}\``
+  return clipped(`The tool ran. Its result does not fit the schema that it declares${place}: ${message}`, 500)
 }
 
 /** The source of a result, for its metadata. */

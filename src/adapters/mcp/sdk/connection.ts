@@ -1,15 +1,15 @@
-import { isObject } from '#util/json.js'
+import { canonicalJson, isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 
 /** A live connection to a server. Requests reject with the SDK's own errors. */
 export interface McpConnection {
   /** The negotiated revision, such as `2025-11-25`. */
   readonly protocolVersion: string
+  /** Arguments are repeated in headers, as some tools declare. */
+  readonly hasArgumentHeaders: boolean
   readonly offers: { readonly tools: boolean; readonly resources: boolean; readonly prompts: boolean }
   /** The server's instructions for a model; may be empty. */
   readonly instructions: string
-  /** The definitions of all pages, without those that the revision forbids to use. */
-  listTools(options: McpRequestOptions): Promise<readonly JsonObject[]>
   /** Sends one request; the result is as received. */
   request(method: string, params: JsonObject, options: McpRequestOptions): Promise<unknown>
   /** Calls the tool of a definition that the server has listed. */
@@ -82,6 +82,8 @@ export interface ConnectionSetup {
   readonly endpoint: McpEndpoint
   /** Longest time to a usable connection, in ms. */
   readonly connectMs: number
+  /** Ends the opening. */
+  readonly signal?: AbortSignal | undefined
   /** Requests that the server may send; null ones are not offered. */
   readonly asks: {
     readonly elicit: ((params: JsonObject, signal: AbortSignal) => Promise<JsonObject>) | null
@@ -119,28 +121,37 @@ export interface McpSdk {
 /** Largest message of a server, in bytes: a larger one ends the connection. */
 export const LARGEST_MESSAGE = 10 * 1024 * 1024
 
-/** A longer list is rejected: its server would never end it. */
+/** More pages are not asked for. */
 const MOST_PAGES = 500
 const MOST_ITEMS = 10_000
 
-/** The items of a list request, of all its pages; `member` is the list in the result. */
+/**
+ * The items of a list request, of all its pages, each once; `member` is the list in the result. A cursor that was sent before, or a page of
+ * known items only, ends the list.
+ */
 export async function allPages(
   { request }: Pick<McpConnection, 'request'>,
-  { method, member }: { readonly method: string; readonly member: string },
+  {
+    method,
+    member,
+    warn,
+  }: { readonly method: string; readonly member: string; readonly warn?: (text: string) => void },
   options: McpRequestOptions,
 ): Promise<JsonObject[]> {
-  const items: JsonObject[] = []
+  const items = new Map<string, JsonObject>()
+  const cursors = new Set<unknown>()
   let cursor: string | undefined
-  for (let page = 0; page < MOST_PAGES; page++) {
+  do {
+    cursors.add(cursor)
     const result = await request(method, cursor === undefined ? {} : { cursor }, options)
-    if (!isObject(result) || !Array.isArray(result[member])) {
-      throw new Error(`The answer to \`${method}\` has no list \`${member}\`.`)
-    }
-    for (const item of result[member]) if (isObject(item)) items.push(item as JsonObject)
-    const { nextCursor } = result
-    if (typeof nextCursor !== 'string') return items
-    if (nextCursor === cursor || items.length > MOST_ITEMS) break
+    const { [member]: list, nextCursor } = isObject(result) ? result : {}
+    if (!Array.isArray(list)) throw new Error(`The answer to \`${method}\` has no list \`${member}\`.`)
+    const before = items.size
+    for (const item of list) if (isObject(item)) items.set(canonicalJson(item), item as JsonObject)
+    if (typeof nextCursor !== 'string') return [...items.values()]
     cursor = nextCursor
-  }
-  throw new Error(`The list of \`${method}\` does not end.`)
+    if (list.length > 0 && items.size === before) break
+  } while (!cursors.has(cursor) && cursors.size < MOST_PAGES && items.size < MOST_ITEMS)
+  warn?.(`Its list of \`${method}\` has no end: the first ${items.size} are used.`)
+  return [...items.values()]
 }

@@ -1,6 +1,14 @@
 import type * as http from '@modelcontextprotocol/client'
-import { LARGEST_MESSAGE, allPages } from './connection.js'
-import type { ConnectionSetup, McpConnection, McpEndpoint, McpSdk, McpRequestOptions } from './connection.js'
+import { LARGEST_MESSAGE } from './connection.js'
+import type {
+  ConnectionSetup,
+  McpConnection,
+  McpEndpoint,
+  McpSdk,
+  McpRequestOptions,
+  ProcessCommand,
+} from './connection.js'
+import { passAnswersOn, receivedResult } from './messages.js'
 import type {
   Client,
   ElicitResult,
@@ -8,10 +16,9 @@ import type {
   Transport,
   RequestOptions as SdkRequestOptions,
 } from '@modelcontextprotocol/client'
-import type { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { HarnessError } from '#contracts/errors.js'
-import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
+import { processGroupsProblem, signalGroup } from '#toolbox/process/process-group.js'
 import { isMissing, ownVersion } from '#util/platform/own-package.js'
 
 type Sdk = typeof http
@@ -34,13 +41,15 @@ export async function loadSdk(revisions: Revisions = 'auto', importSdk?: () => P
 }
 
 /** Loaded for servers that are processes only: a worker has none. */
-type StdioTransport = Transport & { readonly pid: number | null }
-
-async function importStdio(): Promise<
-  new (...args: ConstructorParameters<typeof StdioClientTransport>) => StdioTransport
-> {
+async function processTransport(process: ProcessCommand): Promise<Transport & { readonly pid: number | null }> {
+  if (processGroupsProblem() === undefined) {
+    return new (await import('./process-transport.js')).ProcessTransport(process)
+  }
   try {
-    return (await import('@modelcontextprotocol/client/stdio')).StdioClientTransport
+    const { StdioClientTransport } = await import('@modelcontextprotocol/client/stdio')
+    const { command, args, env, cwd } = process
+    const options = { command, args: [...args], env: { ...env }, ...(cwd !== null && { cwd }) }
+    return new StdioClientTransport({ ...options, stderr: 'pipe', maxBufferSize: LARGEST_MESSAGE })
   } catch (error) {
     throw isMissing(error) ? missingSdk(error) : error
   }
@@ -58,7 +67,7 @@ function mcpSdk(sdk: Sdk, revisions: Revisions): McpSdk {
   const opened = new WeakMap<McpEndpoint, HttpTransport>()
   return {
     async open(setup) {
-      const transport = await transportTo(setup.endpoint, sdk)
+      const transport = passAnswersOn(await transportTo(setup.endpoint, sdk))
       if (acceptsAuth(transport)) opened.set(setup.endpoint, transport)
       const client = new sdk.Client(CLIENT_INFO, {
         capabilities: clientCapabilities(setup.asks),
@@ -67,7 +76,7 @@ function mcpSdk(sdk: Sdk, revisions: Revisions): McpSdk {
       })
       answerServer(client, setup.asks)
       await connectClient(client, transport, setup)
-      return clientConnection(client)
+      return clientConnection(client, setup.endpoint)
     },
     async finishAuth(endpoint, callback) {
       // The transport that the server refused knows how the server wants to be authorized.
@@ -79,17 +88,8 @@ function mcpSdk(sdk: Sdk, revisions: Revisions): McpSdk {
 
 async function transportTo(endpoint: McpEndpoint, sdk: Sdk): Promise<Transport> {
   if (endpoint.kind === 'stdio') {
-    const StdioTransport = await importStdio()
     const confined = await endpoint.confine?.(endpoint)
-    const { command, args, env, cwd } = confined?.command ?? endpoint
-    const transport = new StdioTransport({
-      command,
-      args: [...args],
-      env: { ...env },
-      ...(cwd !== null && { cwd }),
-      stderr: 'pipe',
-      maxBufferSize: LARGEST_MESSAGE,
-    })
+    const transport = await processTransport(confined?.command ?? endpoint)
     // The client calls it, and then its own.
     transport.onclose = () => void confined?.close()
     confined?.uncovered?.addEventListener('abort', () => killNow(transport.pid), { once: true })
@@ -105,6 +105,7 @@ async function transportTo(endpoint: McpEndpoint, sdk: Sdk): Promise<Transport> 
 }
 
 function killNow(pid: number | null): void {
+  signalGroup(pid ?? undefined, 'SIGKILL')
   try {
     if (pid !== null) process.kill(pid, 'SIGKILL')
   } catch {
@@ -148,36 +149,17 @@ const ANYTHING = {
   '~standard': { version: 1, vendor: 'thinharness', validate: (value: unknown) => ({ value }) },
 } as const
 
-function clientConnection(client: Client): McpConnection {
+function clientConnection(client: Client, { kind }: McpEndpoint): McpConnection {
   const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
-  const request: McpConnection['request'] = (method, params, options) =>
-    client.request({ method, params: { ...params } }, ANYTHING, requestOptions(options))
   return {
     protocolVersion: client.getNegotiatedProtocolVersion() ?? '',
+    hasArgumentHeaders: kind !== 'stdio' && client.getProtocolEra() === 'modern',
     offers: { tools: tools !== undefined, resources: resources !== undefined, prompts: prompts !== undefined },
     instructions: client.getInstructions() ?? '',
-    request,
-    listTools: (options) => listTools(client, request, options),
+    request: async (method, params, options) =>
+      receivedResult(await client.request({ method, params: { ...params } }, ANYTHING, requestOptions(options))),
     callTool: (definition, args, options) => callTool(client, definition, { args, options }),
     close: () => client.close().catch(() => undefined),
-  }
-}
-
-/** The SDK's own list, which omits tools that must not be called. A list that the SDK cannot read is read by our own code. */
-async function listTools(
-  client: Client,
-  request: McpConnection['request'],
-  options: McpRequestOptions,
-): Promise<readonly JsonObject[]> {
-  const listRawTools = (): Promise<readonly JsonObject[]> =>
-    allPages({ request }, { method: 'tools/list', member: 'tools' }, options)
-  if (client.getProtocolEra() !== 'modern') return listRawTools()
-  try {
-    const { tools } = await client.listTools(undefined, { ...requestOptions(options), cacheMode: 'refresh' })
-    return tools as unknown as readonly JsonObject[]
-  } catch (error) {
-    if (isObject(error) && error['code'] === 'INVALID_RESULT') return listRawTools()
-    throw error
   }
 }
 
@@ -187,12 +169,14 @@ async function callTool(
   { args, options }: { readonly args: JsonObject; readonly options: McpRequestOptions },
 ): Promise<unknown> {
   type ToolDefinition = NonNullable<NonNullable<Parameters<Client['callTool']>[1]>['toolDefinition']>
-  const { name } = definition
-  const toolDefinition = definition as unknown as ToolDefinition
-  return client.callTool(
+  // Without its schema for results: a result that does not fit it has run.
+  const { name, outputSchema: _, ...rest } = definition
+  const toolDefinition = { ...rest, name } as unknown as ToolDefinition
+  const result = await client.callTool(
     { name: typeof name === 'string' ? name : '', arguments: { ...args } },
     { ...requestOptions(options), toolDefinition },
   )
+  return receivedResult(result)
 }
 
 /** Name and version that servers and clients are given. */
@@ -230,24 +214,35 @@ function requestOptions({ signal, timeoutMs, onProgress }: McpRequestOptions): S
 async function connectClient(
   client: Client,
   transport: Transport,
-  { connectMs, onClosed, onStderr, onProblem }: ConnectionSetup,
+  { connectMs, signal, onClosed, onStderr, onProblem }: ConnectionSetup,
 ): Promise<void> {
   transportStderr(transport)?.on('data', (piece: Buffer) => onStderr(piece.toString()))
   client.onerror = (error) => onProblem(error.message)
   const limit = new AbortController()
   const late = new Promise<never>((_, reject) => {
-    limit.signal.addEventListener('abort', () => reject(new Error(`It was not ready after ${connectMs} ms.`)))
+    const problem = (): string =>
+      signal?.aborted === true ? 'It is needed no longer.' : `It was not ready after ${connectMs} ms.`
+    limit.signal.addEventListener('abort', () => reject(new Error(problem())))
   })
   const timer = setTimeout(() => limit.abort(), connectMs)
+  const end = (): void => limit.abort()
+  signal?.addEventListener('abort', end)
+  if (signal?.aborted === true) end()
   try {
     await Promise.race([client.connect(transport, { timeout: connectMs, signal: limit.signal }), late])
     client.onclose = onClosed
   } catch (error) {
-    await Promise.allSettled([client.close(), transport.close()])
+    await Promise.allSettled([endUnready(transport), transport.close(), client.close()])
     throw error
   } finally {
     clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
   }
+}
+
+/** A process that was not ready has nothing to complete. */
+async function endUnready(transport: Transport): Promise<void> {
+  if ('_dispose' in transport && typeof transport._dispose === 'function') await transport._dispose()
 }
 
 function transportStderr(transport: Transport): NodeJS.ReadableStream | null {

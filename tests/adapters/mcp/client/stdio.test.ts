@@ -49,18 +49,16 @@ test('MC-13 MC-14 MC-36 tools are discovered once, and remain the same array as 
   await server.close()
 })
 
-test('all pages of tools are read, and an endless list is rejected', async () => {
+test('all pages of tools are read', async () => {
   const pages = oddServer(`{
     'tools/list': ({ cursor = '0' }) => ({
       tools: [tool('t' + cursor)],
       ...(Number(cursor) < 3 && { nextCursor: String(Number(cursor) + 1) }),
     }),
   }`)
-  const endless = oddServer(`{ 'tools/list': ({ cursor }) => ({ tools: [], nextCursor: cursor ?? 'again' }) }`)
 
   expect((await toolsOf(pages)).map(({ name }) => name)).toEqual(['t0', 't1', 't2', 't3'])
-  await expect(toolsOf(endless)).rejects.toThrow('does not end')
-  await Promise.all([pages.close(), endless.close()])
+  await pages.close()
 })
 
 test('a changed list is read at the next request, and unchanged lists are not read again', async () => {
