@@ -73,6 +73,17 @@ export class HarnessError extends Error {
   }
 }
 
+const oversized = new WeakSet<Error>()
+
+/** Notes that a request was refused since it has too many bytes, or too many or too large pictures. */
+export function markOversized(error: Error): void {
+  oversized.add(error)
+}
+
+export function isOversized(error: unknown): boolean {
+  return error instanceof Error && oversized.has(error)
+}
+
 /**
  * Thrown by a tool's handler to let the model try again, with `message` for the model. Counts against the tool's retry
  * budget.

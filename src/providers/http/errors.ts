@@ -1,4 +1,4 @@
-import { HarnessError, messageOf } from '#contracts/errors.js'
+import { HarnessError, markOversized, messageOf } from '#contracts/errors.js'
 import type { HarnessErrorDetails } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
 
@@ -16,14 +16,18 @@ const LONGEST_MESSAGE = 1000
 export function errorFromBody(status: number, headers: Headers, body: unknown): HarnessError {
   const found = findError(body) ?? NOTHING_FOUND
   const ownStatus = status >= 400 ? status : found.status
+  const message = messageFor(found, ownStatus, body)
+  const failure = failureOf(ownStatus, found.words, message)
   const details: HarnessErrorDetails = {
     ...(ownStatus !== undefined && { status: ownStatus }),
-    retryable: isRetryable(ownStatus, headers, found),
+    retryable: adviceOf(headers) ?? (failure === 'throttled' || (failure === 'other' && isRetryable(ownStatus, found))),
     ...retryAfter(headers),
   }
-  const message = messageFor(found, ownStatus, body)
-  if (!isOverflow(ownStatus, message, found.words)) return providerError(message, details)
-  return new HarnessError('context_overflow', boundedMessage(withoutKeys(message)), { ...details, retryable: false })
+  if (failure === 'overflow')
+    return new HarnessError('context_overflow', boundedMessage(withoutKeys(message)), { ...details, retryable: false })
+  const error = providerError(message, details)
+  if (failure === 'oversized') markOversized(error)
+  return error
 }
 
 /** The error in a body with status 200, if it has an error message; otherwise undefined. */
@@ -94,7 +98,9 @@ function ofObject(body: Readonly<Record<string, unknown>>): FoundError {
     .map((name) => trimmedText(body[name]))
     .find(isString)
   const upstream = isObject(body['metadata']) ? trimmedText(body['metadata']['raw']) : undefined
-  const names = [body['code'], body['type'], body['status']].filter(isString).filter((word) => !/^\d*$/.test(word))
+  const names = [body['code'], body['type'], body['__type'], body['status']]
+    .filter(isString)
+    .filter((word) => !/^\d*$/.test(word))
   return {
     message: message === undefined || upstream === undefined ? message : `${message}: ${upstream}`,
     // `error` names the envelope, not the cause.
@@ -155,10 +161,12 @@ const UNPAID = /insufficient_(quota|balance|credits?|funds)|billing|payment|cred
 const LASTING =
   /invalid|unsupported|not_supported|missing|not_?found|permission|forbidden|auth|too_large|too_many_prompt|context_length|bad_request|policy|safety|filter|moderation|tool_use_failed/i
 
-function isRetryable(status: number | undefined, headers: Headers, { words }: FoundError): boolean {
+function adviceOf(headers: Headers): boolean | undefined {
   const advice = headers['x-should-retry']
-  if (advice === 'true' || advice === 'false') return advice === 'true'
-  if (words.some((word) => UNPAID.test(word))) return false
+  return advice === 'true' || advice === 'false' ? advice === 'true' : undefined
+}
+
+function isRetryable(status: number | undefined, { words }: FoundError): boolean {
   if (status !== undefined) return isRetryableStatus(status)
   return !words.some((word) => LASTING.test(word))
 }
@@ -168,6 +176,32 @@ function isRetryableStatus(status: number): boolean {
   if (status >= 500) return status !== 501 && status !== 505
   return status === 408 || status === 409 || status === 425 || status === 429
 }
+
+/** What a refusal means; `oversized`: too many bytes or pictures. */
+type Failure = 'unpaid' | 'throttled' | 'overflow' | 'oversized' | 'other'
+
+/** By status and type, which are certain, and only then by the words of a sentence. */
+function failureOf(status: number | undefined, words: readonly string[], message: string): Failure {
+  const hasWord = (pattern: RegExp): boolean => words.some((word) => pattern.test(word))
+  if (hasWord(UNPAID)) return 'unpaid'
+  if (status === 429 || (status !== 413 && hasWord(THROTTLED_CODE))) return 'throttled'
+  if (NEVER_OF_LENGTH.has(status)) return 'other'
+  if (hasWord(OVERFLOW_CODE)) return 'overflow'
+  if (status !== 413 && (status === 503 || THROTTLED.test(message))) return 'throttled'
+  const isOversized = status === 413 || hasWord(/request_too_large/i) || OVERSIZED.test(message)
+  if (OVERFLOW.some((sentence) => sentence.test(message))) return 'overflow'
+  if (isOversized) return 'oversized'
+  return message.split(/(?<=[.!?])\s+|\n/).some(isAboutLength) ? 'overflow' : 'other'
+}
+
+const THROTTLED_CODE = /throttl|rate_?limit|too_?many_?requests|slow_?down/i
+
+/** Sentences of a server that takes the same request later. One that asks for a change, 'and try again' or 'try again with', is none. */
+const THROTTLED =
+  /throttl|rate.?limit|too many requests|\bplease wait\b|\bwait (?:a|for|until|before)\b|(?<!\band )\btry(?:ing)? again\b(?! (?:with|using|by)\b)/i
+
+/** Statuses of refusals that have nothing to do with the length of the request. */
+const NEVER_OF_LENGTH: ReadonlySet<number | undefined> = new Set([401, 402, 403, 404, 408, 409])
 
 /** Codes of providers and servers for a request that is longer than the model's window. */
 const OVERFLOW_CODE = /context_length|context_window|context_size|too_many_prompt_tokens/i
@@ -183,17 +217,25 @@ const OVERFLOW = [
   /reduce the length of the (messages|prompt)/i,
 ]
 
-/** Statuses without this meaning: a rate limit in tokens, for example, passes. */
-const NEVER_OVERFLOW: ReadonlySet<number | undefined> = new Set([401, 402, 403, 404, 408, 409, 429])
+/** Sentences on the bytes of a request, or on all of its pictures. */
+const OVERSIZED =
+  /\b(?:request|payload|entity|body)\b.*\btoo large|\b(?:request|payload|body) size\b|\b(?:images?|pictures?|media|attachments?)\b.*\b(?:exceeds?|exceeded|too (?:many|large)|maximum)|\btoo many (?:images|pictures)|\bexceeds?\b.*\b(?:\d+ ?[KMG]i?B|bytes)\b/i
 
-function isOverflow(status: number | undefined, message: string, words: readonly string[]): boolean {
-  if (NEVER_OVERFLOW.has(status) || words.some((word) => UNPAID.test(word) || /rate_?limit/i.test(word))) return false
-  return words.some((word) => OVERFLOW_CODE.test(word)) || OVERFLOW.some((sentence) => sentence.test(message))
+/** A sentence with a word of length and one of excess that is about nothing else that has a length. */
+function isAboutLength(sentence: string): boolean {
+  return LENGTH.test(sentence) && EXCESS.test(sentence) && !OTHER_LENGTH.test(sentence)
 }
+
+const LENGTH = /\b(?:length|tokens?|prompt|input|context)\b/i
+const EXCESS = /\bexceed|\btoo (?:long|large)|\bmaximum\b|\b(?:length|tokens?|prompt|context)\b.*\bshould be\b/i
+
+/** Limits of replies, strings, images, credits, rates and definitions. */
+const OTHER_LENGTH =
+  /\bmax_?\w*tokens|\b(?:output|completion|response|generated|new) tokens|\bstring|\bimages?\b|pixel|\bbytes\b|credit|balance|quota|\bper[ -](?:second|minute|min|hour|day)|\bschema|\btools?\b|\bfunctions?\b|\bpropert|\btemperature\b/i
 
 /** The wait that a server asks for: `retry-after-ms`, or `retry-after` in seconds or as a date. */
 function retryAfter(headers: Headers): { readonly retryAfterMs?: number } {
-  const retryAfterMs = inMs(headers['retry-after-ms']) ?? inSeconds(headers['retry-after'])
+  const retryAfterMs = inMs(headers['retry-after-ms']) ?? inSeconds(headers['retry-after'], headers['date'])
   return retryAfterMs === undefined ? {} : { retryAfterMs: Math.ceil(Math.max(0, retryAfterMs)) }
 }
 
@@ -201,12 +243,14 @@ function inMs(text: string | undefined): number | undefined {
   return text !== undefined && /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : undefined
 }
 
-function inSeconds(text: string | undefined): number | undefined {
+/** A date is counted from the server's own clock, `now`, if it tells it. */
+function inSeconds(text: string | undefined, now = ''): number | undefined {
   const seconds = inMs(text)
   if (seconds !== undefined) return seconds * 1000
   // An HTTP date begins with the day of the week; `Date.parse` would accept bare numbers and more.
   const date = /^\s*[a-z]{3}/i.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN
-  return Number.isNaN(date) ? undefined : date - Date.now()
+  const sent = Date.parse(now)
+  return Number.isNaN(date) ? undefined : date - (Number.isNaN(sent) ? Date.now() : sent)
 }
 
 const KEYS = /\b(?:sk|pk|rk|gsk|xai|hf|pplx|nvapi|AIza|AKIA)[-_]?[\w-]{16,}|(?<=\bBearer\s+)[^\s"',]{8,}/g

@@ -181,6 +181,11 @@ describe('a request that is longer than the window', () => {
     [400, { message: 'too many tokens: total number of tokens in the prompt cannot exceed 4081' }],
     [500, { message: 'the input is larger than the context size', type: 'exceed_context_size_error' }],
     [200, { message: 'x', code: 'context_length_exceeded' }],
+    [400, { message: 'Input length 131393 exceeds the maximum allowed input length of 131040 tokens.' }],
+    [400, { message: 'Prompt too long: 5152 tokens exceeds max_seq_len 2048' }],
+    [400, { message: 'Range of input length should be [1, 30720]' }],
+    [500, { message: 'The number of tokens in your prompt exceeds the limit of 4096.' }],
+    [422, { message: 'Sorry. Your conversation has 9000 tokens, the maximum is 8192.' }],
   ])('XC-08 is a `context_overflow`, which is not retried: %s %j', (status, error) => {
     expect(refusal(status, { error })).toMatchObject({ code: 'context_overflow', retryable: false })
   })
@@ -193,8 +198,46 @@ describe('a request that is longer than the window', () => {
     [429, { message: 'Too many tokens, please wait before trying again.' }],
     [400, { message: 'max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens' }],
     [400, { message: 'messages: at least one message is required' }],
+    [400, { message: 'max_tokens is too large: 100000. This model supports at most 16384 completion tokens.' }],
+    [400, { message: 'Expected a string with maximum length 1048576, but got a string with length 1200000.' }],
+    [400, { message: 'Your input needs 90 credits, which exceeds your balance.' }],
+    [400, { message: "Input should be 'auto' or 'none'" }],
+    [422, { message: 'Input should be less than or equal to 2' }],
+    [400, { message: 'The input image exceeds the maximum of 8000 pixels.' }],
+    [403, { message: 'The prompt is too long for your plan.' }],
   ])('XC-08 other errors are not: %s %j', (status, error) => {
     expect(refusal(status, { error }).code).toBe('provider_error')
+  })
+})
+
+describe('a server that takes the request later', () => {
+  const wait = 'Too many tokens, please wait before trying again.'
+
+  test.each<[number, unknown]>([
+    [400, { type: 'throttlingException', message: wait }],
+    [503, { type: 'throttlingException', message: wait }],
+    [200, { type: 'error', error: { type: 'throttlingException', message: wait } }],
+    [400, { message: wait }],
+    [400, { __type: 'ThrottlingException', message: wait }],
+    [503, { error: { message: 'The token limit of this server is reached.' } }],
+    [400, { error: { code: 'rate_limit_exceeded', message: 'The prompt is too long for the rate of tokens.' } }],
+    [500, { error: { message: 'Input token limit: throttled.' } }],
+    [429, { error: { code: 'context_length_exceeded', message: 'The context window is full.' } }],
+    [400, 'Maximum context length of all users reached. Try again in 20 seconds.'],
+  ])('is asked again, after the time that it names: %s %j', (status, body) => {
+    expect(refusal(status, body, { 'retry-after': '1' })).toMatchObject({
+      code: 'provider_error',
+      retryable: true,
+      retryAfterMs: 1000,
+    })
+  })
+
+  test.each<[number, string]>([
+    [401, 'Your key is wrong. Please try again.'],
+    [402, 'No money: please wait for the next month.'],
+    [404, 'There is no such model. Try again with another one.'],
+  ])('status %i is not repeated, whatever it says: %s', (status, message) => {
+    expect(refusal(status, { error: { message } })).toMatchObject({ code: 'provider_error', retryable: false })
   })
 })
 
@@ -213,6 +256,13 @@ describe('the delay that a server asks for', () => {
     [{}, undefined],
   ])('%j is %s ms', (headers, retryAfterMs) => {
     expect(refusal(429, '', headers).retryAfterMs).toBe(retryAfterMs)
+  })
+
+  test('a date is counted from the clock of the server, if it tells the time', () => {
+    const headers = { 'retry-after': 'Wed, 21 Oct 2015 07:28:30 GMT', date: 'Wed, 21 Oct 2015 07:28:00 GMT' }
+    expect(refusal(503, '', headers).retryAfterMs).toBe(30_000)
+    const odd = { 'retry-after': new Date(Date.now() + 30_000).toUTCString(), date: 'today' }
+    expect(refusal(503, '', odd).retryAfterMs).toBeGreaterThan(28_000)
   })
 
   test('a date is counted from now', () => {
