@@ -126,6 +126,8 @@ export interface ModelCapabilities {
   readonly maxOutputTokens?: number | undefined
   /** Tokens of input and output together. Default: that of the table of prices, if it has the model; otherwise unknown. */
   readonly contextTokens?: number | undefined
+  /** Bytes that a request may have. Default: unknown. */
+  readonly requestBytes?: number | undefined
   /** True if prompts may be cached for an hour, for which a provider can charge more. Default: unknown, counted as true. */
   readonly longCacheWrites?: boolean | undefined
 }

@@ -64,6 +64,10 @@ export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> 
    * it shorter must then do so.
    */
   readonly refusals: number
+  /** The last refusal was about the bytes of the request, or its pictures, not about its tokens. */
+  readonly isTooLarge: boolean
+  /** Bytes of a request that the provider takes; null if unknown. */
+  readonly mostBytes: number | null
   /**
    * Pays for requests of the policy to other models, as the `budget` of their runs: what they may cost is reserved within the
    * limits of this run. Null if nothing limits its cost.

@@ -7,6 +7,7 @@ import type { ViewSpan, ViewStep } from './spans.js'
 import { defineExtension } from '#core/extension/extension.js'
 import { parse } from '#contracts/parse.js'
 import { partial } from '#util/shape.js'
+import { clearOldMedia } from './media.js'
 import { contextNeed, TRIGGER } from './context-need.js'
 import { recall } from './recall.js'
 
@@ -218,6 +219,8 @@ export function clearResults(options: ClearResultsOptions = {}): Extension {
     name: 'clear_results',
     tools: [recall],
     view(context) {
+      const media = clearOldMedia(context, given)
+      if (media !== null) return media
       const need = contextNeed(context, given)
       if (need === null) return null
       const shorter = clearResultsOf(context, need, given)

@@ -7,6 +7,7 @@ import { milliseconds, partial } from '#util/shape.js'
 import { clearResultsOf, clearingField, stepLength } from './clearing.js'
 import type { Field } from './clearing.js'
 import { estimateText } from './estimate.js'
+import { clearOldMedia } from './media.js'
 import { contextNeed, TRIGGER } from './context-need.js'
 import type { Need, TriggerOptions } from './context-need.js'
 import { entryContent, recall } from './recall.js'
@@ -38,6 +39,8 @@ export function compact(options: CompactOptions = {}): Extension {
     name: 'compact',
     tools: [recall],
     view: async (context) => {
+      const media = clearOldMedia(context, given)
+      if (media !== null) return media
       const need = contextNeed(context, given)
       if (need === null) return null
       const field = clearingField(context, need, given)

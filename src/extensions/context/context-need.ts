@@ -83,8 +83,8 @@ export function tokenLimit({ window }: ViewContext, { at = DEFAULT_AT }: Trigger
 }
 
 /** What was refused is longer than the window, whatever the estimate says. */
-function refusedLength({ window, refusals }: ViewContext, meter: Meter): number {
-  if (window === null || meter.refused?.refusals === refusals) return 0
+function refusedLength({ window, refusals, isTooLarge }: ViewContext, meter: Meter): number {
+  if (isTooLarge || window === null || meter.refused?.refusals === refusals) return 0
   meter.ratio = Math.max(meter.ratio, window / Math.max(1, meter.estimate))
   return window
 }

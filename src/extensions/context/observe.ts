@@ -6,6 +6,7 @@ import { parse } from '#contracts/parse.js'
 import { clearResultsOf, clearingField, stepLength, replaceBySummary } from './clearing.js'
 import type { Field } from './clearing.js'
 import { estimateText } from './estimate.js'
+import { clearOldMedia } from './media.js'
 import { tokenLimit, contextNeed } from './context-need.js'
 import type { Need } from './context-need.js'
 import { quoteSteps, withCost, WRITING } from './summarise.js'
@@ -100,6 +101,8 @@ class Observation {
 
   async #view(context: ViewContext): Promise<ViewProposal | null> {
     const { given } = this.#means
+    const media = clearOldMedia(context, given)
+    if (media !== null) return media
     const need = contextNeed(context, given)
     if (need === null) {
       this.#begin(context)

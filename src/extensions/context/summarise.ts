@@ -1,5 +1,6 @@
 import { changeableSteps, clearResultsOf, clearingField, stepLength, replaceBySummary } from './clearing.js'
 import type { Field, Shortened } from './clearing.js'
+import { clearOldMedia } from './media.js'
 import { contextNeed, TRIGGER } from './context-need.js'
 import type { Need, TriggerOptions } from './context-need.js'
 import { recall, entryContent } from './recall.js'
@@ -66,6 +67,8 @@ export function summarise(options: SummariseOptions): Extension {
     name: 'summarise',
     tools: [recall],
     view: async (context) => {
+      const media = clearOldMedia(context, given)
+      if (media !== null) return media
       const need = contextNeed(context, given)
       if (need === null) return null
       const field = clearingField(context, need, given)

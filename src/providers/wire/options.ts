@@ -97,6 +97,7 @@ export const PROVIDER_OPTIONS: PartialFields<ProviderOptions> = {
     inputs: list(oneOf('image', 'file', 'audio')),
     maxOutputTokens: integer(1),
     contextTokens: integer(1),
+    requestBytes: integer(1),
     longCacheWrites: boolean,
   }),
   extraBody: jsonObject,

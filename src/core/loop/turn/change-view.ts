@@ -14,11 +14,16 @@ import { untilAborted } from './until-aborted.js'
  * Asks the view policies in order, each about the view that the ones before it left. `refusals`: how often the provider has
  * refused the request since it is too long. Resolves with true if the view has changed.
  */
-export async function changeView(context: RunContext, setup: RunSetup, refusals: number): Promise<boolean> {
+export async function changeView(
+  context: RunContext,
+  setup: RunSetup,
+  refusals: number,
+  isTooLarge = false,
+): Promise<boolean> {
   let hasChanged = false
   for (const { extension, member } of context.extensions.views) {
     const change = await changeBy(context, extension, () =>
-      member(viewContext(context, setup, { refusals, policy: extension })),
+      member(viewContext(context, setup, { refusals, isTooLarge, policy: extension })),
     )
     if (change === null) continue
     await context.emit('view_changed', change)
@@ -65,7 +70,7 @@ function inMicro(costUsd: number | undefined): number | null {
 function viewContext(
   context: RunContext,
   setup: RunSetup,
-  { refusals, policy }: { readonly refusals: number; readonly policy: string },
+  { policy, ...refused }: Pick<ViewContext, 'refusals' | 'isTooLarge'> & { readonly policy: string },
 ): ViewContext {
   const { state } = context
   const { model, spending, tools } = setup
@@ -81,7 +86,8 @@ function viewContext(
     window: model.capabilities.contextTokens ?? setup.plan.money.knownWindow(model),
     hasTool: (name) => tools.has(name),
     promptId: state.transcript[state.firstEntry]?.id ?? '',
-    refusals,
+    ...refused,
+    mostBytes: model.capabilities.requestBytes ?? null,
     budget: spending?.budget ?? null,
     compact: compactionOf(setup),
     get prepared() {

@@ -1,24 +1,34 @@
 import type { ContentPart, TranscriptEntry } from '#contracts/entry.js'
-import { HarnessError } from '#contracts/errors.js'
+import { HarnessError, isOversized } from '#contracts/errors.js'
 
-/** True if the provider refused a request since it is longer than the model's window. */
-export function isOverflow(error: unknown): error is HarnessError {
-  return error instanceof HarnessError && error.code === 'context_overflow'
+/** True if the provider refused a request since it is longer than the model's window, or has too many bytes or pictures. */
+export function isTooMuch(error: unknown): error is HarnessError {
+  return error instanceof HarnessError && (error.code === 'context_overflow' || isOversized(error))
 }
 
 /** Entries that the error names. */
 const NAMED = 3
 
 /** The error of a request that cannot be made to fit. It names the largest entries of the view. */
-export function overflowError(cause: HarnessError, view: readonly TranscriptEntry[]): HarnessError {
+export function tooMuchError(cause: HarnessError, view: readonly TranscriptEntry[]): HarnessError {
   const sized = view.map((entry) => ({ entry, length: lengthOf(entry) }))
   const largest = sized.toSorted((one, other) => other.length - one.length).slice(0, NAMED)
   const names = largest.map(({ entry, length }) => `\`${entry.id}\` (${kindOf(entry)}, ${length} characters)`)
-  const message = `The conversation is longer than the model's window: ${cause.message} Largest entries: ${names.join(', ')}.`
-  return new HarnessError('context_overflow', message, {
+  const what = isOversized(cause) ? sizeText(view) : "The conversation is longer than the model's window:"
+  const message = `${what} ${cause.message} Largest entries: ${names.join(', ')}.`
+  return new HarnessError(cause.code, message, {
     cause,
     ...(cause.status !== undefined && { status: cause.status }),
   })
+}
+
+function sizeText(view: readonly TranscriptEntry[]): string {
+  const bytes = view.reduce((sum, entry) => sum + lengthOf(entry), 0)
+  const media = view
+    .flatMap((entry) => (entry.role === 'assistant' || typeof entry.content === 'string' ? [] : entry.content))
+    .flatMap((part) => ('data' in part ? [part.data.length] : []))
+  const pictures = `${media.length} pictures and files of ${media.reduce((sum, length) => sum + length, 0)} bytes`
+  return `The request is larger than the provider takes. It has about ${bytes} bytes, with ${pictures}:`
 }
 
 function kindOf(entry: TranscriptEntry): string {

@@ -12,7 +12,8 @@ import type { Effects, HostNotices, Reply, Until } from '../effects.js'
 import type { RequestKind } from '../../state/events.js'
 import type { RunSetup } from '../run-plan.js'
 import { changeView } from './change-view.js'
-import { isOverflow, overflowError } from './context-overflow.js'
+import { isTooMuch, tooMuchError } from './context-overflow.js'
+import { isOversized } from '#contracts/errors.js'
 import { hostNotices } from './host-notices.js'
 import { CallIds, readTurn } from './read-turn.js'
 import type { ReadTurn } from './read-turn.js'
@@ -79,7 +80,7 @@ export class LiveEffects implements Effects {
     // A model or a schema that ignores its signal is abandoned when the run is aborted.
     const answering = this.#hasViews ? this.#fitting(requestKind) : this.#answered(requestKind)
     const { value: answered } = await untilStopped(answering, abort).catch((error: unknown) => {
-      if (!abort.isAborted) throw isOverflow(error) ? overflowError(error, viewOf(state).entries) : error
+      if (!abort.isAborted) throw isTooMuch(error) ? tooMuchError(error, viewOf(state).entries) : error
       return { value: undefined }
     })
     const isCut = abort.signal.aborted || answered === undefined
@@ -141,14 +142,14 @@ export class LiveEffects implements Effects {
     return this.#others.end()
   }
 
-  /** A request that is longer than the window is repeated with a shorter view, as often as policies make it shorter. */
+  /** A request that is longer than the window, or larger than the provider takes, is repeated with a shorter view, as often as policies make it shorter. */
   async #fitting(requestKind: RequestKind): Promise<Answered> {
     for (let refusals = 1; ; refusals++) {
       try {
         return await this.#answered(requestKind)
       } catch (error) {
-        if (!isOverflow(error) || refusals > MOST_REPEATS) throw error
-        if (!(await changeView(this.#context, this.#setup, refusals))) throw error
+        if (!isTooMuch(error) || refusals > MOST_REPEATS) throw error
+        if (!(await changeView(this.#context, this.#setup, refusals, isOversized(error)))) throw error
         const { message: reason, status = null } = error
         this.#context.emitLive('transport_retry', { attempt: refusals, delayMs: 0, reason, status, withdrawn: false })
       }
