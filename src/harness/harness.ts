@@ -38,7 +38,8 @@ import type {
 import type { ModelCapabilities } from '#core/model-session.js'
 import type { HarnessResult, ResumeState } from '#contracts/result.js'
 import type { Answer } from '#core/state/answers.js'
-import type { RunEvent } from '#core/state/events.js'
+import { redactedEvent } from '#core/extension/redact.js'
+import type { RunEvent, StreamEvent } from '#core/state/events.js'
 import type { ForkPoint } from '#run/replay/fork.js'
 import { parseHistory } from '#run/resume/given-history.js'
 import { openStream } from '#core/stream/stream.js'
@@ -269,6 +270,12 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
     const { live } = this.#runs
     const { redactions: redact } = this.#config.extensions
     return followRun({ runId, log: openLog ?? this.#config.log, isOpen: openLog !== undefined, live, redact }, parsed)
+  }
+
+  /** A stored event as readers get it: as the extensions of the harness redact it. The same event if none does. */
+  redact(event: RunEvent): RunEvent {
+    const { redactions } = this.#config.extensions
+    return redactions.length === 0 ? event : redactedEvent(redactions, event as StreamEvent)
   }
 
   /** Adds a tool for runs that begin after the call. Throws if its name is taken. */

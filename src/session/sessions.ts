@@ -1,3 +1,4 @@
+import type { RunEvent } from '#core/state/events.js'
 import { MEMORY_THREADS } from '#core/log/ref.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { JsonObject } from '#util/json.js'
@@ -19,6 +20,7 @@ import { Responding } from './people/responder.js'
 import { giveTitle } from './people/titles.js'
 import { resolveOptions } from './options.js'
 import type { SessionsConfig, SessionsOptions } from './options.js'
+import { Redaction } from './conversation/redaction.js'
 import { resolvedModel } from './conversation/run-starter.js'
 import type { ModeHarness, Modes } from './conversation/run-starter.js'
 import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
@@ -365,6 +367,7 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
   readonly log: LogStore
   readonly #config: SessionsConfig<M>
   readonly #chats: OpenChats<M>
+  readonly #redaction: Redaction
 
   /** Throws a `SessionError` of code `invalid_options`. Does no I/O. */
   constructor(options: SessionsOptions<M>) {
@@ -374,6 +377,7 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
     this.log = config.log
     this.#config = config
     this.#chats = chats
+    this.#redaction = new Redaction(config.use, config.modes)
   }
 
   /** The threads of one owner: another owner's thread is `thread_not_found`. */
@@ -400,6 +404,11 @@ export class Sessions<M extends Modes = Modes> extends Threads<M> implements Asy
   /** Describes the runs of a mode that begin now. Default: of the default mode. */
   describe(mode: keyof M & string = this.#config.defaultMode): Promise<HarnessDescription> {
     return this.#harnessOf(mode).describe()
+  }
+
+  /** A stored event of a run as readers get it: as the extensions of the sessions, and those of every mode, redact it. */
+  redact(event: RunEvent): RunEvent {
+    return this.#redaction.run(event)
   }
 
   #harnessOf(mode: string): ModeHarness {

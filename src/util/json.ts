@@ -58,6 +58,14 @@ export function canonicalJson(value: unknown): string {
   )
 }
 
+/** A copy in which each text, also in lists and plain objects, is changed; anything else is the same. */
+export function mapStrings(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value)
+  if (Array.isArray(value)) return value.map((each) => mapStrings(each, change))
+  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, mapStrings(member, change)]))
+}
+
 /** Freezes plain objects and arrays, and everything in them. Objects that are frozen already are not visited again. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null) freezePlain(value)

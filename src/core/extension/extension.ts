@@ -30,7 +30,7 @@ export interface Extension<in Deps = unknown> {
   readonly view?: ViewPolicy<Deps> | undefined
   /**
    * Removes secrets from an event for readers of a stream and for traces; the log and the model get the event itself. Must
-   * return an event, not change the one given. Child runs have it too.
+   * return an event, not change the one given. The deltas of a reply come when it is complete. Child runs have it too.
    */
   readonly redact?: ((event: StreamEvent) => StreamEvent) | undefined
   readonly tracing?: Tracing | undefined

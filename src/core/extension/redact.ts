@@ -1,5 +1,7 @@
+import type { HarnessResult } from '#contracts/result.js'
+import { isObject, mapStrings } from '#util/json.js'
+import { ArrivingReply, isDelta } from '#util/queue/deltas.js'
 import type { RunEvent, StreamEvent } from '../state/events.js'
-import { isObject } from '#util/json.js'
 import { failedMember } from './context.js'
 import type { Named } from './context.js'
 
@@ -16,6 +18,50 @@ export function redactedEvent(redactions: readonly Named<Redact>[], event: Strea
   for (const redaction of redactions) shown = { ...redactedBy(redaction, shown) }
   for (const name of hidden) if (name in shown) Object.defineProperty(shown, name, { enumerable: false })
   return shown
+}
+
+/**
+ * The events of one run as readers get them. A secret may arrive in pieces: a reply is held until it is complete, and a structured
+ * answer is not shown while it arrives.
+ */
+export class ReaderEvents {
+  readonly #redactions: readonly Named<Redact>[]
+  readonly #reply = new ArrivingReply<StreamEvent>()
+
+  constructor(redactions: readonly Named<Redact>[]) {
+    this.#redactions = redactions
+  }
+
+  /** What readers get for the next event. */
+  next(event: StreamEvent): readonly StreamEvent[] {
+    if (event.kind === 'output_delta') return []
+    const parts = event.kind === 'model_message' ? this.#reply.deltas : []
+    this.#reply.push(event)
+    return isDelta(event) ? [] : [...parts, event].map((each) => redactedEvent(this.#redactions, each))
+  }
+}
+
+/** A text as readers get it: like a text that a model says. */
+export function textThrough(redact: (event: RunEvent) => RunEvent, text: string): string {
+  const ids = { runId: '', parentRunId: null, parentToolCallId: null, agentName: null }
+  const event = { kind: 'text_delta', ...ids, seq: 0, at: '', durable: false, text, partId: '' } as const
+  const shown = redact(event)
+  return shown.kind === 'text_delta' ? shown.text : text
+}
+
+/** A result with the words of the model as readers get them. What continues a run is unchanged: its transcript and its state. */
+export function redactedResult<Result extends HarnessResult<unknown>>(
+  redactions: readonly Named<Redact>[],
+  result: Result,
+): Result {
+  if (redactions.length === 0) return result
+  const redact = (event: RunEvent): RunEvent => redactedEvent(redactions, event as StreamEvent)
+  const shownText = (text: string): string => textThrough(redact, text)
+  const members = Object.getOwnPropertyDescriptors(result)
+  const text = { ...members.text, value: shownText(result.text) }
+  if (result.status === 'paused') return Object.defineProperties({}, { ...members, text }) as Result
+  const output = { ...members.output, value: mapStrings(result.output, shownText) }
+  return Object.defineProperties({}, { ...members, text, output }) as Result
 }
 
 /** Stored events as readers get them. */

@@ -147,7 +147,7 @@ function checkNames(extensions: readonly Extension[]): void {
 type Member = 'wrapModelCall' | 'wrapToolCall' | 'policy' | 'notices' | 'view' | 'redact'
 
 /** Members may be methods: they are called on their extension. */
-function membersOf<Name extends Member>(
+export function membersOf<Name extends Member>(
   extensions: readonly Extension[],
   name: Name,
 ): readonly Named<NonNullable<Extension[Name]>>[] {

@@ -1,7 +1,7 @@
 import type { ExtensionContext } from '../extension/context.js'
 import type { ExtensionRun } from '../extension/extension.js'
 import type { FoldAnswer, HookContexts, HookEvent } from '../extension/hooks.js'
-import { redactedEvent } from '../extension/redact.js'
+import { ReaderEvents, redactedResult } from '../extension/redact.js'
 import type { RunExtensions } from '../extension/run-extensions.js'
 import { RunTracer } from '../extension/tracing.js'
 import { digestOf } from '../log/digest.js'
@@ -38,6 +38,7 @@ import type { Clock } from '#util/clock.js'
 import { deepFreeze } from '#util/json.js'
 import type { JsonInput, JsonObject, JsonValue } from '#util/json.js'
 import { plainJson } from '#util/plain-json.js'
+import { isDelta } from '#util/queue/deltas.js'
 
 /** Creates the dependencies of a run. */
 type CreateDeps = (run: { readonly runId: string; readonly metadata: JsonObject }) => unknown
@@ -97,6 +98,7 @@ export class RunContext {
   #history: Conversation = { entries: [] }
   readonly #givenExtensions: RunExtensions
   #extensions: RunExtensions
+  #readers: ReaderEvents
   #state: RunState | null = null
   #lastSeq = 0
   readonly #ahead = new StateAhead()
@@ -125,6 +127,7 @@ export class RunContext {
     this.clock = surroundings.clock
     this.#givenExtensions = surroundings.extensions
     this.#extensions = surroundings.extensions
+    this.#readers = new ReaderEvents(surroundings.extensions.redactions)
     this.abort = surroundings.abort
     this.signal = surroundings.abort.signal
     this.#writer = new RunWriter(surroundings.log, surroundings.runId, surroundings.abort)
@@ -180,6 +183,7 @@ export class RunContext {
   /** Gives the extensions their state of this run. `state` is the state that the run continues from; null for a new run. */
   openExtensions(state: RunState | null): void {
     this.#extensions = this.#givenExtensions.open((extension) => this.#runFor(extension, state))
+    this.#readers = new ReaderEvents(this.#extensions.redactions)
   }
 
   #runFor(extension: string, state: RunState | null): ExtensionRun {
@@ -297,7 +301,7 @@ export class RunContext {
     this.#result = result
     const { stopReason, usage, pending } = result
     await this.emit('run_completed', { stopReason, usage, pending: pending.map(({ callId }) => callId) })
-    return result
+    return this.forCaller(result)
   }
 
   /** Emits the end of a run that had ended before: it is in the log already. */
@@ -326,17 +330,26 @@ export class RunContext {
 
   /** Gives an event to its readers, as the extensions redact it. An event that cannot be redacted ends the run. */
   #publish(event: StreamEvent, isTraced: boolean): Promise<void> | undefined {
-    const { redactions } = this.#extensions
-    let shown = event
+    let shown: readonly StreamEvent[] = [event]
     try {
-      if (redactions.length > 0) shown = redactedEvent(redactions, event)
+      if (this.#extensions.redactions.length > 0) shown = this.#readers.next(event)
     } catch (error) {
       this.abort.abort(error)
       if (event.kind !== 'run_failed') return undefined
-      shown = { ...event, message: 'The run failed, and so did the redaction of its error.' }
+      shown = [{ ...event, message: 'The run failed, and so did the redaction of its error.' }]
     }
-    if (isTraced) this.tracer?.event(shown)
-    return this.queue.push(shown)
+    let room: Promise<void> | undefined
+    for (const each of shown) {
+      const read = each.kind === 'model_message' ? streamed(each, null) : each
+      if (isTraced && !isDelta(read)) this.tracer?.event(read)
+      room = this.queue.push(read)
+    }
+    return room
+  }
+
+  /** A result as the caller of the run gets it. A run that started this one reads what the model said. */
+  forCaller<Result extends HarnessResult<unknown>>(result: Result): Result {
+    return this.parent === null ? redactedResult(this.#extensions.redactions, result) : result
   }
 
   /** Reports a hook that failed and was skipped. */

@@ -465,10 +465,14 @@ async function placeOf(conversation: ThreadConversation, cursor: string | undefi
 }
 
 /** The events after a cursor. */
-async function* eventsAfter(
+function eventsAfter(
   conversation: ThreadConversation,
   { after, ...options }: EventsOptions,
 ): AsyncGenerator<ChatEvent, void, undefined> {
-  const { log, threadId, feed } = conversation
-  yield* feed.read(await placeOf(conversation, after), { ...options, log, threadId })
+  return conversation.feed.read({
+    ...options,
+    from: () => placeOf(conversation, after),
+    stored: (place) => conversation.stored(place),
+    shown: (event) => conversation.starter.redaction.thread(event),
+  })
 }

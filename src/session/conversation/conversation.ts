@@ -15,6 +15,7 @@ import type { RunOutcome, RunStart, RunStarterDeps } from './run-starter.js'
 import { SeenEvents } from './seen-events.js'
 import { Turns } from './turns.js'
 import { storedEvents } from '../thread/chat-cursor.js'
+import type { ChatPlace } from '../thread/chat-cursor.js'
 import { eventsAfterEnd, eventsAfterRun, eventsWithoutRun, readBy, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { ThreadMessage, NewThreadEvent, ReplacedRuns, ThreadEvent } from '../thread/thread-events.js'
@@ -236,7 +237,7 @@ export class ThreadConversation {
   /** Reads everything that is stored. False if the thread does not exist. */
   load(): Promise<boolean> {
     const loading = this.#loading.then(async () => {
-      for await (const event of storedEvents(this.log, this.threadId, this.feed.place)) {
+      for await (const event of this.stored(this.feed.place)) {
         this.#note(event)
         this.feed.pushStored(event)
       }
@@ -256,6 +257,11 @@ export class ThreadConversation {
   #note(event: ThreadEvent | RunEvent): void {
     const refused = this.seen.note(event)
     if (refused !== null) this.ends.settle(refused, { status: 'removed', runId: null, text: '' })
+  }
+
+  /** The stored events after a place. */
+  stored(from: ChatPlace): AsyncIterable<ThreadEvent | RunEvent> {
+    return this.starter.redaction.stored(storedEvents(this.log, this.threadId, from))
   }
 
   isKnown(messageId: string): boolean {

@@ -1,10 +1,9 @@
-import type { LogStore } from '#core/log/log.js'
 import type { RunEvent } from '#core/state/events.js'
 import { isAborted } from '#util/abort.js'
 import { isDelta } from '#util/queue/deltas.js'
 import { LiveEvents, tail } from '#util/queue/tail.js'
 import type { TailReader } from '#util/queue/tail.js'
-import { BEGINNING, chatCursor, placeAfter, storedEvents } from '../thread/chat-cursor.js'
+import { BEGINNING, chatCursor, placeAfter } from '../thread/chat-cursor.js'
 import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
 import { reduceChat } from '../thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
@@ -148,10 +147,10 @@ export class Feed {
     return { stored, stop: stopReading }
   }
 
-  /** Stored events from `from` on, then live ones, until the signal; without `live`, the stored ones alone. */
-  async *read(from: ChatPlace, reading: FeedReading): AsyncGenerator<ChatEvent, void, undefined> {
-    const { signal, live = true } = reading
-    const reader = new FeedReader(this.live, from, reading)
+  /** Stored events from a place on, then live ones, until the signal; without `live`, the stored ones alone. */
+  async *read(reading: FeedReading): AsyncGenerator<ChatEvent, void, undefined> {
+    const { signal, live = true, from } = reading
+    const reader = new FeedReader(this.live, await from(), reading)
     for await (const batch of live ? tail<ChatEvent>(reader, signal) : reader.stored())
       for (const event of batch) {
         if (isAborted(signal)) return
@@ -170,8 +169,11 @@ function isOfChild(event: AnyEvent): boolean {
 }
 
 interface FeedReading extends EventsOptions {
-  readonly log: LogStore
-  readonly threadId: string
+  readonly from: () => Promise<ChatPlace>
+  /** The stored events after a place. */
+  readonly stored: (place: ChatPlace) => AsyncIterable<AnyEvent>
+  /** An event of the thread as readers get it. */
+  readonly shown: <Event extends ThreadEvent>(event: Event) => Event
 }
 
 /** One reader of a conversation, and the reader's place in it. */
@@ -187,8 +189,8 @@ class FeedReader implements TailReader<ChatEvent> {
   }
 
   async *stored(): AsyncGenerator<readonly ChatEvent[]> {
-    const { log, threadId, signal } = this.#reading
-    for await (const event of storedEvents(log, threadId, this.#place)) {
+    const { stored, signal } = this.#reading
+    for await (const event of stored(this.#place)) {
       if (isAborted(signal)) return
       yield this.take([event])
     }
@@ -207,6 +209,7 @@ class FeedReader implements TailReader<ChatEvent> {
     } else if (this.#reading.children !== true) return null
     const cursor = chatCursor(this.#place)
     // All readers share the object, and with it what is made of it.
-    return 'cursor' in event && event.cursor === cursor ? event : { ...event, cursor }
+    const placed = 'cursor' in event && event.cursor === cursor ? event : { ...event, cursor }
+    return 'threadId' in placed ? this.#reading.shown(placed) : placed
   }
 }

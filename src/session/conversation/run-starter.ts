@@ -3,6 +3,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { Extension } from '#core/extension/extension.js'
+import type { RunEvent } from '#core/state/events.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { HarnessStream } from '#core/stream/stream.js'
 import type { IdentifiedMessage, InputMessage, InputPort } from '#core/stream/input.js'
@@ -14,6 +15,7 @@ import type { Prompt, ResumeOptions, RunOptions } from '#harness/options.js'
 import { SessionError } from '../errors.js'
 import type { Grants } from '../thread/grants.js'
 import type { MessageOutcome } from './message.js'
+import { Redaction } from './redaction.js'
 import { findCall } from '../thread/reduce-chat.js'
 import type { ChatRun } from '../thread/reduce-chat.js'
 import type { QueueItem, ReplacedRuns } from '../thread/thread-events.js'
@@ -33,6 +35,8 @@ export interface ModeHarness<Output = unknown> {
   streamRecover(runId: string, options?: Omit<ResumeOptions, 'deps'>): HarnessStream<Output>
   cancel(runId: string, options?: Pick<RunOptions, 'log'>): Promise<boolean>
   describe(): Promise<HarnessDescription>
+  /** A stored event as readers get it. Absent: unchanged. */
+  redact?(event: RunEvent): RunEvent
   /** The capabilities of its model, or of another one. Absent: unknown. */
   readonly capabilities?: ((model?: ModelRef | Model) => Promise<ModelCapabilities>) | undefined
 }
@@ -110,15 +114,19 @@ export class RunStarter {
   readonly #deps: RunStarterDeps
   readonly #grants: Grants
   #resources: ChatResources = {}
+  /** What is stored as readers get it. */
+  redaction: Redaction
 
   constructor(deps: RunStarterDeps, grants: Grants) {
     this.#deps = deps
     this.#grants = grants
+    this.redaction = new Redaction(deps.use, deps.modes)
   }
 
   /** For the runs that begin or continue from now on. */
   provide(resources: ChatResources): void {
     this.#resources = resources
+    this.redaction = new Redaction([...this.#deps.use, ...(resources.use ?? [])], this.#deps.modes)
     if (Object.keys(resources).some((name) => name !== 'deps')) this.#deps.onProvided()
   }
 

@@ -6,18 +6,23 @@ import { FINAL_RESULT } from '#core/state/output-format.js'
 import type { ThreadItem } from '#session/sessions.js'
 import { CLIENT_TOOLS, readClientTools } from '#session/tools/client-tools.js'
 import type { ClientTool } from '#session/tools/client-tools.js'
+import { textThrough } from '#core/extension/redact.js'
 import { Hub } from '../hub/hub.js'
+import { redactedBatches, redactedLog } from '../hub/redacted-log.js'
+import type { RedactEvent } from '../hub/redacted-log.js'
 import { checkAccess, LOCAL } from './authorization.js'
 import type { Access, Action, RequestedPlace } from './authorization.js'
 import { badRequest, errorCode, refusalResponse, RequestError } from './http.js'
 import type { HandlerOptions } from './options.js'
 import { LoneRun, Thread, ThreadFeed } from './thread.js'
-import type { ServedChat, ServedSessions } from './thread.js'
+import type { RunReading, ServedChat, ServedSessions } from './thread.js'
 
 /** What every handler has: the conversations, and who may reach them. */
 export class HandlerContext {
   readonly options: HandlerOptions
   readonly #log: LogStore
+  /** The log as readers may see it. */
+  readonly #readerLog: LogStore
   readonly #hub: Hub
   #loading: Promise<ServedSessions> | undefined
   readonly #feeds = new WeakMap<ServedChat, ThreadFeed>()
@@ -26,7 +31,8 @@ export class HandlerContext {
   constructor(options: HandlerOptions) {
     this.options = options
     this.#log = handlerLog(options)
-    this.#hub = options.hub ?? new Hub({ log: this.#log })
+    this.#readerLog = redactedLog(this.#log, this.#redaction)
+    this.#hub = options.hub ?? new Hub({ log: this.#readerLog })
   }
 
   /** The conversation that a request names, for its owner. A `Response` is sent as it is. */
@@ -66,7 +72,7 @@ export class HandlerContext {
     if (thread?.hasRun(top.runId) === true) return thread
     const { resourceId: owner } = top.metadata
     const isOwn = owner === access.resourceId || (owner === undefined && access === LOCAL)
-    return isOwn ? new LoneRun(summary, log, this.#hub) : notFoundResponse()
+    return isOwn ? new LoneRun(summary, await this.#reading()) : notFoundResponse()
   }
 
   /** The conversation of a run that a request changes. */
@@ -128,6 +134,30 @@ export class HandlerContext {
     return access instanceof Response ? access : (await this.#sessions()).for(access).list(page)
   }
 
+  /** A text as readers may see it. */
+  async shownText(): Promise<(text: string) => string> {
+    const redact = await this.#redaction()
+    return (text) => textThrough(redact, text)
+  }
+
+  async #reading(): Promise<RunReading> {
+    const [hub, isOwn] = [this.#hub, this.options.hub === undefined]
+    const redact = await this.#redaction()
+    return {
+      readerLog: this.#readerLog,
+      batches(runId, options) {
+        const batches = hub.batches(runId, options)
+        // The hub of a host reads a log of its own.
+        return isOwn ? batches : redactedBatches(batches, redact)
+      },
+    }
+  }
+
+  readonly #redaction = async (): Promise<RedactEvent> => {
+    const sessions = await this.#sessions()
+    return (event) => sessions.redact?.(event) ?? event
+  }
+
   #sessions(): Promise<ServedSessions> {
     return (this.#loading ??= handlerSessions(this.options))
   }
@@ -141,20 +171,20 @@ export class HandlerContext {
     if (!create && (await this.#log.inspect({ kind: 'thread', id: threadId })) === null) return null
     const sessions = await this.#sessions()
     try {
-      return this.#threadOf(await sessions.for(access).open(threadId), access)
+      return await this.#threadOf(await sessions.for(access).open(threadId), access)
     } catch (error) {
       if (errorCode(error) === 'thread_not_found') return null
       throw error
     }
   }
 
-  #threadOf(chat: ServedChat, access: Access): Thread {
+  async #threadOf(chat: ServedChat, access: Access): Promise<Thread> {
     const feed = this.#feeds.get(chat) ?? new ThreadFeed(chat, this.#hub)
     this.#feeds.set(chat, feed)
     return new Thread(chat, {
+      ...(await this.#reading()),
       access,
       log: this.#log,
-      hub: this.#hub,
       feed,
       passesDeps: this.options.harness !== undefined,
       declines: this.options.newMessage === 'decline',
@@ -179,7 +209,12 @@ function runThreadId({ metadata }: RunSummary): string | null {
 }
 
 /** The log of the sessions, or of the harness. Throws `invalid_options` for neither, and for both. */
-function handlerLog({ sessions, harness, log }: HandlerOptions): LogStore {
+function handlerLog({ sessions, harness, log, redact }: HandlerOptions): LogStore {
+  if (sessions !== undefined && redact !== undefined)
+    throw new HarnessError(
+      'invalid_options',
+      '`redact` of `createHandlers` is for a harness: give `use` to the sessions.',
+    )
   if (sessions !== undefined && harness === undefined && log === undefined) return sessions.log
   if (sessions === undefined && harness !== undefined && log !== undefined) return log
   throw new HarnessError(
@@ -189,7 +224,7 @@ function handlerLog({ sessions, harness, log }: HandlerOptions): LogStore {
 }
 
 /** The sessions of the options, or those of the harness, which are loaded with the first request. */
-async function handlerSessions({ sessions, harness, log, responses }: HandlerOptions): Promise<ServedSessions> {
+async function handlerSessions({ sessions, harness, log, responses, redact }: HandlerOptions): Promise<ServedSessions> {
   if (sessions !== undefined) return sessions
   const { Sessions } = await import('#session/index.js')
   const models = Object.entries(responses?.models ?? {})
@@ -199,6 +234,7 @@ async function handlerSessions({ sessions, harness, log, responses }: HandlerOpt
   const defaultMode = Object.hasOwn(modes, 'default') ? 'harness' : 'default'
   return new Sessions({
     log,
+    use: redact === undefined ? [] : [{ name: 'handlers', redact }],
     modes: { ...modes, ...(harness !== undefined && { [defaultMode]: harness }) },
     defaultMode,
   })

@@ -1,4 +1,5 @@
 import type { LogStore } from '#core/log/log.js'
+import type { StreamEvent } from '#core/state/events.js'
 import type { AgUiOptions } from '../ag-ui/options.js'
 import type { ModeHarness } from '#session/conversation/run-starter.js'
 import type { Dialect, UiStreamOptions } from '../ai-sdk/chunk.js'
@@ -32,6 +33,8 @@ export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   readonly harness?: ModeHarness | undefined
   /** The log of the harness's conversations. */
   readonly log?: LogStore | undefined
+  /** Removes secrets, over a harness whose own extensions do not: like `redact` of an extension. Over sessions: their `use`. */
+  readonly redact?: ((event: StreamEvent) => StreamEvent) | undefined
   /** Reads the runs. Default: one of these handlers. */
   readonly hub?: Hub | undefined
   /**

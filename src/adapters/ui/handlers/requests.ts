@@ -1,3 +1,4 @@
+import type { ContentPart } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import type { ThreadItem } from '#session/sessions.js'
 import type { Action } from './authorization.js'
@@ -18,6 +19,7 @@ import {
 import type { MessageDelivery, Thread } from './thread.js'
 
 interface RouteRequest {
+  readonly context: HandlerContext
   readonly options: HandlerOptions
   readonly thread: Thread
   /** The run that the path names, or the latest one of the conversation; empty if that has none. */
@@ -63,7 +65,13 @@ const ROUTES: Readonly<Record<string, Route>> = {
   },
   'GET runs/input': {
     action: 'read',
-    answer: ({ thread }) => Promise.resolve(jsonResponse(200, { messages: thread.queued })),
+    async answer({ context, thread }) {
+      const shown = await context.shownText()
+      const shownPart = (part: ContentPart): ContentPart =>
+        part.type === 'text' ? { ...part, text: shown(part.text) } : part
+      const messages = thread.queued.map((each) => (typeof each === 'string' ? shown(each) : each.map(shownPart)))
+      return jsonResponse(200, { messages })
+    },
   },
   'POST runs/stop': stopRoute(({ runId }) => runId),
   'POST runs/recover': {
@@ -111,7 +119,7 @@ export function requestsHandler(context: HandlerContext): Handler {
       : await context.thread(request, { threadId: id, action, create })
     if (thread instanceof Response) return thread
     const runId = isRun ? id : (thread.latest?.runId ?? '')
-    return route.answer({ options, thread, runId, url, body })
+    return route.answer({ context, options, thread, runId, url, body })
   })
 }
 
@@ -143,8 +151,10 @@ async function threadList(context: HandlerContext, request: Request, { searchPar
     throw badRequest('Expected `limit` to be a whole number from 1 to 500.')
   const items = await context.list(request, { limit, before: searchParams.get('before') ?? undefined })
   if (items instanceof Response) return items
+  const shown = await context.shownText()
   const threads: ThreadItem[] = []
-  for await (const item of items) threads.push(item)
+  for await (const item of items)
+    threads.push({ ...item, title: shown(item.title), firstMessage: shown(item.firstMessage) })
   return jsonResponse(200, { threads })
 }
 

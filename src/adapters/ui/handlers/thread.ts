@@ -10,6 +10,7 @@ import type { ContentPart } from '#contracts/entry.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { RunStatus, RunSummary } from '#core/log/digest.js'
 import type { LogStore } from '#core/log/log.js'
+import type { RunEvent } from '#core/state/events.js'
 import type { Answer } from '#core/state/answers.js'
 import type { InputMessage } from '#core/stream/input.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
@@ -26,6 +27,8 @@ export type ServedChat = Pick<Chat, keyof Chat>
 export interface ServedSessions {
   readonly log: LogStore
   describe?(): Promise<HarnessDescription>
+  /** A stored event as readers get it. Absent: unchanged. */
+  redact?(event: RunEvent): RunEvent
   for(owner: { readonly resourceId: string }): {
     open(threadId: string): Promise<ServedChat>
     fork(threadId: string, options: CreateOptions & { readonly after?: string }): Promise<ServedChat>
@@ -84,28 +87,31 @@ export interface RequestedRuns {
 /** A run that no conversation has, such as one that the host has begun by itself: it can only be read. */
 export class LoneRun implements RequestedRuns {
   readonly runs: readonly RunInfo[]
-  readonly #log: LogStore
-  readonly #hub: Hub
+  readonly #reading: RunReading
 
-  constructor({ runId, status, pending, lastSeq: seq }: RunSummary, log: LogStore, hub: Hub) {
+  constructor({ runId, status, pending, lastSeq: seq }: RunSummary, reading: RunReading) {
     this.runs = [{ runId, status, pending, seq }]
-    this.#log = log
-    this.#hub = hub
+    this.#reading = reading
   }
 
   follow(runId: string, options: FollowRunOptions): AsyncIterable<readonly AnyRunEvent[]> {
-    return this.#hub.batches(runId, options)
+    return this.#reading.batches(runId, options)
   }
 
   stored(runId: string): AsyncIterable<AnyRunEvent> {
-    return storedEvents(this.#log, runId)
+    return storedEvents(this.#reading.readerLog, runId)
   }
 }
 
-export interface ThreadSetup {
+/** How runs are read for others: as the harness that serves them redacts them. */
+export interface RunReading {
+  readonly readerLog: LogStore
+  readonly batches: Hub['batches']
+}
+
+export interface ThreadSetup extends RunReading {
   readonly access: Access
   readonly log: LogStore
-  readonly hub: Hub
   readonly feed: ThreadFeed
   /** The runs get the dependencies of the request that begins or continues them. */
   readonly passesDeps: boolean
@@ -143,7 +149,7 @@ export class Thread implements RequestedRuns {
   /** The runs of another conversation that it continues, oldest first. */
   async continued(): Promise<readonly StoredRun[]> {
     const { forkOf, threadId } = this.#chat.snapshot.thread
-    return forkOf === null ? [] : continuedRuns(this.#setup.log, threadId)
+    return forkOf === null ? [] : continuedRuns(this.#setup.readerLog, threadId)
   }
 
   /** The ids of the messages with which a run began. */
@@ -155,14 +161,14 @@ export class Thread implements RequestedRuns {
     const isOpen = this.#chat.snapshot.runs.at(-1)?.runId === runId && this.#chat.snapshot.phase !== 'idle'
     const release = isOpen ? this.#setup.feed.use(runId) : null
     try {
-      yield* this.#setup.hub.batches(runId, options)
+      yield* this.#setup.batches(runId, options)
     } finally {
       release?.()
     }
   }
 
   stored(runId: string): AsyncIterable<AnyRunEvent> {
-    return storedEvents(this.#setup.log, runId)
+    return storedEvents(this.#setup.readerLog, runId)
   }
 
   /** True if the conversation has begun a run, also one that was answered again since. */

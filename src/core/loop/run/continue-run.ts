@@ -108,7 +108,7 @@ export async function storedEnding<Output>(
   const output = phase.at === 'ended' ? await answerOf(plan, phase, text) : null
   const result = resultOf(state, { text, output: output as Output, pending }, context.documentMeans(responses))
   announce(result)
-  return result
+  return context.forCaller(result)
 }
 
 function isRetry(opening: Opening): boolean {

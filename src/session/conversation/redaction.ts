@@ -1,0 +1,46 @@
+import type { Named } from '#core/extension/context.js'
+import type { Extension } from '#core/extension/extension.js'
+import { redactedEvent, textThrough } from '#core/extension/redact.js'
+import type { Redact } from '#core/extension/redact.js'
+import { membersOf } from '#core/extension/run-extensions.js'
+import type { RunEvent, StreamEvent } from '#core/state/events.js'
+import type { ThreadEvent } from '../thread/thread-events.js'
+import type { Modes } from './run-starter.js'
+
+/** What is stored as readers get it: as the extensions of the sessions, and those of every mode, redact it. */
+export class Redaction {
+  readonly #own: readonly Named<Redact>[]
+  readonly #harnesses: ReadonlySet<Modes[string]>
+  /** Readers share the events, and what is made of them. */
+  readonly #shown = new WeakMap<ThreadEvent, ThreadEvent>()
+
+  constructor(use: readonly Extension<never>[], modes: Modes) {
+    this.#own = membersOf(use as readonly Extension[], 'redact')
+    this.#harnesses = new Set(Object.values(modes).filter(({ redact }) => redact !== undefined))
+  }
+
+  /** An event of a run. */
+  readonly run = (event: RunEvent): RunEvent => {
+    let shown = this.#own.length === 0 ? event : redactedEvent(this.#own, event as StreamEvent)
+    for (const harness of this.#harnesses) shown = harness.redact?.(shown) ?? shown
+    return shown
+  }
+
+  /** Stored events. Runs are redacted like those in progress: what is loaded is what was seen. */
+  async *stored(events: AsyncIterable<ThreadEvent | RunEvent>): AsyncGenerator<ThreadEvent | RunEvent> {
+    for await (const event of events) yield 'threadId' in event ? event : this.run(event)
+  }
+
+  /** An event of a thread: one that brings a message has the words of a person. */
+  thread<Event extends ThreadEvent>(event: Event): Event {
+    if (event.kind !== 'message_queued') return event
+    let shown = this.#shown.get(event)
+    if (shown === undefined) {
+      const content = event.content.map((part) =>
+        part.type === 'text' ? { ...part, text: textThrough(this.run, part.text) } : part,
+      )
+      this.#shown.set(event, (shown = { ...event, content }))
+    }
+    return shown as Event
+  }
+}
