@@ -265,6 +265,8 @@ function ripgrepArguments(request: SearchRequest, useParents: boolean): string[]
     query.caseSensitive ? '--case-sensitive' : '--ignore-case',
     ...(fileType === undefined ? [] : [`--type=${fileType.name}`]),
     `--glob=!/${OWN_FOLDER}`,
+    // An ignore file with `!` would include hidden names.
+    '--glob=!.*',
     ...workspace.readPolicy.exclusions.map((glob) => `--iglob=!${glob}`),
     ...exclusions.globs.map((glob) => `--glob=!${glob}`),
     '--',

@@ -15,6 +15,8 @@ import type { Workspace } from './workspace.js'
 
 /** Larger ignore files are ignored. */
 const MAX_IGNORE_BYTES = 1_000_000
+/** Contains addresses with passwords. */
+const GIT_FOLDER = '.git'
 /** Names between two checks of the time. */
 const NAMES_BETWEEN_BREATHS = 256
 
@@ -68,7 +70,7 @@ export interface WalkEntry {
 
 /**
  * The walker of all file tools: readable files and folders below a start, the entries of a folder together and sorted by
- * name, then folder by folder. It skips what ripgrep skips by default: hidden names, and names that are ignored by
+ * name, then folder by folder. It skips `.git`, hidden names whatever ignore files say, and names that are ignored by
  * `.gitignore` (with or without `.git`), `.ignore` and `.rgignore` files in the root and below. Ignore files above the root
  * or of the user are not read, as by ripgrep with
  * `--no-ignore-parent --no-ignore-global --no-ignore-exclude --no-require-git` in the root. `start` and names that a glob
@@ -178,11 +180,11 @@ function folderEntry(
 ): FolderEntry | undefined {
   const { matcher, includeHidden = false } = matching
   const path = join(folder.path, name)
-  if (workspace.isOwn(path)) return undefined
+  if (workspace.isOwn(path) || name.toLowerCase() === GIT_FOLDER) return undefined
   const isFolder = type === 'folder'
   const segments = [...folder.segments, name]
   const verdict = ignoreVerdict(folder.scope, segments, isFolder)
-  const mustBeNamed = name.startsWith('.') && !includeHidden && verdict !== 'shown'
+  const mustBeNamed = name.startsWith('.') && !includeHidden
   if (mustBeNamed && matcher === undefined) return undefined
   const state = folder.state && matcher?.step(folder.state, name, mustBeNamed)
   if (verdict === 'ignored' && state?.named !== true) return undefined

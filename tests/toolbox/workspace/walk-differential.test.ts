@@ -13,9 +13,9 @@ const ripgrep = await import('@vscode/ripgrep').then(
 )
 const run = promisify(execFile)
 
-/** What ripgrep would search, with the root as its whole world. */
+/** What ripgrep would search, with the root as its whole world, without hidden names whatever ignore files say. */
 async function filesOfRipgrep(program: string, root: string): Promise<string[]> {
-  const flags = ['--no-ignore-parent', '--no-ignore-global', '--no-ignore-exclude', '--no-require-git']
+  const flags = ['--no-ignore-parent', '--no-ignore-global', '--no-ignore-exclude', '--no-require-git', '--glob=!.*']
   const { stdout } = await run(program, ['--files', '--no-config', ...flags, '.'], { cwd: root }).catch(
     (error: unknown) => error as { stdout: string },
   )
