@@ -39,6 +39,11 @@ export function callFailure(error: unknown, { kind, timeoutMs, lastProblem }: Fa
   }
   if (code === 'CONNECTION_CLOSED' || failure === 'closed') return { message: CLOSED, lost: true, unseen: false }
   if (isUnauthorized(error)) return stays('The server requires a person to authorize it again. The call had no effect.')
+  if (code === 'temporarily_unavailable') {
+    return stays(
+      sentence(`Its authorization could not be renewed now: ${messageOf(error)}. The call had no effect; try again.`),
+    )
+  }
   if (code === 'NOT_CONNECTED' || (kind !== 'stdio' && isForgotten(error)) || isUnreached(error)) {
     return { message: sentence(messageWithCause(error)), lost: true, unseen: true }
   }

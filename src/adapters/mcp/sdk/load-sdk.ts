@@ -1,4 +1,5 @@
 import type * as http from '@modelcontextprotocol/client'
+import { Authorization } from './authorization.js'
 import { LARGEST_MESSAGE } from './connection.js'
 import type {
   ConnectionSetup,
@@ -65,10 +66,19 @@ function missingSdk(cause: unknown): HarnessError {
 
 function mcpSdk(sdk: Sdk, revisions: Revisions): McpSdk {
   const opened = new WeakMap<McpEndpoint, HttpTransport>()
+  const authorizations = new WeakMap<McpEndpoint, Authorization>()
+  const authorizationOf = (endpoint: McpEndpoint): Authorization | null => {
+    // The SDK itself signs requests with a key of the provider.
+    if (endpoint.kind === 'stdio' || endpoint.auth === null || 'dpop' in endpoint.auth) return null
+    const known = authorizations.get(endpoint) ?? new Authorization(sdk, endpoint.auth, endpoint)
+    authorizations.set(endpoint, known)
+    return known
+  }
   return {
     async open(setup) {
-      const transport = passAnswersOn(await transportTo(setup.endpoint, sdk))
-      if (acceptsAuth(transport)) opened.set(setup.endpoint, transport)
+      const { endpoint } = setup
+      const transport = passAnswersOn(await transportTo(endpoint, sdk, authorizationOf(endpoint)))
+      if (acceptsAuth(transport)) opened.set(endpoint, transport)
       const client = new sdk.Client(CLIENT_INFO, {
         capabilities: clientCapabilities(setup.asks),
         versionNegotiation: { mode: revisions, probe: { timeoutMs: probeMs(setup) } },
@@ -79,14 +89,17 @@ function mcpSdk(sdk: Sdk, revisions: Revisions): McpSdk {
       return clientConnection(client, setup.endpoint)
     },
     async finishAuth(endpoint, callback) {
+      const authorization = authorizationOf(endpoint)
+      const code = callback.get('code')
+      if (authorization !== null && code !== null) return authorization.finish(code, callback.get('iss'))
       // The transport that the server refused knows how the server wants to be authorized.
-      const transport = opened.get(endpoint) ?? (await transportTo(endpoint, sdk))
+      const transport = opened.get(endpoint) ?? (await transportTo(endpoint, sdk, authorization))
       if (acceptsAuth(transport)) await transport.finishAuth(callback)
     },
   }
 }
 
-async function transportTo(endpoint: McpEndpoint, sdk: Sdk): Promise<Transport> {
+async function transportTo(endpoint: McpEndpoint, sdk: Sdk, authorization: Authorization | null): Promise<Transport> {
   if (endpoint.kind === 'stdio') {
     const confined = await endpoint.confine?.(endpoint)
     const transport = await processTransport(confined?.command ?? endpoint)
@@ -95,7 +108,8 @@ async function transportTo(endpoint: McpEndpoint, sdk: Sdk): Promise<Transport> 
     confined?.uncovered?.addEventListener('abort', () => killNow(transport.pid), { once: true })
     return transport
   }
-  const { url, fetch, auth } = endpoint
+  const { url, auth } = endpoint
+  const { fetch } = authorization ?? endpoint
   // Our type of a provider names only the members that we check; the SDK reads the rest.
   const options = { fetch, ...(auth !== null && { authProvider: auth as OAuthClientProvider }) }
   if (endpoint.kind === 'http') return new sdk.StreamableHTTPClientTransport(url, options)

@@ -15,6 +15,10 @@ export interface GuardedServer extends AsyncDisposable {
   revoke(what?: { readonly refresh: boolean }): void
   /** Calls of tools want this scope from now on. */
   demand(scope: string): void
+  /** How requests for new tokens fail from now on: a broken connection, this status, or half an answer. */
+  fail(how: 'broken' | 'half' | number | null): void
+  /** Other addresses in what the server says of its authorization. */
+  lead(authorizationServer: string): void
 }
 
 interface Grant {
@@ -43,6 +47,8 @@ export async function guardedServer(upstream: string): Promise<GuardedServer> {
       if (refresh) door.refresh.clear()
     },
     demand: (scope) => (door.demanded = scope),
+    fail: (how) => (door.failing = how),
+    lead: (to) => (door.leading = to),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections()
       await new Promise<void>((resolve) => server.close(() => resolve()))
@@ -53,6 +59,8 @@ export async function guardedServer(upstream: string): Promise<GuardedServer> {
 class Door {
   origin = ''
   demanded = 'read'
+  failing: 'broken' | 'half' | number | null = null
+  leading: string | null = null
   readonly journal: string[] = []
   readonly given: string[] = []
   readonly access = new Map<string, Grant>()
@@ -73,7 +81,7 @@ class Door {
         this.#guard(request, response, body)
         break
       case '/.well-known/oauth-protected-resource/mcp':
-        json(response, 200, { resource: `${this.origin}/mcp`, authorization_servers: [this.origin] })
+        json(response, 200, { resource: `${this.origin}/mcp`, authorization_servers: [this.leading ?? this.origin] })
         break
       case '/.well-known/oauth-authorization-server':
         json(response, 200, this.#metadata())
@@ -133,6 +141,14 @@ class Door {
 
   #token(response: ServerResponse, asked: URLSearchParams): void {
     const kind = asked.get('grant_type') ?? ''
+    if (this.failing !== null) this.journal.push(`token ${kind} failed`)
+    if (this.failing === 'broken') return void response.destroy()
+    if (typeof this.failing === 'number') return void response.writeHead(this.failing).end('<html>Try later.')
+    if (this.failing === 'half') {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': 1000 })
+      response.write('{"access_token":')
+      return void setImmediate(() => response.destroy())
+    }
     const grant = kind === 'refresh_token' ? this.#refreshed(asked) : this.#redeemed(asked)
     this.journal.push(`token ${kind}${grant === undefined ? ' refused' : ''}`)
     if (grant === undefined) return json(response, 400, { error: 'invalid_grant', error_description: 'No such grant.' })

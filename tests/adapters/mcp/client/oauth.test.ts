@@ -3,7 +3,7 @@ import { defineTool, Harness } from 'thinharness'
 import type { RunEvent } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { loadSdk } from '#adapters/mcp/sdk/load-sdk.js'
-import { serveMcp } from '#adapters/mcp/index.js'
+import { mcpHttp, serveMcp } from '#adapters/mcp/index.js'
 import type { McpAuthProvider, McpServer } from '#adapters/mcp/index.js'
 import { serverFetch } from '#adapters/mcp/client/server-fetch.js'
 import { serverSettings } from '#adapters/mcp/client/server-options.js'
@@ -36,7 +36,10 @@ class Keys implements McpAuthProvider {
   saveCodeVerifier = (verifier: string): void => void (this.#verifier = verifier)
   discoveryState = (): unknown => this.#discovery
   saveDiscoveryState = (state: unknown): void => void (this.#discovery = state)
-  redirectToAuthorization = (page: URL): void => void (this.#page = page)
+  redirectToAuthorization = (page: URL): void => {
+    this.times += 1
+    this.#page = page
+  }
 
   invalidateCredentials(scope: string): void {
     if (scope === 'all' || scope === 'client') this.#client = undefined
@@ -47,6 +50,9 @@ class Keys implements McpAuthProvider {
   get wasSent(): boolean {
     return this.#page !== null
   }
+
+  /** How often a person was sent to a page. */
+  times = 0
 
   /** The parameters of the address that the person comes back to. */
   async person(): Promise<URLSearchParams> {
@@ -148,6 +154,79 @@ describe.each([
     expect(keys.wasSent).toBe(false)
   })
 
+  test('calls at the same time share one refresh, and all of them succeed', async () => {
+    await using stage = await scene()
+    const { guarded, keys, server, authorized } = stage
+    await authorized()
+    await toolsOf(server)
+
+    guarded.revoke()
+    const said = await Promise.all(Array.from({ length: 5 }, () => textOf(call(server, 'clock'))))
+
+    expect(said).toEqual(['noon', 'noon', 'noon', 'noon', 'noon'])
+    expect(guarded.journal.slice(3)).toEqual(['token refresh_token'])
+    expect(keys.times).toBe(1)
+  })
+
+  test('a person is sent to the page once, however many calls are refused', async () => {
+    await using stage = await scene()
+    const { guarded, keys, server, authorized } = stage
+    await authorized()
+    await toolsOf(server)
+
+    guarded.revoke({ refresh: true })
+    await Promise.all(Array.from({ length: 5 }, () => call(server, 'clock')))
+    await call(server, 'clock')
+
+    expect(guarded.journal.slice(3)).toEqual(['token refresh_token refused'])
+    expect(keys.times).toBe(2)
+    await server.finishAuth(await keys.person())
+    expect(await textOf(call(server, 'clock'))).toBe('noon')
+  })
+
+  test('tokens that another process has stored are taken, before a refresh and after one that was refused', async () => {
+    await using stage = await scene()
+    const { guarded, keys, server, authorized } = stage
+    await authorized()
+    await toolsOf(server)
+    const old = keys.tokens()
+    guarded.revoke()
+    await call(server, 'clock')
+    const fresh = keys.tokens()
+
+    // The store still has the old ones when the request is made, and the new ones when the server has refused.
+    let reads = 0
+    keys.tokens = () => (reads++ === 0 ? old : fresh)
+    expect(await textOf(call(server, 'clock'))).toBe('noon')
+    reads = -3
+    keys.tokens = () => (guarded.journal.some((line) => line.endsWith('refused')) ? fresh : old)
+    expect(await textOf(call(server, 'clock'))).toBe('noon')
+
+    expect(guarded.journal.slice(3)).toEqual(['token refresh_token', 'token refresh_token refused'])
+    expect(keys.times).toBe(1)
+  })
+
+  test.each(['broken', 'half', 500, 502, 503, 429] as const)(
+    'a refresh that fails (%s) deletes nothing and sends nobody anywhere; the next call works',
+    async (how) => {
+      await using stage = await scene()
+      const { guarded, keys, server, authorized } = stage
+      await authorized()
+      await toolsOf(server)
+      const before = keys.tokens()
+      guarded.revoke()
+      guarded.fail(how)
+
+      const said = await textOf(call(server, 'clock'))
+
+      expect(said).toMatch(/^Its authorization could not be renewed now: .*The call had no effect; try again\.$/s)
+      expect([keys.tokens(), keys.times]).toEqual([before, 1])
+      guarded.fail(null)
+      expect(await textOf(call(server, 'clock'))).toBe('noon')
+      expect(keys.times).toBe(1)
+    },
+  )
+
   test('if the token cannot be refreshed the call fails, and works again after a new authorization', async () => {
     await using stage = await scene()
     const { guarded, keys, server, authorized } = stage
@@ -188,8 +267,9 @@ describe.each([
 
     const failure = { kind: 'failed', errorType: 'MCPError', retry: false }
     const content = expect.stringContaining('requires a person to authorize it again') as unknown
-    expect(await call(server, 'clock')).toMatchObject({ ...failure, content })
-    expect(keys.wasSent).toBe(true)
+    const refused = await Promise.all([call(server, 'clock'), call(server, 'clock'), call(server, 'clock')])
+    for (const each of refused) expect(each).toMatchObject({ ...failure, content })
+    expect(keys.times).toBe(2)
     await server.finishAuth(await keys.person())
     expect(await textOf(call(server, 'clock'))).toBe('noon')
     expect(guarded.journal.slice(3)).toEqual(['authorize read write', 'token authorization_code'])
@@ -217,4 +297,34 @@ describe.each([
       .toBe(true)
     expect(await textOf(call(server, 'clock'))).toBe('noon')
   })
+})
+
+test.each([
+  'http://169.254.169.254',
+  'https://127.0.0.1:9',
+  'https://10.0.0.1',
+  'http://login.example.com',
+  'https://[::1]',
+])('a server on the internet cannot send the client to %s for its authorization', async (place) => {
+  const asked: string[] = []
+  const answer = (url: string): Response => {
+    asked.push(url)
+    if (url === 'https://93.184.216.34/mcp') {
+      const where = `resource_metadata="${place}/secret"`
+      return new Response(null, { status: 401, headers: { 'www-authenticate': `Bearer ${where}` } })
+    }
+    if (!url.includes('oauth-protected-resource')) return new Response(null, { status: 404 })
+    return Response.json({ resource: 'https://93.184.216.34/mcp', authorization_servers: [place] })
+  }
+  const server = mcpHttp({
+    id: 'led',
+    url: 'https://93.184.216.34/mcp',
+    auth: new Keys(),
+    fetch: async (input) => answer(input instanceof Request ? input.url : String(input)),
+  })
+
+  await expect(toolsOf(server)).rejects.toThrow('could not be reached')
+
+  expect(asked.filter((url) => url.startsWith(place))).toEqual([])
+  await server.close()
 })
