@@ -7,7 +7,7 @@ import type { LogSummaries } from '#core/log/digest.js'
 import type { ModelCapabilities } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import { isObject } from '#util/json.js'
+import { deepFreeze, frozenCopy, isObject } from '#util/json.js'
 import { Chat } from './conversation/chat.js'
 import { ThreadConversation } from './conversation/conversation.js'
 import { SessionError, sessionsClosed } from './errors.js'
@@ -210,7 +210,7 @@ export class Threads<M extends Modes = Modes> {
   ): Promise<readonly TranscriptEntry[]> {
     const chat = await this.#existing(threadId)
     const entries = await threadTranscript(this.#config.log, chat.snapshot)
-    return last === Infinity ? entries : entries.slice(Math.max(0, entries.length - last))
+    return deepFreeze(last === Infinity ? entries : entries.slice(Math.max(0, entries.length - last)))
   }
 
   /** A new thread that begins with the conversation of another, up to the end of the step of the entry `after`. */
@@ -273,13 +273,14 @@ export class Threads<M extends Modes = Modes> {
       throw new SessionError('invalid_options', `Expected a thread id that does not begin with \`${MEMORY_THREADS}\`.`)
     const { log, firstSettings } = this.#config
     const settings = Object.keys(firstSettings).length === 0 ? {} : { settings: firstSettings }
+    const given = frozenCopy({ ...opened, ...settings })
     const writer = new ThreadWriter(log, threadId)
     const threadExists = (): SessionError =>
       new SessionError('thread_exists', `There is a thread \`${threadId}\` already.`)
     if (!(await writer.claim())) throw threadExists()
     try {
       if ((await log.inspect({ kind: 'thread', id: threadId })) !== null) throw threadExists()
-      await writer.append(undefined, [{ kind: 'thread_opened', version: 1, ...opened, ...settings }], null)
+      await writer.append(undefined, [{ kind: 'thread_opened', version: 1, ...given }], null)
     } finally {
       await writer.release()
     }

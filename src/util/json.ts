@@ -72,6 +72,24 @@ export function deepFreeze<T>(value: T): T {
   return value
 }
 
+/** A copy as plain JSON, frozen with everything in it. Texts are shared. */
+export function frozenCopy<T>(value: T): T {
+  return Object.freeze(jsonCopy(value)) as T
+}
+
+function jsonCopy(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((item: unknown) => frozenCopy(isKept(item) ? item : null))
+  if ('toJSON' in value && typeof value.toJSON === 'function') return jsonCopy(value.toJSON())
+  const members = Object.entries(value).filter(([, member]) => isKept(member))
+  return Object.fromEntries(members.map(([name, member]) => [name, frozenCopy<unknown>(member)]))
+}
+
+/** JSON leaves out anything else. */
+function isKept(value: unknown): boolean {
+  return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
+}
+
 function freezePlain(value: object): void {
   if (Object.isFrozen(value)) return
   const prototype: unknown = Object.getPrototypeOf(value)

@@ -18,6 +18,7 @@ import type { ModelRef } from '#contracts/model-reference.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { Prompt } from '#harness/options.js'
 import { onAbort } from '#util/abort.js'
+import { deepFreeze, frozenCopy } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 
 export interface ChatDeps {
@@ -77,14 +78,14 @@ export class Chat<M extends Modes = Modes> {
     return this.#conversation.phase
   }
 
-  /** The conversation as pages show it: the fold of its events. */
+  /** The conversation as pages show it: the fold of its events. Frozen, as is everything else that a conversation gives out. */
   get snapshot(): ChatSnapshot {
-    return this.#conversation.snapshot
+    return deepFreeze(this.#conversation.snapshot)
   }
 
   /** Items that people have to answer. */
   get pending(): readonly PendingItem[] {
-    return this.#conversation.pending
+    return deepFreeze(this.#conversation.pending)
   }
 
   /** The owner as last seen: `self`, the name of another process, or null if nobody owns the thread. */
@@ -193,7 +194,7 @@ export class Chat<M extends Modes = Modes> {
     answers: readonly ChatAnswer[],
     { by }: { readonly by?: string | undefined } = {},
   ): Promise<readonly AnswerStatus[]> {
-    const signed = answers.map((answer) => (by === undefined ? answer : { by, ...answer }))
+    const signed = frozenCopy(answers.map((answer) => (by === undefined ? answer : { by, ...answer })))
     const outcome = await this.#act({ kind: 'answer', answers: signed })
     return outcome?.answers ?? signed.map(({ callId }) => ({ callId, status: 'posted' }))
   }
@@ -235,7 +236,7 @@ export class Chat<M extends Modes = Modes> {
 
   /** Permissions that people gave by answers with `remember`. */
   get grants(): readonly Grant[] {
-    return this.#conversation.state.grants
+    return deepFreeze(this.#conversation.state.grants)
   }
 
   /** Takes a permission back, from the next call on. */
@@ -398,7 +399,7 @@ export class ChatQueue {
   }
 
   list(): readonly QueueItem[] {
-    return this.#conversation.snapshot.queue
+    return deepFreeze(this.#conversation.latest.queue)
   }
 
   /**

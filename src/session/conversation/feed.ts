@@ -1,5 +1,6 @@
 import type { RunEvent } from '#core/state/events.js'
 import { isAborted } from '#util/abort.js'
+import { deepFreeze } from '#util/json.js'
 import { isDelta } from '#util/queue/deltas.js'
 import { LiveEvents, tail } from '#util/queue/tail.js'
 import type { TailReader } from '#util/queue/tail.js'
@@ -90,7 +91,7 @@ export class Feed {
   /** Passes an event on that was read from the log, in its order: another process may have gone on to the next run. */
   readonly pushStored = (event: AnyEvent): void => {
     if (isOfChild(event)) {
-      this.live.push({ ...event, cursor: chatCursor(this.#place) }, false)
+      this.live.push(deepFreeze({ ...event, cursor: chatCursor(this.#place) }), false)
       return
     }
     const place = placeAfter(this.#place, event)
@@ -106,7 +107,7 @@ export class Feed {
     this.#latest = undefined
     this.#snapshot = undefined
     if (!isDelta(event)) this.#fold(event)
-    this.live.push({ ...event, cursor: chatCursor(place) }, !('threadId' in event))
+    this.live.push(deepFreeze({ ...event, cursor: chatCursor(place) }), !('threadId' in event))
   }
 
   #fold(event: AnyEvent): void {
@@ -210,6 +211,6 @@ class FeedReader implements TailReader<ChatEvent> {
     const cursor = chatCursor(this.#place)
     // All readers share the object, and with it what is made of it.
     const placed = 'cursor' in event && event.cursor === cursor ? event : { ...event, cursor }
-    return 'threadId' in placed ? this.#reading.shown(placed) : placed
+    return deepFreeze('threadId' in placed ? this.#reading.shown(placed) : placed)
   }
 }

@@ -1,6 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { HarnessResult } from '#contracts/result.js'
+import { deepFreeze, frozenCopy } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Prompt } from '#harness/options.js'
@@ -84,11 +85,11 @@ export function threadMessage(
 ): ThreadMessage {
   return {
     messageId: messageId ?? newId('msg'),
-    content: messageContent(prompt, limits),
+    content: frozenCopy(messageContent(prompt, limits)),
     by: by ?? null,
     mode: mode ?? null,
     model: model ?? null,
-    metadata: metadata === undefined ? {} : toJson(metadata),
+    metadata: deepFreeze(toJson(metadata ?? {})),
   }
 }
 
@@ -164,7 +165,7 @@ export class MessageEnds {
   }
 
   settle(messageId: string, outcome: MessageOutcome): void {
-    this.#waiting.get(messageId)?.resolve({ messageId, ...outcome })
+    this.#waiting.get(messageId)?.resolve(Object.freeze({ messageId, ...outcome }))
     this.#waiting.delete(messageId)
   }
 

@@ -2,7 +2,7 @@ import { HarnessError } from '#contracts/errors.js'
 import { newOwner } from '#util/platform/owner.js'
 import type { LogRef } from '#core/log/ref.js'
 import type { LogStore, Post } from '#core/log/log.js'
-import { withMembers } from '#util/json.js'
+import { deepFreeze, withMembers } from '#util/json.js'
 import { SessionError } from '../errors.js'
 import type { NewThreadEvent, RunPlace, ThreadEvent } from './thread-events.js'
 import { applyThread, threadDigest } from './thread-state.js'
@@ -66,14 +66,14 @@ export class ThreadWriter {
     let next = state
     const stored = events.map((event, index): ThreadEvent => {
       const base = { threadId: this.ref.id, seq: (state?.seq ?? 0) + index + 1, at, durable: true as const, after }
-      const numbered: ThreadEvent = Object.freeze(withMembers(base, event))
+      const numbered: ThreadEvent = deepFreeze(withMembers(base, event))
       next = applyThread(next, numbered)
       return numbered
     })
     if (next === undefined) throw new RangeError('Expected at least one event.')
     const references = events.flatMap(eventReferences)
     const posts = events.flatMap((event) => (event.kind === 'message_taken' ? [event.postId] : []))
-    const options = { owner: this.#owner ?? undefined, digest: threadDigest(next), references, posts }
+    const options = { owner: this.#owner ?? undefined, digest: deepFreeze(threadDigest(next)), references, posts }
     await this.#log.append(this.ref, stored, options).catch((error: unknown) => {
       if (error instanceof HarnessError && error.code === 'run_owned') this.#lose()
       throw error
