@@ -18,6 +18,7 @@ import {
   anything,
   boolean,
   either,
+  functionAtOnce,
   functionOf,
   having,
   integer,
@@ -210,7 +211,7 @@ const FORK_POINT = object<ForkPoint>({ afterTurn: integer(0), prompt: optional(a
 const REPLAY = partial<ReplayOptions>({
   ...{ tools, mcpServers: servers, instructions: string, root: string, use },
   allow: list(oneOf('instructions', 'tools')),
-  onDifference: functionOf<NonNullable<ReplayOptions['onDifference']>>(),
+  onDifference: functionAtOnce('onDifference'),
 })
 const CLOSE = partial<CloseOptions>({
   runs: oneOf('leave', 'cancel', 'finish'),
@@ -221,7 +222,7 @@ const MAP = partial<MapOptions>({
   concurrency: integer(1),
   budget,
   signal: abortSignal,
-  onProgress: functionOf(),
+  onProgress: functionAtOnce('onProgress'),
   ifExists,
 })
 const FOLLOW = partial<FollowOptions>({ after: integer(0), signal: abortSignal })

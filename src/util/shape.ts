@@ -1,3 +1,4 @@
+import { atOnce } from './at-once.js'
 import { isObject } from './json.js'
 import type { JsonObject, JsonValue } from './json.js'
 import { Mismatch, mismatch } from './mismatch.js'
@@ -93,6 +94,18 @@ export function anything<T>(): Shape<T> {
 
 export function functionOf<T>(): Shape<T> {
   return leaf('a function', (value) => typeof value === 'function')
+}
+
+/** A function that has to return its result at once: what `name` returns is checked each time. */
+export function functionAtOnce<Given extends readonly unknown[], T>(name: string): Shape<(...given: Given) => T> {
+  const plain = functionOf<(...given: Given) => T>()
+  return {
+    expected: plain.expected,
+    read: (value) => {
+      const call = plain.read(value)
+      return call instanceof Mismatch ? call : (...given) => atOnce(`\`${name}\``, call(...given))
+    },
+  }
 }
 
 export const abortSignal: Shape<AbortSignal> = having('an `AbortSignal`', 'addEventListener')

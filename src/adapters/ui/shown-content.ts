@@ -1,3 +1,4 @@
+import { atOnce } from '#util/at-once.js'
 import type { ContentPart } from '#contracts/entry.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { LinkedContent, ProjectionOptions } from './projection.js'
@@ -27,7 +28,7 @@ export function shownContent(
   const size = Math.floor((data.length * 3) / 4) - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0)
   const shown = { mediaType, size, ...('name' in part && { name: part.name }) }
   if (size <= maxInlineBytes) return { ...shown, url: `data:${mediaType};base64,${data}` }
-  const url = contentUrl?.({ ...place, mediaType, size })
+  const url = atOnce('`contentUrl`', contentUrl?.({ ...place, mediaType, size }))
   return url === undefined ? shown : { ...shown, url }
 }
 

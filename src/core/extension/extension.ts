@@ -34,8 +34,11 @@ export interface Extension<in Deps = unknown> {
    */
   readonly redact?: ((event: StreamEvent) => StreamEvent) | undefined
   readonly tracing?: Tracing | undefined
-  /** State of one run. Called when a run begins or continues; the members that it returns replace those of the extension. */
-  readonly forRun?: ((run: ExtensionRun<Deps>) => RunMembers<Deps>) | undefined
+  /**
+   * State of one run. Called before a run begins or continues, and awaited; the members that it returns replace those of the
+   * extension. If it fails, the run does not begin.
+   */
+  readonly forRun?: ((run: ExtensionRun<Deps>) => RunMembers<Deps> | Promise<RunMembers<Deps>>) | undefined
   /** Called once, by `close()` of the harness whose `use` it is in. */
   readonly close?: (() => Promise<void>) | undefined
 }

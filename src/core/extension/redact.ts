@@ -2,6 +2,7 @@ import type { HarnessResult } from '#contracts/result.js'
 import { isObject, mapStrings } from '#util/json.js'
 import { ArrivingReply, isDelta } from '#util/queue/deltas.js'
 import type { RunEvent, StreamEvent } from '../state/events.js'
+import { atOnce } from '#util/at-once.js'
 import { failedMember } from './context.js'
 import type { Named } from './context.js'
 
@@ -74,7 +75,7 @@ export async function* redactedEvents(
 
 function redactedBy({ extension, member }: Named<Redact>, event: StreamEvent): StreamEvent {
   try {
-    const shown: unknown = member(event)
+    const shown: unknown = atOnce('it', member(event))
     if (isObject(shown) && shown['kind'] === event.kind) return shown as unknown as StreamEvent
     throw new TypeError(`Expected an event of kind \`${event.kind}\`.`)
   } catch (cause) {

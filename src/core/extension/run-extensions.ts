@@ -82,10 +82,16 @@ export class RunExtensions {
     return new RunExtensions(this.#extensions.map((extension) => reduced(extension, offered)))
   }
 
-  /** With the members that extensions have for one run; this object itself if none has any. */
-  open(runFor: (extension: string) => ExtensionRun): RunExtensions {
-    if (this.#extensions.every(({ forRun }) => forRun === undefined)) return this
-    return new RunExtensions(this.#extensions.map((extension) => opened(extension, runFor)))
+  /** True if some extension has members for one run. */
+  get hasRunMembers(): boolean {
+    return this.#extensions.some(({ forRun }) => forRun !== undefined)
+  }
+
+  /** With the members that extensions have for one run. Rejects if one fails: what it would forbid must not happen. */
+  async open(runFor: (extension: string) => ExtensionRun): Promise<RunExtensions> {
+    const opening: OwnExtension[] = []
+    for (const extension of this.#extensions) opening.push(await opened(extension, runFor))
+    return new RunExtensions(opening)
   }
 
   /** Closes every extension. Rejects with the first error after all have ended. */
@@ -163,15 +169,15 @@ function reduced(
   { name, close: _close, annotateCall: _annotate, forRun, ...members }: OwnExtension,
   keep: (members: RunMembers) => RunMembers,
 ): Extension {
-  const keptFor = forRun && ((run: ExtensionRun): RunMembers => keep(forRun(run)))
+  const keptFor = forRun && (async (run: ExtensionRun): Promise<RunMembers> => keep(await forRun(run)))
   return { ...keep(members), name, forRun: keptFor }
 }
 
-function opened(extension: OwnExtension, runFor: (extension: string) => ExtensionRun): OwnExtension {
+async function opened(extension: OwnExtension, runFor: (extension: string) => ExtensionRun): Promise<OwnExtension> {
   if (extension.forRun === undefined) return extension
   const { name } = extension
   try {
-    const members: unknown = extension.forRun(runFor(name))
+    const members: unknown = await extension.forRun(runFor(name))
     checkRunMembers(name, members)
     return { ...extension, ...withoutUndefined(members) }
   } catch (cause) {

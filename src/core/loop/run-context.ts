@@ -33,7 +33,9 @@ import { textOf, toolCallsOf } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import { NO_USAGE } from '#contracts/result.js'
 import type { HarnessResult, RunReport, StopReason } from '#contracts/result.js'
+import { untilStopped } from '#util/abort.js'
 import type { RunAbort } from '#util/abort.js'
+import { atOnce } from '#util/at-once.js'
 import type { Clock } from '#util/clock.js'
 import { deepFreeze } from '#util/json.js'
 import type { JsonInput, JsonObject, JsonValue } from '#util/json.js'
@@ -172,7 +174,7 @@ export class RunContext {
 
   /** Creates the dependencies before the run's first event: a run whose dependencies fail has no event. */
   prepareDeps(metadata: JsonObject): void {
-    this.#deps ??= { value: this.#depsFor?.({ runId: this.runId, metadata }) }
+    this.#deps ??= { value: atOnce('`deps`', this.#depsFor?.({ runId: this.runId, metadata })) }
   }
 
   /** The dependencies of tools, hooks and policies. They are never logged. */
@@ -181,8 +183,12 @@ export class RunContext {
   }
 
   /** Gives the extensions their state of this run. `state` is the state that the run continues from; null for a new run. */
-  openExtensions(state: RunState | null): void {
-    this.#extensions = this.#givenExtensions.open((extension) => this.#runFor(extension, state))
+  async openExtensions(state: RunState | null): Promise<void> {
+    if (!this.#givenExtensions.hasRunMembers) return
+    const opening = this.#givenExtensions.open((extension) => this.#runFor(extension, state))
+    const { value } = await untilStopped(opening, this.abort)
+    this.signal.throwIfAborted()
+    this.#extensions = value ?? this.#extensions
     this.#readers = new ReaderEvents(this.#extensions.redactions)
   }
 

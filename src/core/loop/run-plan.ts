@@ -3,6 +3,8 @@ import type { ModelRef } from '#contracts/model-reference.js'
 import type { CostOf, MoneyPort, RequestPayer, RunMoney } from '../money.js'
 import type { AnswerPort, OutputFormat } from '../state/output-format.js'
 import type { SandboxMode, ToolSpec } from '../tools/tool-spec.js'
+import { HarnessError } from '#contracts/errors.js'
+import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { Answer } from '../state/answers.js'
 import { configDigest } from '../state/config-digest.js'
@@ -122,7 +124,7 @@ export class RunSetup {
 
   /** Opens the session of the model, and loads the tools. */
   static async open({ signal }: RunContext, plan: RunPlan, prepared: PreparedRun): Promise<RunSetup> {
-    const session = prepared.model.openSession()
+    const session = openSession(prepared.model)
     return new RunSetup(plan, prepared, session, await plan.offers.load(signal))
   }
 
@@ -149,6 +151,14 @@ export class RunSetup {
       settings: plan.settings,
     }
   }
+}
+
+/** A session of the model. Throws `provider_error` if a custom model gives something else. */
+function openSession(model: Model): ModelSession {
+  const session: unknown = model.openSession()
+  if (isObject(session) && typeof session['turn'] === 'function') return session as unknown as ModelSession
+  const problem = 'expected `openSession()` to return an object with `turn()`, and no promise'
+  throw new HarnessError('provider_error', `Model \`${model.provider}:${model.id}\` returned no session: ${problem}.`)
 }
 
 function toolsByName({ tools }: Offer): ReadonlyMap<string, ToolSpec> {

@@ -1,7 +1,7 @@
 import { estimateEntry } from './estimate.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { ViewContext } from '#core/extension/view.js'
-import { functionOf, milliseconds, number, where } from '#util/shape.js'
+import { functionAtOnce, milliseconds, number, where } from '#util/shape.js'
 import type { PartialFields } from '#util/shape.js'
 
 /** When a policy acts, and which entries it leaves alone. */
@@ -23,7 +23,7 @@ export interface TriggerOptions {
 export const TRIGGER: PartialFields<TriggerOptions> = {
   at: where(number(0.05), 'a share of the window (0.05 to 1) or a number of tokens', (at) => at <= 1 || at >= 100),
   idleMs: milliseconds,
-  pinned: functionOf(),
+  pinned: functionAtOnce('pinned'),
 }
 
 /** A request that is too long, in tokens of its input. */

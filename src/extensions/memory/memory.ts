@@ -16,7 +16,18 @@ import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { checkPlace, POSTGRES_PLACE } from '#store/postgres-pool.js'
 import type { PostgresPlace } from '#store/postgres-pool.js'
 import { isObject, parseJson } from '#util/json.js'
-import { boolean, either, filledString, functionOf, having, object, oneOf, optional, partial } from '#util/shape.js'
+import {
+  boolean,
+  either,
+  filledString,
+  functionAtOnce,
+  functionOf,
+  having,
+  object,
+  oneOf,
+  optional,
+  partial,
+} from '#util/shape.js'
 import { resolve } from 'node:path'
 
 export interface MemoryOptions {
@@ -64,7 +75,7 @@ const OPTIONS = object<MemoryOptions>({
   results: optional(boolean),
   documents: optional(boolean),
   embed: optional(functionOf<Embed>()),
-  redact: optional(functionOf<(text: string) => string>()),
+  redact: optional(functionAtOnce<[string], string>('redact')),
 })
 
 const OWNER = object<{ readonly resourceId: string }>({ resourceId: filledString })

@@ -1,6 +1,6 @@
 import type { JsonValue } from '#util/json.js'
 import { parseJson } from '#util/json.js'
-import { boolean, either, functionOf, partial, string } from '#util/shape.js'
+import { boolean, either, functionAtOnce, partial, string } from '#util/shape.js'
 import type { Complete, PartialFields } from '#util/shape.js'
 
 /** Which content of a run a trace may contain. */
@@ -38,7 +38,7 @@ export const TRACE_OPTIONS: PartialFields<TraceOptions> = {
     boolean,
     partial<ContentKinds>({ messages: boolean, toolArguments: boolean, toolResults: boolean }),
   ),
-  redact: functionOf(),
+  redact: functionAtOnce('redact'),
   agentName: string,
   agentDescription: string,
   conversationId: string,

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { defineExtension, memoryLog } from 'thinharness'
 import type { Extension, Hook, JsonValue, WrapModelCall } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
+import { collect } from '../../support/collect.js'
 import { eventsOf, failureOf, harnessOf, ofKind, tool } from '../../harness/support.js'
 import { delegateTool, playing } from '../../run/children/children-support.js'
 
@@ -105,6 +106,35 @@ describe('extensions', () => {
 })
 
 describe('forRun', () => {
+  test('may return a promise: what it brings holds from the first call on, in child runs too', async () => {
+    const paid: string[] = []
+    const pay = tool('pay', () => void paid.push('paid'))
+    const guard: Extension = {
+      name: 'guard',
+      forRun: async () => {
+        await Promise.resolve()
+        return { policy: () => 'deny' }
+      },
+    }
+    const model = playing({ go: [['pay', 'delegate'], 'Done.'], a: [['pay'], 'A.'] })
+    const harness = harnessOf({ model, tools: [pay, delegateTool('delegate', { a: [pay] })], use: [guard] })
+    const events = await eventsOf(harness.stream('go'))
+    expect(paid).toEqual([])
+    expect(ofKind(events, 'tool_call_completed').map(({ errorType }) => errorType)).toContain('Denied')
+  })
+
+  test('whose promise is rejected, or does not end before the run is cancelled, lets no run begin', async () => {
+    const log = memoryLog()
+    const broken: Extension = { name: 'odd', forRun: () => Promise.reject(new Error('Oops.')) }
+    const harness = harnessOf({ model: new ScriptedModel().says('Done.'), log })
+    const error = await failureOf(harness.run('Go.', { use: [broken], runId: 'run_1' }))
+    expect([error.code, error.message]).toEqual(['hook_failed', '`forRun` of extension `odd` failed: Oops.'])
+    const slow: Extension = { name: 'slow', forRun: () => new Promise(() => undefined) }
+    const stopped = harness.run('Go.', { use: [slow], runId: 'run_2', signal: AbortSignal.timeout(5) })
+    expect((await failureOf(stopped)).code).toBe('cancelled')
+    expect(await collect(log.list())).toEqual([])
+  })
+
   test('a member that it returns as undefined replaces none', async () => {
     const guard: Extension = { name: 'guard', policy: () => 'deny', forRun: () => ({ policy: undefined }) }
     const model = new ScriptedModel().calls('t', {}).says('Done.')

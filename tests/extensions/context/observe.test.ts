@@ -153,8 +153,8 @@ describe('observations', () => {
       const policy = observe({ model: silent, timeoutMs, maxTokens: 500 })
       const watched = defineExtension({
         ...policy,
-        forRun: (extension) => {
-          const members = policy.forRun?.(extension) ?? {}
+        forRun: async (extension) => {
+          const members = (await policy.forRun?.(extension)) ?? {}
           return {
             ...members,
             view: async (context) => {

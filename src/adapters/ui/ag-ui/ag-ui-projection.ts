@@ -1,3 +1,4 @@
+import { atOnce } from '#util/at-once.js'
 import { project, toReadable, splitRuns } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import { errorSentence } from '../error-sentence.js'
@@ -285,7 +286,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
   }
 
   #errorText(error: AgentFailure): string {
-    return (this.#options.errorText ?? errorSentence)(error)
+    return atOnce('`errorText`', (this.#options.errorText ?? errorSentence)(error))
   }
 }
 

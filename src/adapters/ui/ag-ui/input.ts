@@ -1,3 +1,4 @@
+import { atOnce } from '#util/at-once.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { JsonSchema } from '#util/json.js'
 import type { ClientTool } from '#session/tools/client-tools.js'
@@ -130,7 +131,8 @@ function readPart(part: unknown, path: string, allowUrl: (url: URL) => boolean):
       `Expected \`${path}\` to be a part of type text, image, audio or document with its source, got ${shortJson(type)}.`,
     )
   if (from === 'url') {
-    if (type === 'image' && URL.canParse(value) && allowUrl(new URL(value))) return { type, url: value }
+    if (type === 'image' && URL.canParse(value) && atOnce('`allowUrl`', allowUrl(new URL(value))))
+      return { type, url: value }
     throw new InputError(`The link in \`${path}\` is not allowed: send the content.`)
   }
   if (from !== 'data' || typeof mimeType !== 'string')

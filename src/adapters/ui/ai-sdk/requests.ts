@@ -1,3 +1,4 @@
+import { atOnce } from '#util/at-once.js'
 import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { JsonValue, JsonObject } from '#util/json.js'
@@ -59,7 +60,7 @@ function readContent(
   const isImage = mediaType.startsWith('image/')
   const data = /^data:[^,]*;base64,(.*)$/s.exec(url)?.[1]
   if (data === undefined) {
-    if (isImage && URL.canParse(url) && allowUrl(new URL(url))) return { type: 'image', url }
+    if (isImage && URL.canParse(url) && atOnce('`allowUrl`', allowUrl(new URL(url)))) return { type: 'image', url }
     throw new UiMessageError(`The link in \`${path}\` of the message is not allowed: send the content.`)
   }
   if (isImage) return { type: 'image', data, mediaType }

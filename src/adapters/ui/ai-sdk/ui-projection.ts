@@ -1,3 +1,4 @@
+import { atOnce } from '#util/at-once.js'
 import { contentOfEnvelope, shownContent } from '../shown-content.js'
 import { DIAGNOSTICS, project, toReadable, splitRuns, untilEnd } from '../projection.js'
 import type { AnyRunEvent, Projection, LinkedContent, ProjectionOptions } from '../projection.js'
@@ -339,7 +340,7 @@ class UiMessageProjection implements Projection<UiChunk> {
   }
 
   #errorText(error: { readonly code: string; readonly message: string }): string {
-    return (this.#options.errorText ?? errorSentence)(error)
+    return atOnce('`errorText`', (this.#options.errorText ?? errorSentence)(error))
   }
 }
 

@@ -1,3 +1,4 @@
+import { atOnce } from '#util/at-once.js'
 import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
@@ -71,7 +72,7 @@ function readPart(part: unknown, path: string, { allowUrl }: Pick<HandlerOptions
 
 /** Refuses a link that the host does not allow. */
 function checkUrl(url: string, path: string, allowUrl: HandlerOptions['allowUrl']): void {
-  if (URL.canParse(url) && allowUrl?.(new URL(url)) === true) return
+  if (URL.canParse(url) && atOnce('`allowUrl`', allowUrl?.(new URL(url))) === true) return
   throw badRequest(`The link in \`${path}\` is not allowed: send the content.`)
 }
 

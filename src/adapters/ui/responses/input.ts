@@ -1,3 +1,4 @@
+import { atOnce } from '#util/at-once.js'
 import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { JsonSchema } from '#util/json.js'
@@ -152,7 +153,7 @@ function readPart(part: unknown, path: string, allowUrl: (url: URL) => boolean):
   if (type === 'input_image' && typeof image === 'string') {
     const inline = inlineData(image)
     if (inline !== null) return { type: 'image', ...inline }
-    if (URL.canParse(image) && allowUrl(new URL(image))) return { type: 'image', url: image }
+    if (URL.canParse(image) && atOnce('`allowUrl`', allowUrl(new URL(image)))) return { type: 'image', url: image }
     throw notOfForm(`${path}.image_url`, 'the content of the image as a data URL: this link is not allowed')
   }
   if (type === 'input_file' && typeof file === 'string') {

@@ -79,7 +79,7 @@ async function begin(run: Conducted, { prompt, history }: FreshOpening): Promise
   const { conversation, start } = await context.fromLog(history())
   context.prepareDeps(context.metadata)
   context.tracer?.open(() => tracedRun(context, plan, null))
-  context.openExtensions(null)
+  await context.openExtensions(null)
   const prepared = await prepare(run, null)
   context.inherit(conversation)
   await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), ...start })

@@ -34,7 +34,7 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   const { answers } = opening
   if (context.parent === null && state.parent !== null) throw belowAnother(state.runId, state.parent)
   context.prepareDeps(opening.metadata ?? state.metadata)
-  context.openExtensions(state)
+  await context.openExtensions(state)
   const prepared = await prepare(run, state)
   const setup = await RunSetup.open(context, plan, prepared)
   await checkConfig(state, setup, opening.configPolicy)
