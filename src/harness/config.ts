@@ -10,6 +10,7 @@ import { budgetsOf } from './budgets.js'
 import { checkToolNames } from './tool-names.js'
 import type { Budgets } from './budgets.js'
 import { invalidOptions } from '#contracts/parse.js'
+import type { ConfigPolicy } from '#core/state/config-digest.js'
 import { RunExtensions, checkedExtensions, optionsAsExtensions } from '#core/extension/run-extensions.js'
 import type { RunLog } from '#core/log/log.js'
 import { flowRulesOf } from '#run/provenance/options.js'
@@ -56,6 +57,7 @@ export interface Config<Output> extends Budgets {
   readonly needsDeps: boolean
   readonly settings: ModelSettings
   readonly signingKey: SigningKey | null
+  readonly configPolicy: ConfigPolicy
 }
 
 /** Ended runs that a harness without a log of its own keeps for `recover`. */
@@ -113,6 +115,7 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
     needsDeps: false,
     settings: options.settings ?? {},
     signingKey: options.signingKey ?? null,
+    configPolicy: options.configPolicy ?? 'compatible',
   }
 }
 

@@ -352,7 +352,8 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
     const runId = options.runId ?? this.#newRunId()
     const history = parseHistory(options.history ?? [], this.#config.signingKey)
     const { ifExists = 'fail', metadata = null } = options
-    const prompted = { runId, prompt: parsePrompt(prompt), history, metadata, ifExists }
+    const { configPolicy } = this.#config
+    const prompted = { runId, prompt: parsePrompt(prompt), history, metadata, ifExists, configPolicy }
     return this.#open(options, { runId, streamed, launch: ({ promptedLaunch }, log) => promptedLaunch(prompted, log) })
   }
 
@@ -362,7 +363,7 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
 
   #beginResumed(read: () => Resumed, given: ResumeOptions, streamed: boolean): StreamedRun<Output> {
     this.#assertOpen()
-    const options = parseResumeOptions(given)
+    const options = this.#resumeOptions(given)
     const resumed = read()
     const launch: Opening['launch'] = ({ resumedLaunch }, log) => resumedLaunch(resumed, options, log)
     return this.#open(options, { runId: resumed.runId, streamed, launch })
@@ -374,10 +375,15 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
     { begun, streamed }: { readonly begun: 'recovered' | 'retried'; readonly streamed: boolean },
   ): StreamedRun<Output> {
     this.#assertOpen()
-    const options = parseResumeOptions(given)
+    const options = this.#resumeOptions(given)
     checkRunId(runId)
     const launch: Opening['launch'] = ({ storedLaunch }, log) => storedLaunch(runId, { begun, options }, log)
     return this.#open(options, { runId, streamed, launch })
+  }
+
+  #resumeOptions(given: ResumeOptions): ReturnType<typeof parseResumeOptions> {
+    const options = parseResumeOptions(given)
+    return { ...options, configPolicy: options.configPolicy ?? this.#config.configPolicy }
   }
 
   #beginFork(

@@ -111,6 +111,7 @@ const signingKey = secret(
 )
 
 const use = list(anything<Extension<never>>(), 'a list of extensions')
+const configPolicy = oneOf('same', 'compatible', 'any')
 const outputMode = oneOf('auto', 'native', 'tool', 'prompted', 'text')
 
 const RATES: Fields<Rates> = {
@@ -136,6 +137,7 @@ const HARNESS = partial<HarnessOptions<unknown>>({
   model,
   settings,
   signingKey,
+  configPolicy,
   prices,
   budget,
   tools,
@@ -198,7 +200,7 @@ const SHARED: PartialFields<SharedOptions> = {
 
 const ifExists = oneOf('fail', 'continue', 'retry')
 const RUN = partial<RunOptions>({ ...SHARED, history: anything(), runId, ifExists })
-const RESUME = partial<ResumeOptions>({ ...SHARED, configPolicy: oneOf('same', 'compatible', 'any') })
+const RESUME = partial<ResumeOptions>({ ...SHARED, configPolicy })
 
 const FORK = partial<ForkOptions>({
   ...SHARED,

@@ -122,6 +122,8 @@ export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetO
    * Default: none.
    */
   readonly signingKey?: SigningKey | undefined
+  /** The configuration with which its runs may continue, unless `resume` or `recover` says otherwise. Default `compatible`. */
+  readonly configPolicy?: ConfigPolicy | undefined
 }
 
 /** Options of one run; each replaces that of the harness. Limits are merged over those of the harness. */
@@ -177,7 +179,7 @@ export interface RunOptions<Deps = unknown> extends BudgetOptions {
 export interface ResumeOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history' | 'runId' | 'ifExists'> {
   /**
    * The configuration with which the run may continue: the same one (`same`); any in which the tools of open calls are
-   * unchanged (`compatible`, the default); any (`any`).
+   * unchanged (`compatible`); any (`any`). Default: that of the harness.
    */
   readonly configPolicy?: ConfigPolicy | undefined
 }

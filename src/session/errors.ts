@@ -1,3 +1,7 @@
+import { HarnessError, messageOf } from '#contracts/errors.js'
+import type { HarnessErrorCode } from '#contracts/errors.js'
+import { warn } from '#util/platform/node.js'
+
 /** Mistakes of a caller: nothing is stored, and nothing changes. */
 export type SessionErrorCode =
   | 'busy'
@@ -14,6 +18,7 @@ export type SessionErrorCode =
   | 'thread_owned'
   | 'too_many_files'
   | 'unknown_mode'
+  | 'unknown_model'
   | 'unsupported_media'
 
 /** A refused call of a session. */
@@ -25,6 +30,59 @@ export class SessionError extends Error {
     super(message, options)
     this.code = code
   }
+}
+
+/** An error as events have it. */
+export interface StoredError {
+  readonly code: SessionErrorCode | HarnessErrorCode
+  readonly message: string
+}
+
+/** Codes that only a `HarnessError` has. */
+const OF_RUNS: ReadonlySet<string> = new Set<HarnessErrorCode>([
+  'invalid_state',
+  'missing_model',
+  'missing_key',
+  'missing_dependency',
+  'provider_error',
+  'context_overflow',
+  'limit_reached',
+  'tool_retries_exceeded',
+  'output_validation_failed',
+  'unexpected_model_behavior',
+  'cancelled_by_hook',
+  'cancelled',
+  'interrupted',
+  'hook_failed',
+  'store_failure',
+  'invalid_log',
+  'run_not_found',
+  'run_exists',
+  'run_owned',
+  'replay_mismatch',
+  'error',
+])
+
+/** The error that was stored. */
+export function errorOf({ code, message }: StoredError): Error {
+  return OF_RUNS.has(code)
+    ? new HarnessError(code as HarnessErrorCode, message)
+    : new SessionError(code as SessionErrorCode, message)
+}
+
+export function storedError({ code, message }: HarnessError | SessionError): StoredError {
+  return { code, message }
+}
+
+/** Tells the process what nobody waits for. */
+export function tellProcess(threadId: string, what: string): void {
+  warn(`Thread \`${threadId}\`: ${what}`, 'SessionWarning')
+}
+
+/** An error with a code: what was thrown, or what it was the cause of. */
+export function codedError(thrown: unknown): HarnessError | SessionError {
+  if (thrown instanceof HarnessError || thrown instanceof SessionError) return thrown
+  return new HarnessError('error', `The run cannot go on: ${messageOf(thrown)}`, { cause: thrown })
 }
 
 export function sessionsClosed(): SessionError {

@@ -1,5 +1,6 @@
 import { memoryLog } from '#store/memory-log.js'
 import type { ArgumentIssue } from '#schema/argument-issues.js'
+import type { ConfigPolicy } from '#core/state/config-digest.js'
 import type { Extension } from '#core/extension/extension.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { LogStore } from '#core/log/log.js'
@@ -12,7 +13,7 @@ import { schemaProblems } from '#schema/schema-check.js'
 import { isStandardSchema, jsonSchemaOf, parseTyped } from '#schema/schema.js'
 import type { StandardSchema } from '#schema/schema.js'
 import { isObject } from '#util/json.js'
-import { functionOf, having, integer, leaf, list, partial, record, string } from '#util/shape.js'
+import { functionOf, having, integer, leaf, list, oneOf, partial, record, string } from '#util/shape.js'
 import { SessionError } from './errors.js'
 import type { ContentLimits } from './conversation/message.js'
 import type { ModeHarness, Modes, RunStarterDeps } from './conversation/run-starter.js'
@@ -50,6 +51,11 @@ export interface SessionsOptions<M extends Modes = Modes> {
    * to tools with `requiresApproval: true`.
    */
   readonly policy?: PolicyExtension | undefined
+  /**
+   * The configuration with which runs may continue after a deploy, as in `resume`: `same`, `compatible` or `any`. Default: that of
+   * the harness of their mode.
+   */
+  readonly configPolicy?: ConfigPolicy | undefined
   /** The model for a reference. Default: that of the harness for it. */
   readonly resolveModel?: ((reference: ModelRef) => Model | Promise<Model>) | undefined
   /**
@@ -87,6 +93,7 @@ const SHAPE = partial<SessionsOptions>({
   settings: leaf<Schema>('a schema', (value) => typeof value === 'object' && value !== null),
   use: list(leaf<Extension<never>>('an extension, made by `defineExtension`', isObject)),
   policy: leaf<PolicyExtension>('a policy, made by `policy` of `thinharness/policy`', isPolicy),
+  configPolicy: oneOf('same', 'compatible', 'any'),
   resolveModel: functionOf<NonNullable<SessionsOptions['resolveModel']>>(),
   responder: functionOf<Responder>(),
   title: leaf<TitleMaker | Model | ModelRef>('a function, or a model', isTitle),
@@ -121,6 +128,7 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
     content: { fileBytes: limits.fileBytes ?? 10 * MiB, files: limits.files ?? 20 },
     maxQueued: limits.queuedMessages ?? 100,
     policy: rest.policy ?? null,
+    configPolicy: rest.configPolicy,
     resolveModel: rest.resolveModel ?? null,
     responder: rest.responder ?? null,
     title: rest.title === undefined ? null : typeof rest.title === 'function' ? rest.title : titlesBy(rest.title),

@@ -11,6 +11,7 @@ import { deepFreeze, frozenCopy, isObject } from '#util/json.js'
 import { Chat } from './conversation/chat.js'
 import { ThreadConversation } from './conversation/conversation.js'
 import { SessionError, sessionsClosed } from './errors.js'
+import type { StoredError } from './errors.js'
 import { toJson, newId } from './conversation/message.js'
 import { inboxItems } from './people/inbox.js'
 import { expireItems } from './people/expire-items.js'
@@ -66,6 +67,8 @@ export interface ThreadItem {
   readonly updatedAt: string
   /** Of its latest run, as the log shows it. `interrupted` also for a queue whose process has ended before it began the next message. */
   readonly phase: 'idle' | 'running' | 'waiting' | 'interrupted'
+  /** Why the latest run could not continue, when it was last tried; absent: it was not, or has gone on. */
+  readonly error?: StoredError | undefined
   /** Its place in the list. */
   readonly cursor: string
 }
@@ -334,8 +337,14 @@ export class Threads<M extends Modes = Modes> {
   }
 
   async #itemOf({ threadId, createdAt, updatedAt, owner, digest }: LogSummaries['thread']): Promise<ThreadItem> {
-    const { title, firstMessage, tags, resourceId, metadata, runId, continues } = digest ?? {}
-    const phase = await this.#phaseOf(runId)
+    const { title, firstMessage, tags, resourceId, metadata, runId, continues, refused } = digest ?? {}
+    // A run that cannot be read does not hide its thread.
+    const run =
+      typeof runId === 'string'
+        ? await this.#config.log.inspect({ kind: 'run', id: runId }).catch(() => null)
+        : undefined
+    const error = isObject(refused) && refused['seq'] === run?.lastSeq ? storedIn(refused) : null
+    const phase = phaseOf(run)
     // A queue that goes on belongs to somebody, unless that process has ended.
     const isStranded = phase === 'idle' && continues === true && owner === null
     return {
@@ -348,18 +357,22 @@ export class Threads<M extends Modes = Modes> {
       resourceId: typeof resourceId === 'string' ? resourceId : null,
       metadata: isObject(metadata) ? metadata : {},
       phase: isStranded ? 'interrupted' : phase,
+      ...(error !== null && { error }),
       cursor: `${updatedAt}/${threadId}`,
     }
   }
+}
 
-  async #phaseOf(runId: unknown): Promise<ThreadItem['phase']> {
-    if (typeof runId !== 'string') return 'idle'
-    // A run that cannot be read does not hide its thread.
-    const run = await this.#config.log.inspect({ kind: 'run', id: runId }).catch(() => null)
-    if (run === null || run.status === 'interrupted') return 'interrupted'
-    if (run.status === 'paused') return 'waiting'
-    return run.status === 'running' ? 'running' : 'idle'
-  }
+/** `run`: the latest run as its log shows it; null if it has stored nothing. */
+function phaseOf(run: LogSummaries['run'] | null | undefined): ThreadItem['phase'] {
+  if (run === undefined) return 'idle'
+  if (run === null || run.status === 'interrupted') return 'interrupted'
+  if (run.status === 'paused') return 'waiting'
+  return run.status === 'running' ? 'running' : 'idle'
+}
+
+function storedIn({ code, message }: JsonObject): StoredError | null {
+  return typeof code === 'string' && typeof message === 'string' ? { code: code as StoredError['code'], message } : null
 }
 
 /** Conversations over harnesses. Threads of all owners; `for` gives those of one. */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, onTestFinished } from 'vitest'
 import { fileLog, memoryLog } from 'thinharness'
-import type { LogStore } from 'thinharness'
+import type { LogRef, LogStore } from 'thinharness'
 import { SessionError, Sessions } from 'thinharness/session'
 import type { Chat, ChatEvent, Modes, SessionsOptions } from 'thinharness/session'
 import { postgresLog } from 'thinharness/store/postgres'
@@ -42,6 +42,32 @@ export function sessionsOf<M extends Modes>(options: SessionsOptions<M>): Sessio
   const sessions = new Sessions<M>(options)
   onTestFinished(() => sessions.close())
   return sessions
+}
+
+/** The connection of one process to a log. After `kill` it stores nothing, and its claims are free: as if the process had ended. */
+export function processLog(log: LogStore): { readonly log: LogStore; readonly kill: () => Promise<void> } {
+  const claims = new Map<string, readonly [LogRef, string]>()
+  let isDead = false
+  const own: Pick<LogStore, 'append' | 'claim'> = {
+    append: (...args) => (isDead ? new Promise(() => undefined) : log.append(...args)),
+    claim(ref, owner, ms) {
+      if (isDead) return new Promise(() => undefined)
+      claims.set(ref.id, [ref, owner])
+      return log.claim(ref, owner, ms)
+    },
+  }
+  const connection = new Proxy(log, {
+    get(target, name) {
+      if (name === 'append' || name === 'claim') return own[name]
+      const member: unknown = Reflect.get(target, name)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+  const kill = async (): Promise<void> => {
+    isDead = true
+    for (const [ref, owner] of claims.values()) await log.claim(ref, owner, 0)
+  }
+  return { log: connection, kill }
 }
 
 /** A promise with its own resolve. */

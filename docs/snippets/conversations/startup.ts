@@ -5,6 +5,10 @@ export async function continueAll(sessions: Sessions): Promise<void> {
   for await (const { threadId, phase } of sessions.list()) {
     if (phase !== 'interrupted') continue
     const chat = await sessions.open(threadId)
-    if (await chat.recover()) await chat.queue.release()
+    try {
+      if (await chat.recover()) await chat.queue.release()
+    } catch (error) {
+      console.error(threadId, error)
+    }
   }
 }

@@ -126,7 +126,9 @@ export class AcpSession {
       const withdrawMessage = (): void =>
         void sending.then(() => this.chat.queue.remove(messageId)).catch(() => undefined)
       stop.addEventListener('abort', withdrawMessage, { once: true })
-      const { status, runId } = await (await sending).done
+      const { status, runId, error } = await (await sending).done
+      // No run could read it.
+      if (runId === null && error !== undefined) throw error
       if (status === 'removed' || runId === null) return { stopReason: 'cancelled' }
       return this.#play(await this.#updates.endOf(runId, 0), stop)
     })

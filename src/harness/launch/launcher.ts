@@ -320,12 +320,16 @@ export interface PromptedRun {
   readonly prompt: InputMessage
   readonly history: GivenHistory
   readonly metadata: JsonObject | null
+  readonly configPolicy: ConfigPolicy
   /** What to do if the log has the run. */
   readonly ifExists: NonNullable<RunOptions['ifExists']>
 }
 
 /** A new run, or the one that the log has. */
-export function promptedLaunch({ runId, prompt, history, ifExists, ...given }: PromptedRun, log: RunLog): Launch {
+export function promptedLaunch(
+  { runId, prompt, history, ifExists, configPolicy, ...given }: PromptedRun,
+  log: RunLog,
+): Launch {
   const fresh: FreshOpening = { kind: 'fresh', prompt, history: () => findHistory(history, log) }
   const metadata = given.metadata ?? {}
   if (ifExists === 'fail') return { opening: fresh, metadata }
@@ -333,7 +337,7 @@ export function promptedLaunch({ runId, prompt, history, ifExists, ...given }: P
   const otherwise = (): Promise<FreshOpening> => Promise.resolve(fresh)
   const stored = { begun, answers: [], load: loadStoredRun(log, runId, begun) } as const
   return {
-    opening: { kind: 'go_on', ...stored, configPolicy: 'compatible', metadata: given.metadata, otherwise },
+    opening: { kind: 'go_on', ...stored, configPolicy, metadata: given.metadata, otherwise },
     metadata,
   }
 }

@@ -19,12 +19,15 @@ import {
 } from '#util/shape.js'
 import type { ThreadConversation, ThreadOwner } from './conversation.js'
 import { SessionError } from '../errors.js'
+import type { StoredError } from '../errors.js'
 import type { ChatAnswer } from '../thread/grants.js'
 import { toJson } from './message.js'
 import type { SentStatus, WhenBusy } from './message.js'
+import { eventsOfRelease } from '../thread/next-events.js'
 import { readBy } from '../thread/reduce-chat.js'
 import type { ChatRun } from '../thread/reduce-chat.js'
 import type { ThreadMessage, NewThreadEvent, QueueItem } from '../thread/thread-events.js'
+import { nextMessage } from '../thread/thread-state.js'
 import type { ThreadRun } from '../thread/thread-state.js'
 import { storedMessage } from '../thread/transcript.js'
 import { withPlannedMode } from '../tools/ask-people.js'
@@ -137,7 +140,7 @@ export const OUTCOME = partial<ActionOutcome>({
   messageId: string,
   status: oneOf('started', 'queued', 'steered'),
   answers: list(object({ callId: string, status: oneOf('accepted', 'stale', 'posted') })),
-  removed: list(object({ ...MESSAGE_FIELDS, at: string })),
+  removed: list(object({ ...MESSAGE_FIELDS, at: string, error: optional(leaf<StoredError>('an error', isObject)) })),
 })
 
 /** Performs an action as the owner of the thread. `postId`: of the post that brought it. */
@@ -179,7 +182,7 @@ export async function checkKinds(
   { content, mode, model }: ThreadMessage,
   run: ThreadRun | null = null,
 ): Promise<void> {
-  const chosen = mode ?? state.mode
+  const chosen = starter.modeOf({ mode }, state)
   await starter.checkKinds(content, run ?? { mode: chosen, model: model ?? state.models[chosen] ?? null })
 }
 
@@ -189,7 +192,7 @@ async function sendMessage(owner: ThreadOwner, message: ThreadMessage, whenBusy:
   await checkKinds(conversation, message)
   const { phase, state, pending } = conversation
   if (phase === 'idle') {
-    if (state.queue.length === 0) {
+    if (nextMessage(state) === undefined) {
       await owner.begin(message, [messageQueued(message), ...releaseEvents(conversation)])
       return 'started'
     }
@@ -199,14 +202,19 @@ async function sendMessage(owner: ThreadOwner, message: ThreadMessage, whenBusy:
   }
   if (phase === 'interrupted') {
     await giveToRun(owner, message)
-    owner.recover()
+    owner.recover().continuedFor = message.messageId
     return 'steered'
   }
   if (whenBusy === 'reject') throw new SessionError('busy', `Thread \`${state.threadId}\` is ${phase}.`)
   if (whenBusy === 'steer') return steerRun(owner, message)
   if (phase === 'waiting' && whenBusy === 'decline' && !pending.some(({ kind }) => kind === 'unknown_outcome')) {
     await giveToRun(owner, message)
-    await owner.resume(conversation.pending.map(declinedAnswer))
+    try {
+      await owner.resume(conversation.pending.map(declinedAnswer))
+    } catch (error) {
+      await owner.append({ kind: 'message_removed', messageId: message.messageId })
+      throw error
+    }
     return 'steered'
   }
   await enqueueMessage(owner, message)
@@ -246,7 +254,7 @@ async function interruptWith(owner: ThreadOwner, message: ThreadMessage): Promis
 /** Answers the message of a run again. That run and the later ones leave the conversation; one that waits ends. */
 async function regenerateReply(owner: ThreadOwner, id: string | null): Promise<ActionOutcome> {
   const { conversation } = owner
-  const { phase, threadId, log } = conversation
+  const { phase, threadId, log, starter, state } = conversation
   if (phase === 'running' || phase === 'cancelling')
     throw new SessionError('busy', `Thread \`${threadId}\` is ${phase}.`)
   const messageId = conversation.snapshot.runs.findLast((run) => id === null || isRunOf(run, id))?.messageIds[0]
@@ -256,6 +264,7 @@ async function regenerateReply(owner: ThreadOwner, id: string | null): Promise<A
       'message_not_found',
       `Thread \`${threadId}\` has no ${id === null ? 'run' : `message \`${id}\``}.`,
     )
+  starter.modeOf(begun.item, state)
   await owner.cancelStored()
   const { runs } = conversation.snapshot
   const index = runs.findLastIndex((run) => run.messageIds.includes(messageId))
@@ -281,8 +290,10 @@ async function answerPending(owner: ThreadOwner, answers: readonly ChatAnswer[])
       await resumeRun(owner, accepted)
     } catch (error) {
       if (!(error instanceof HarnessError) || error.code !== 'invalid_state') throw error
-      // Another process was first.
       await conversation.load()
+      const still = new Set(conversation.pending.map(({ callId }) => callId))
+      if (accepted.some(({ callId }) => still.has(callId))) throw error
+      // Another process was first.
       accepted.length = 0
     }
   }
@@ -368,7 +379,7 @@ async function withdrawMessage(owner: ThreadOwner, messageId: string): Promise<v
 }
 
 async function releaseQueue(owner: ThreadOwner): Promise<void> {
-  await owner.append(...releaseEvents(owner.conversation))
+  await owner.append(...eventsOfRelease(owner.conversation.latest))
   await owner.beginNext()
 }
 

@@ -3,6 +3,7 @@ import { BEGINNING, notACursor, parseCursor } from '../thread/chat-cursor.js'
 import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
 import type { ChatAnswer } from '../thread/grants.js'
 import type { ChatSnapshot } from '../thread/reduce-chat.js'
+import { isHeld } from '../thread/thread-state.js'
 import type { Grant, ThreadMessage, QueueItem } from '../thread/thread-events.js'
 import { checkKinds, performAction } from './actions.js'
 import type { ActionOutcome, AnswerStatus, CancelQueue, ChatAction, ChatChange } from './actions.js'
@@ -12,6 +13,7 @@ import { Follower } from './follower.js'
 import { toJson, threadMessage } from './message.js'
 import type { ContentLimits, MessageEnd, SendOptions, Sent } from './message.js'
 import { PostOffice } from './post-office.js'
+import { checkMode } from './run-starter.js'
 import type { ChatResources, Modes, OutputOf } from './run-starter.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { ModelRef } from '#contracts/model-reference.js'
@@ -166,19 +168,24 @@ export class Chat<M extends Modes = Modes> {
 
   /**
    * Continues an interrupted run; so does a message. Also true for a queue that its process has left: it is held. False if there is
-   * neither, or another process owns the thread.
+   * neither, or another process owns the thread. Rejects if the run cannot continue: it stays interrupted, until it can or is cancelled.
    */
   async recover(): Promise<boolean> {
     const talk = this.#conversation
     if (!talk.isOwner) await this.attach()
     const isLeft = isStranded(talk)
-    const isRecovered = await talk.exclusive(async (owner) => {
+    const recovered = await talk.exclusive(async (owner) => {
       if (isLeft) await owner.holdQueue()
-      const isInterrupted = this.phase === 'interrupted'
-      if (isInterrupted) owner.recover()
-      return isInterrupted || isLeft
+      const run = this.phase === 'interrupted' ? owner.recover() : null
+      if (run !== null) run.isAwaited = true
+      return { run }
     })
-    return isRecovered === true
+    if (recovered === null) return false
+    const { run } = recovered
+    if (run === null) return isLeft
+    await talk.hasContinued(run)
+    talk.refusals.check()
+    return true
   }
 
   /** Gives the claim of an idle thread back now, not after some seconds. */
@@ -289,7 +296,11 @@ export class Chat<M extends Modes = Modes> {
     try {
       const { outcome } = await this.#handOver(action, signal)
       stopListening = onAbort(signal, () => void this.#act({ kind: 'withdraw', messageId }).catch(() => undefined))
-      const status = (await outcome)?.status ?? 'posted'
+      const sent = (await outcome)?.status ?? 'posted'
+      // A run that could not continue for the message has not got it.
+      const { openRun } = talk
+      const isLate = openRun?.continuedFor === messageId && !(await talk.hasContinued(openRun))
+      const status = isLate ? 'queued' : sent
       if (isKnown) talk.settleStored()
       void done.then(stopListening)
       return { messageId, status, done }
@@ -395,7 +406,7 @@ export class ChatQueue {
    * its process has ended.
    */
   get held(): boolean {
-    return this.#conversation.state.held || isStranded(this.#conversation)
+    return isHeld(this.#conversation.state) || isStranded(this.#conversation)
   }
 
   list(): readonly QueueItem[] {
@@ -428,20 +439,13 @@ export class ChatQueue {
   }
 }
 
-/** Throws a `SessionError` for a mode that the sessions do not have. */
-function checkMode(modes: Modes, mode: string): void {
-  if (mode in modes) return
-  const names = Object.keys(modes).map((name) => `\`${name}\``)
-  throw new SessionError('unknown_mode', `There is no mode \`${mode}\`; there are ${names.join(', ')}.`)
-}
-
 function ownerSilent(threadId: string): SessionError {
   return new SessionError('thread_owned', `The owner of thread \`${threadId}\`, another process, does not answer.`)
 }
 
 /** A queue that is not held by an event, and that nobody works on: its owner has ended, or could not store what was to come. */
 function isStranded({ state, isOwner, followsOwner, openRun, phase, turns }: ThreadConversation): boolean {
-  if (state.held || state.queue.length === 0) return false
+  if (isHeld(state) || state.queue.length === 0) return false
   return isOwner ? openRun === null && phase !== 'waiting' && !turns.areTaken : !followsOwner
 }
 
@@ -449,7 +453,7 @@ function isStranded({ state, isOwner, followsOwner, openRun, phase, turns }: Thr
 async function isAtRest(conversation: ThreadConversation): Promise<boolean> {
   await conversation.turns.over
   const { phase, state, ends } = conversation
-  if (phase !== 'idle' || (state.queue.length > 0 && !state.held)) return false
+  if (phase !== 'idle' || (state.queue.length > 0 && !isHeld(state))) return false
   return ends.awaited.every((messageId) => conversation.isKnown(messageId))
 }
 

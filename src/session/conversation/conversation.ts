@@ -5,20 +5,23 @@ import type { LogSummaries } from '#core/log/digest.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { RunEvent, StreamEvent } from '#core/state/events.js'
 import type { PolicyExtension } from '#extensions/policy/policy.js'
-import { sessionsClosed } from '../errors.js'
+import { sessionsClosed, storedError, tellProcess } from '../errors.js'
 import { Feed } from './feed.js'
 import { Grants } from '../thread/grants.js'
 import { MessageEnds } from './message.js'
+import { Refusals } from './refusals.js'
 import type { MessageOutcome, StopListener } from './message.js'
-import { ActiveRun, firstOptions, isElsewhere, outcomeOfError, threadRunId, RunStarter } from './run-starter.js'
+import { ActiveRun, isElsewhere, outcomeOfError, threadRunId, RunStarter } from './run-starter.js'
 import type { RunOutcome, RunStart, RunStarterDeps } from './run-starter.js'
 import { SeenEvents } from './seen-events.js'
 import { Turns } from './turns.js'
 import { storedEvents } from '../thread/chat-cursor.js'
 import type { ChatPlace } from '../thread/chat-cursor.js'
-import { eventsAfterEnd, eventsAfterRun, eventsWithoutRun, readBy, textOfRun } from '../thread/reduce-chat.js'
+import { eventsAfterEnd, eventsAfterRun, eventsOfRefusal, eventsWithoutRun } from '../thread/next-events.js'
+import { readBy, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { ThreadMessage, NewThreadEvent, ReplacedRuns, ThreadEvent } from '../thread/thread-events.js'
+import { isHeld, nextMessage } from '../thread/thread-state.js'
 import type { ThreadRun, ThreadState } from '../thread/thread-state.js'
 import { ThreadWriter, threadNotFound, withoutOtherOwner } from '../thread/thread-writer.js'
 import type { PlanOutcome } from '../tools/ask-people.js'
@@ -46,6 +49,8 @@ export class ThreadConversation {
   readonly feed = new Feed(() => void this.load().catch(doNothing))
   /** The ends of the messages, for their senders. */
   readonly ends = new MessageEnds()
+  /** Why runs could not begin or continue here. */
+  readonly refusals = new Refusals(this.ends)
   readonly seen = new SeenEvents()
   /** The permissions that people gave. */
   readonly grants: Grants
@@ -175,14 +180,22 @@ export class ThreadConversation {
     return openRun.run.runId
   }
 
-  /** Resolves when no run is in progress and no message of the queue begins one. */
+  /** Resolves when no run is in progress and no message of the queue begins one. Rejects if a run here cannot continue. */
   async whenIdle(): Promise<void> {
     for (;;) {
       await this.turns.over
       const busy = this.openRun?.over ?? this.#owner.asking
-      if (busy === null) return
+      if (busy === null) break
       await busy
     }
+    if (this.phase === 'interrupted') this.refusals.check()
+  }
+
+  /** False if the run could not continue; then that has been dealt with. */
+  async hasContinued(run: ActiveRun): Promise<boolean> {
+    if ((await run.started) === undefined) return true
+    await run.over
+    return this.refusals.last === null
   }
 
   /** Releases the thread if nothing is to be done. */
@@ -201,8 +214,7 @@ export class ThreadConversation {
 
   /** For people, with messages that come after them: the queue continues here. */
   get #waits(): boolean {
-    const { queue, held } = this.state
-    return this.phase === 'waiting' && queue.length > 0 && !held
+    return this.phase === 'waiting' && this.state.queue.length > 0 && !isHeld(this.state)
   }
 
   #watchIdle(): void {
@@ -240,6 +252,7 @@ export class ThreadConversation {
       for await (const event of this.stored(this.feed.place)) {
         this.#note(event)
         this.feed.pushStored(event)
+        this.refusals.tell(event, this.state.queue)
       }
       this.settleStored()
       return this.feed.latest !== undefined
@@ -252,6 +265,7 @@ export class ThreadConversation {
   pass(event: ThreadEvent | RunEvent): void {
     this.#note(event)
     this.feed.push(event)
+    this.refusals.tell(event, this.state.queue)
   }
 
   #note(event: ThreadEvent | RunEvent): void {
@@ -351,8 +365,8 @@ export class ThreadOwner {
 
   /** Holds the queue, unless it is empty or held. */
   holdQueue(): Promise<void> {
-    const { queue, held } = this.conversation.state
-    return this.append(...(queue.length === 0 || held ? [] : [{ kind: 'queue_held' } as const]))
+    const { state } = this.conversation
+    return this.append(...(state.queue.length === 0 || isHeld(state) ? [] : [{ kind: 'queue_held' } as const]))
   }
 
   /** Stores events of the thread. */
@@ -372,26 +386,39 @@ export class ThreadOwner {
 
   /** Begins a run with the first message of the queue, if the thread is idle and the queue is not held. */
   async beginNext(): Promise<void> {
-    const { queue, held } = this.conversation.state
-    const [item] = queue
-    if (item === undefined || held || this.conversation.phase !== 'idle') return
+    const { state, phase, starter } = this.conversation
+    const item = nextMessage(state)
+    if (item === undefined || state.held || phase !== 'idle') return
+    try {
+      starter.modeOf(item, state)
+    } catch (thrown) {
+      const error = storedError(this.conversation.refusals.note(thrown))
+      await this.append({ kind: 'message_requeued', messageId: item.messageId, error }, { kind: 'queue_held', error })
+      return
+    }
     await this.begin(item, [])
   }
 
   /** Begins a run with a message of the queue, after storing further events with it: one of them may queue the message. */
   async begin(item: ThreadMessage, events: readonly NewThreadEvent[], replaces?: ReplacedRuns): Promise<void> {
-    const { state } = this.conversation
-    const mode = item.mode !== null && item.mode in this.#deps.modes ? item.mode : state.mode
+    const { state, starter, threadId } = this.conversation
+    const mode = starter.modeOf(item, state)
+    const isGone = item.mode === null && mode !== state.mode
+    const changes: readonly NewThreadEvent[] = isGone ? [{ kind: 'setting_changed', mode }] : []
     const model = item.model ?? state.models[mode] ?? null
     const runId = threadRunId(state, item.messageId, replaces)
     const begun = { kind: 'run_begun', runId, messageIds: [item.messageId], mode, model } as const
-    await this.append(...events, replaces === undefined ? begun : { ...begun, replaces })
+    await this.append(...changes, ...events, replaces === undefined ? begun : { ...begun, replaces })
+    if (isGone)
+      tellProcess(threadId, `its mode \`${state.mode}\` is not there any more, and it continues in \`${mode}\`.`)
     void this.#play(this.#newRun(), 'begin')
   }
 
   /** Continues an interrupted run; one that has stored nothing is begun again. */
-  recover(): void {
-    void this.#play(this.#newRun(), this.conversation.lastRun?.seq === 0 ? 'begin' : 'recover')
+  recover(): ActiveRun {
+    const run = this.#newRun()
+    void this.#play(run, this.conversation.lastRun?.seq === 0 ? 'begin' : 'recover')
+    return run
   }
 
   /** Continues a paused run with answers. Rejects if they are refused; then the run stays paused. */
@@ -399,6 +426,7 @@ export class ThreadOwner {
     const ids = new Set(answers.map(({ callId }) => callId))
     const { stored, stop } = this.conversation.feed.answersOf(ids)
     const run = this.#newRun()
+    run.isAwaited = true
     void this.#play(run, { answers })
     const error = await Promise.race([stored, run.ended]).finally(stop)
     // The stretch may have begun when the store failed: the answers are not known to be stored.
@@ -413,8 +441,7 @@ export class ThreadOwner {
     const end: MessageOutcome = { status: 'cancelled', runId: run.runId, text: textOfRun(conversation.lastRun) }
     // The message of a run that has stored nothing goes back to the queue.
     if (conversation.lastRun?.seq !== 0) {
-      const harness = conversation.starter.harnessOf(run)
-      const [done] = await Promise.allSettled([harness.cancel(run.runId, { log: this.#deps.log })])
+      const [done] = await Promise.allSettled([conversation.starter.cancel(run)])
       // Its end may have been stored although that failed.
       await conversation.load()
       if (done.status === 'rejected' && conversation.latest.phase !== 'idle') throw done.reason
@@ -447,26 +474,18 @@ export class ThreadOwner {
     const read = readBy(lastRun)
     for (const item of state.steering) if (!read.has(item.messageId)) run.port.push(item)
     this.openRun = run
+    this.conversation.refusals.clear()
     return run
   }
 
   /** Reads a run to its pause or end, whatever its readers do; then the thread deals with that. Never rejects. */
   async #play(open: ActiveRun, start: RunStart): Promise<void> {
     const { conversation } = this
-    const { starter, feed, lastRun } = conversation
     const { run } = open
-    const from = feed.place.run
+    const from = conversation.feed.place.run
     let outcome: RunOutcome
     try {
-      const options = await starter.optionsOf(open, lastRun)
-      const harness = starter.harnessOf(run)
-      const prompt = run.items.flatMap(({ content }) => content)
-      const stream =
-        start === 'begin'
-          ? harness.stream(prompt, { ...options, ...firstOptions(run, conversation.state) })
-          : start === 'recover'
-            ? harness.streamRecover(run.runId, options)
-            : harness.streamResumeRun(run.runId, start.answers, options)
+      const stream = await conversation.starter.open(open, start, conversation.latest)
       const readStream = async (): Promise<void> => {
         for await (const events of stream.batches()) for (const event of events) this.#passOn(open, event)
       }
@@ -477,7 +496,7 @@ export class ThreadOwner {
     } catch (thrown) {
       outcome = outcomeOfError(thrown, run, textOfRun(conversation.lastRun))
     }
-    open.markStarted()
+    open.markStarted(outcome.error)
     open.markEnded(outcome.error)
     // Also after `close`: the end of a run that was left.
     const end = await conversation.turns.take()
@@ -508,7 +527,9 @@ export class ThreadOwner {
     // The last events of the run may have been stored although that failed.
     if (error !== undefined) await conversation.load()
     const hasBegun = conversation.feed.place.run > from
-    // Answers were refused: the run is still paused, and their sender knows why.
+    if (error !== undefined && !hasBegun && end.status === 'failed' && this.isOwner && !isElsewhere(error))
+      return this.#refused(run, error, openRun)
+    // It was another process that continued the run.
     if (!hasBegun && conversation.lastRun?.status === 'paused') return
     if (!this.isOwner || isElsewhere(error)) {
       if (this.isOwner) this.#recoverLater()
@@ -518,13 +539,30 @@ export class ThreadOwner {
     // A run that was cancelled too late has its own end, and holds the queue all the same.
     const isStopped = end.status === 'failed' || end.status === 'cancelled' || conversation.phase === 'cancelling'
     const holds = isStopped && !continues
-    if (!hasBegun && conversation.lastRun?.seq === 0) await this.#takeBack(run, holds)
+    const takeBack = (): Promise<void> => this.append(...eventsWithoutRun(conversation.latest, holds))
+    if (!hasBegun && conversation.lastRun?.seq === 0) await this.#withoutRun(run, takeBack)
     const settleMessages = (): void => conversation.settleAll(run, error === undefined ? end : { ...end, error })
     const answered = conversation.onStop(end)
     if (answered === null) settleMessages()
     else this.#waitFor(answered, settleMessages)
     await this.append(...eventsAfterRun(conversation.latest, holds))
     if (!conversation.isClosed) await this.beginNext()
+  }
+
+  /**
+   * A run that could not begin or continue: the one place where that reaches whoever asked. The senders of its messages, and of those in
+   * the queue, learn it by the events that are stored; whoever continued it learns it from `ActiveRun`; else the process is warned.
+   */
+  async #refused(run: ThreadRun, thrown: Error, open: ActiveRun | null): Promise<void> {
+    const { conversation } = this
+    const error = conversation.refusals.note(thrown)
+    // Their sender knows, and can give others.
+    if (error.code === 'invalid_answer' && conversation.lastRun?.status === 'paused') return
+    const isTold = open?.isAwaited === true || conversation.ends.areAwaited
+    const storeEvents = (): Promise<void> => this.append(...eventsOfRefusal(conversation.latest, storedError(error)))
+    if (conversation.lastRun?.seq === 0) await this.#withoutRun(run, storeEvents)
+    else await storeEvents()
+    if (!isTold) tellProcess(conversation.threadId, error.message)
   }
 
   /** The senders of the messages wait until it is known whether the run continues. */
@@ -563,13 +601,13 @@ export class ThreadOwner {
     this.#recoverTimer = setTimeout(() => void conversation.exclusive(recoverRun).catch(doNothing), RECOVER_MS)
   }
 
-  /** The message of a run that has stored nothing goes back to the queue, unless another process may be beginning the run. */
-  #takeBack({ runId }: ThreadRun, holds: boolean): Promise<void> {
+  /** Takes a run back that has stored nothing, unless another process may be beginning it. */
+  #withoutRun({ runId }: ThreadRun, work: () => Promise<void>): Promise<void> {
     const { conversation } = this
     return withoutOtherOwner(this.#deps.log, runId, async () => {
       await conversation.load()
       if (conversation.lastRun?.seq !== 0) throw new HarnessError('run_owned', `Run \`${runId}\` was begun elsewhere.`)
-      await this.append(...eventsWithoutRun(conversation.latest, holds))
+      await work()
     })
   }
 
@@ -590,7 +628,9 @@ export class ThreadOwner {
   async #failed(run: ThreadRun, end: MessageOutcome, cause: unknown): Promise<void> {
     this.openRun = null
     const error = cause instanceof Error ? cause : new Error(String(cause))
+    const { ends, latest } = this.conversation
     this.conversation.settleAll(run, { ...end, status: 'failed', error })
+    ends.leaveQueued([...latest.queue, ...latest.thread.steering], error)
     await this.release()
   }
 }

@@ -5,10 +5,10 @@ import { deepFreeze, frozenCopy } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Prompt } from '#harness/options.js'
-import { SessionError } from '../errors.js'
+import { errorOf, SessionError } from '../errors.js'
 import { readBy, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatSnapshot } from '../thread/reduce-chat.js'
-import type { ThreadMessage } from '../thread/thread-events.js'
+import type { QueueItem, ThreadMessage } from '../thread/thread-events.js'
 
 export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
 
@@ -51,15 +51,18 @@ export interface ContentLimits {
 /** How the run of a message ended. Never a rejection. */
 export interface MessageEnd<Output = unknown> {
   readonly messageId: string
-  /** `left`: the session was closed during the run, which can be recovered. */
-  readonly status: 'completed' | 'paused' | 'failed' | 'cancelled' | 'removed' | 'left'
+  /**
+   * `left`: the session was closed during the run, which can be recovered. `queued`: the message waits in the queue, which does not
+   * continue by itself: a run before it could not begin or continue, for the reason `error`.
+   */
+  readonly status: 'completed' | 'paused' | 'failed' | 'cancelled' | 'removed' | 'left' | 'queued'
   /** The run that read the message; null if none did. */
   readonly runId: string | null
   /** The text of the last reply. */
   readonly text: string
   /** Of a run that completed or paused in this process. */
   readonly result?: HarnessResult<Output>
-  /** Of a run that failed. */
+  /** Of a run that failed, or that could not begin or continue: then the message is in the queue. */
   readonly error?: Error
 }
 
@@ -169,6 +172,16 @@ export class MessageEnds {
     this.#waiting.delete(messageId)
   }
 
+  /** No run could read the message. */
+  fail(messageId: string, error: Error): void {
+    this.settle(messageId, { status: 'failed', runId: null, text: '', error })
+  }
+
+  /** The messages stay in the queue. */
+  leaveQueued(queue: readonly QueueItem[], error: Error): void {
+    for (const { messageId } of queue) this.settle(messageId, { status: 'queued', runId: null, text: '', error })
+  }
+
   /** Settles the messages that the stored events have settled. `isKnown`: the thread has the message. */
   settleStored(snapshot: ChatSnapshot, isKnown: (messageId: string) => boolean): void {
     for (const messageId of [...this.#waiting.keys()]) {
@@ -194,8 +207,11 @@ export class MessageEnds {
 function messageOutcome({ runs, queue, thread }: ChatSnapshot, messageId: string): MessageOutcome | null {
   const run = runs.findLast((each) => each.messageIds.includes(messageId) || readBy(each).has(messageId))
   if (run === undefined) {
-    const waits = [...queue, ...thread.steering].some((item) => item.messageId === messageId)
-    return waits ? null : { status: 'removed', runId: null, text: '' }
+    const waiting = [...queue, ...thread.steering].find((item) => item.messageId === messageId)
+    if (waiting === undefined) return { status: 'removed', runId: null, text: '' }
+    return waiting.error === undefined
+      ? null
+      : { status: 'failed', runId: null, text: '', error: errorOf(waiting.error) }
   }
   const { status, runId, error } = run
   if (status === 'begun' || status === 'running') return null

@@ -2,8 +2,8 @@ import { HarnessError } from '#contracts/errors.js'
 import type { Post } from '#core/log/log.js'
 import type { JsonObject } from '#util/json.js'
 import { parseAs } from '#util/shape.js'
-import { SessionError } from '../errors.js'
-import type { SessionErrorCode } from '../errors.js'
+import { errorOf, SessionError } from '../errors.js'
+import type { StoredError } from '../errors.js'
 import { ACTION, OUTCOME } from './actions.js'
 import type { ActionOutcome, ChatAction } from './actions.js'
 import type { ThreadConversation } from './conversation.js'
@@ -155,18 +155,20 @@ function postedOutcome(taken: JsonObject | null): ActionOutcome | null {
   if (taken === null) return null
   const { error, message } = taken
   if (typeof error === 'string' && typeof message === 'string')
-    throw new SessionError(error as SessionErrorCode, message)
+    throw errorOf({ code: error as StoredError['code'], message })
   const outcome = parseAs(OUTCOME, taken, 'the outcome of the post')
   if (!outcome.ok) throw invalidAction(outcome.problem)
   return outcome.value
 }
 
-/** The caller's mistakes, for the sender. Other errors are thrown. */
+/** Errors after which the post is dealt with later, or by another owner. */
+const TO_REPEAT: ReadonlySet<string> = new Set(['closed', 'interrupted', 'run_exists', 'run_owned', 'store_failure'])
+
+/** Why the post was refused, for its sender. Other errors are thrown. */
 function refusedPost(error: unknown): JsonObject {
-  if (error instanceof SessionError && error.code !== 'closed') return { error: error.code, message: error.message }
-  if (error instanceof HarnessError && error.code === 'invalid_answer')
-    return { error: error.code, message: error.message }
-  throw error
+  const isCoded = error instanceof SessionError || error instanceof HarnessError
+  if (!isCoded || TO_REPEAT.has(error.code)) throw error
+  return { error: error.code, message: error.message }
 }
 
 function invalidAction(problem: string): SessionError {

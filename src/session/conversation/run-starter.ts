@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { HarnessError } from '#contracts/errors.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { Answer } from '#core/state/answers.js'
+import type { ConfigPolicy } from '#core/state/config-digest.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { Extension } from '#core/extension/extension.js'
 import type { RunEvent } from '#core/state/events.js'
@@ -12,12 +13,12 @@ import type { Model, ModelCapabilities } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import { trusted } from '#run/resume/given-history.js'
 import type { Prompt, ResumeOptions, RunOptions } from '#harness/options.js'
-import { SessionError } from '../errors.js'
+import { codedError, SessionError } from '../errors.js'
 import type { Grants } from '../thread/grants.js'
 import type { MessageOutcome } from './message.js'
 import { Redaction } from './redaction.js'
 import { findCall } from '../thread/reduce-chat.js'
-import type { ChatRun } from '../thread/reduce-chat.js'
+import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { QueueItem, ReplacedRuns } from '../thread/thread-events.js'
 import type { ThreadRun, ThreadState } from '../thread/thread-state.js'
 import { readClientTools } from '../tools/client-tools.js'
@@ -64,6 +65,8 @@ export interface RunStarterDeps {
   readonly defaultMode: string
   readonly use: readonly Extension<never>[]
   readonly resolveModel: ((reference: ModelRef) => Model | Promise<Model>) | null
+  /** The configuration with which runs continue; undefined: that of their harness decides. */
+  readonly configPolicy: ConfigPolicy | undefined
   /** Is called when the thread has got resources of its own, which are not stored. */
   readonly onProvided: () => void
 }
@@ -84,17 +87,21 @@ export class ActiveRun {
   readonly run: ThreadRun
   readonly port = new SteeringPort()
   readonly abort = new AbortController()
-  /** Resolves when its first event is stored, or it has ended. */
-  readonly started: Promise<void>
+  /** Resolves when its first event is stored, or it has ended: with the error if it could not begin. */
+  readonly started: Promise<Error | undefined>
   /** Resolves when it has paused or ended, with the error of one that failed. */
   readonly ended: Promise<Error | undefined>
   /** Resolves when the thread has dealt with its end; never rejects. */
   readonly over: Promise<void>
   /** The queue continues although the run was cancelled. */
   continues = false
+  /** The message that continued it after an interruption; null: another event did. */
+  continuedFor: string | null = null
+  /** Whoever continued it is told its error. */
+  isAwaited = false
   /** The answer to a plan stopped it. */
   plan: PlanOutcome | null = null
-  markStarted: () => void = doNothing
+  markStarted: (error?: Error) => void = doNothing
   markEnded: (error: Error | undefined) => void = doNothing
   markOver: () => void = doNothing
 
@@ -135,12 +142,40 @@ export class RunStarter {
     return run === null ? [] : (await this.harnessOf(run).describe()).tools
   }
 
-  /** The harness of a mode; that of the default mode if there is no such mode any more. */
+  /** The harness of a mode. Throws a `SessionError` for a mode that is not there any more: others may have other rights. */
   harnessOf({ mode }: Pick<ThreadRun, 'mode'>): ModeHarness {
+    const { modes } = this.#deps
+    checkMode(modes, mode)
+    return modes[mode] as ModeHarness
+  }
+
+  /**
+   * The mode of a message: the one that it asks for, else that of the thread; the default mode for a thread whose mode is not there
+   * any more. Throws a `SessionError` for a message that asks for a mode which is not there.
+   */
+  modeOf({ mode }: Pick<QueueItem, 'mode'>, state: ThreadState): string {
     const { modes, defaultMode } = this.#deps
-    const harness = modes[mode] ?? modes[defaultMode]
-    if (harness === undefined) throw new SessionError('unknown_mode', `There is no mode \`${mode}\`.`)
-    return harness
+    if (mode !== null) checkMode(modes, mode)
+    return mode ?? (Object.hasOwn(modes, state.mode) ? state.mode : defaultMode)
+  }
+
+  /** Ends a stored run, of whichever mode: no tool runs. */
+  async cancel({ runId, mode }: ThreadRun): Promise<void> {
+    const { modes, defaultMode, log } = this.#deps
+    await this.harnessOf({ mode: Object.hasOwn(modes, mode) ? mode : defaultMode }).cancel(runId, { log })
+  }
+
+  /** A stretch of a run. Rejects, or the stream does, if it can neither begin nor continue. */
+  async open(open: ActiveRun, start: RunStart, { thread, runs }: ChatSnapshot): Promise<HarnessStream<unknown>> {
+    const { run } = open
+    const harness = this.harnessOf(run)
+    const options = await this.#optionsOf(open, runs.at(-1))
+    const prompt = run.items.flatMap(({ content }) => content)
+    if (start === 'begin') return harness.stream(prompt, { ...options, ...firstOptions(run, thread) })
+    const { configPolicy } = this.#deps
+    return start === 'recover'
+      ? harness.streamRecover(run.runId, { ...options, configPolicy })
+      : harness.streamResumeRun(run.runId, start.answers, { ...options, configPolicy })
   }
 
   /** Throws a `SessionError` for a part of a kind that the model is known not to take. One that is unknown takes everything. */
@@ -164,8 +199,8 @@ export class RunStarter {
     return (await this.harnessOf({ mode }).capabilities?.(resolved ?? undefined))?.inputs
   }
 
-  /** Options of a run that is about to begin or continue. `shown`: the run so far. */
-  async optionsOf(open: ActiveRun, shown: ChatRun | undefined): Promise<StretchOptions> {
+  /** `shown`: the run so far. */
+  async #optionsOf(open: ActiveRun, shown: ChatRun | undefined): Promise<StretchOptions> {
     const { log, use } = this.#deps
     const { root, mcpServers, deps, use: extensions = [] } = this.#resources
     const model = await resolvedModel(this.#deps, open.run.model)
@@ -213,16 +248,28 @@ export class RunStarter {
   }
 }
 
-/** The model for a reference; the reference itself if harnesses resolve it, and null for none. */
+/** Throws a `SessionError` for a mode that the sessions do not have. */
+export function checkMode(modes: Modes, mode: string): void {
+  if (Object.hasOwn(modes, mode)) return
+  const names = Object.keys(modes).map((name) => `\`${name}\``)
+  throw new SessionError('unknown_mode', `There is no mode \`${mode}\`; there are ${names.join(', ')}.`)
+}
+
+/** The model for a reference; the reference itself if harnesses resolve it, and null for none. Throws a `SessionError`. */
 export async function resolvedModel(
   { resolveModel }: Pick<RunStarterDeps, 'resolveModel'>,
   reference: ModelRef | null,
 ): Promise<ModelRef | Model | null> {
-  return reference === null || resolveModel === null ? reference : resolveModel(reference)
+  if (reference === null || resolveModel === null) return reference
+  try {
+    return await resolveModel(reference)
+  } catch (cause) {
+    throw new SessionError('unknown_model', `There is no model \`${reference}\`: ${messageOf(cause)}`, { cause })
+  }
 }
 
 /** Options of a run that begins. */
-export function firstOptions(
+function firstOptions(
   { runId, items: [item] }: ThreadRun,
   { history, resourceId, threadId }: ThreadState,
 ): Pick<RunOptions, 'runId' | 'history' | 'metadata'> {
@@ -285,8 +332,8 @@ class SteeringPort implements InputPort {
 
 /** The outcome of a run that rejected; `text`: that of its last reply. */
 export function outcomeOfError(thrown: unknown, { runId }: ThreadRun, text: string): RunOutcome {
-  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-  const code = thrown instanceof HarnessError ? thrown.code : null
+  const error = codedError(thrown)
+  const { code } = error
   const status = code === 'interrupted' ? 'left' : code === 'cancelled' ? 'cancelled' : 'failed'
   return { end: { status, text, runId, error }, error }
 }

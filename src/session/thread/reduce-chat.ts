@@ -1,7 +1,7 @@
 import { TASKS, readTasks } from '../tools/task-list.js'
 import type { Task } from '../tools/task-list.js'
-import type { QueueItem, ThreadEvent, NewThreadEvent } from './thread-events.js'
-import { applyThread } from './thread-state.js'
+import type { QueueItem, ThreadEvent } from './thread-events.js'
+import { applyThread, isHeld } from './thread-state.js'
 import type { ThreadState } from './thread-state.js'
 import type { AssistantEntry, UserEntry, ContentPart } from '#contracts/entry.js'
 import type { HarnessErrorCode } from '#contracts/errors.js'
@@ -96,7 +96,7 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
   const thread = applyThread(snapshot?.thread, event)
   const runs = snapshot?.runs ?? []
   const [queue, tasks] = [waitingMessages(thread, snapshot), snapshot?.tasks ?? []]
-  const { held } = thread
+  const held = isHeld(thread)
   if (event.kind === 'run_begun') {
     const run = newRun(event, thread.run?.items.flatMap(({ content }) => content) ?? [])
     const begun = { thread, phase: 'running', queue, held, pending: [] } as const
@@ -178,8 +178,14 @@ function reduceRun(before: ChatSnapshot, event: RunEvent): ChatSnapshot {
   if (change === null && !event.durable) return snapshot
   const run = { ...last, ...change, seq: event.durable ? event.seq : last.seq }
   const runs = snapshot.runs.with(-1, run)
-  const next = { ...snapshot, runs, ...changedPhase(snapshot, event) }
+  const thread = event.durable ? withoutRefusal(snapshot.thread) : snapshot.thread
+  const next = { ...snapshot, thread, runs, ...changedPhase(snapshot, event) }
   return next.phase === snapshot.phase ? next : { ...next, queue: waitingMessages(snapshot.thread, next) }
+}
+
+/** The run has gone on. */
+function withoutRefusal(thread: ThreadState): ThreadState {
+  return thread.refused === undefined ? thread : { ...thread, refused: undefined }
 }
 
 /** With the run that begins, in a conversation without a thread. */
@@ -333,42 +339,4 @@ function completedCall({
   durationMs,
 }: Extract<RunEvent, { readonly kind: 'tool_call_completed' }>): Partial<ChatCall> {
   return { status: ok ? 'completed' : 'failed', output, durationMs, ...(value !== undefined && { value }) }
-}
-
-/**
- * The events after the end of a stretch, or a crash: messages that were not read are in the queue again. Those of a run that waits, or
- * whose end is not stored, may still be read. `holds`: the queue is held, unless it is empty.
- */
-export function eventsAfterRun(snapshot: ChatSnapshot, holds: boolean): readonly NewThreadEvent[] {
-  return withHold(snapshot.thread, eventsAfterEnd(snapshot), holds)
-}
-
-/** The events after a run whose log has no event: its message is a message of the queue again. */
-export function eventsWithoutRun(snapshot: ChatSnapshot, holds: boolean): readonly NewThreadEvent[] {
-  const messageIds = [...(snapshot.thread.run?.messageIds ?? []), ...unreadSteering(snapshot)]
-  return withHold(snapshot.thread, requeueEvents(messageIds), holds)
-}
-
-/** After the end of a run: messages that it did not read are in the queue again. */
-export function eventsAfterEnd(snapshot: ChatSnapshot): readonly NewThreadEvent[] {
-  return snapshot.phase === 'idle' ? requeueEvents(unreadSteering(snapshot)) : []
-}
-
-function withHold(
-  { queue, held }: ChatSnapshot['thread'],
-  events: readonly NewThreadEvent[],
-  holds: boolean,
-): readonly NewThreadEvent[] {
-  return holds && !held && queue.length + events.length > 0 ? [...events, { kind: 'queue_held' }] : events
-}
-
-/** The first of them becomes the head of the queue. */
-function requeueEvents(messageIds: readonly string[]): readonly NewThreadEvent[] {
-  return messageIds.toReversed().map((messageId) => ({ kind: 'message_requeued', messageId }))
-}
-
-/** Ids of the steering messages that the latest run has not read. */
-function unreadSteering({ thread, runs }: ChatSnapshot): readonly string[] {
-  const read = readBy(runs.at(-1))
-  return thread.steering.map(({ messageId }) => messageId).filter((messageId) => !read.has(messageId))
 }

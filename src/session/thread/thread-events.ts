@@ -1,6 +1,7 @@
 import type { ContentPart } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import type { ModelRef } from '#contracts/model-reference.js'
+import type { StoredError } from '../errors.js'
 import type { Rule } from '#extensions/policy/rule.js'
 
 /** A permission that a person gave in a conversation. */
@@ -38,10 +39,12 @@ export interface QueueItem {
   readonly model: ModelRef | null
   /** Becomes the metadata of its run. */
   readonly metadata: JsonObject
+  /** Why no run could read it: its sender was told, and it is not sent again before the queue is released. */
+  readonly error?: StoredError
 }
 
 /** A message before it is stored. */
-export type ThreadMessage = Omit<QueueItem, 'at'>
+export type ThreadMessage = Omit<QueueItem, 'at' | 'error'>
 
 /** Runs that leave a conversation. */
 export interface ReplacedRuns {
@@ -70,8 +73,8 @@ export interface ThreadPayloads {
   }
   /** A person's message is stored. `steers`: the run in progress that is to read it; absent: it waits in the queue. */
   message_queued: ThreadMessage & { readonly steers?: string }
-  /** A message that its run did not read is back at the head of the queue. */
-  message_requeued: { readonly messageId: string }
+  /** A message that its run did not read is at the head of the queue. `error`: no run could read it; absent: it can be sent. */
+  message_requeued: { readonly messageId: string; readonly error?: StoredError }
   message_removed: { readonly messageId: string }
   /** A post of another process is dealt with. `messageId`: the message that it brings; null for any other action. */
   message_taken: { readonly postId: string; readonly messageId: string | null; readonly outcome: JsonObject }
@@ -84,6 +87,8 @@ export interface ThreadPayloads {
     /** Of a run that answers a message again: the runs in whose place it is. */
     readonly replaces?: ReplacedRuns
   }
+  /** The latest run could not continue. It waits as before, until it can or is cancelled. */
+  run_refused: { readonly runId: string; readonly error: StoredError }
   /** From here on the run continues under another mode. */
   mode_handed_over: { readonly runId: string; readonly mode: string }
   /** Exactly one member is set. */
@@ -97,8 +102,8 @@ export interface ThreadPayloads {
   /** `auto`: it was made for the conversation; absent: a person gave it, and no other replaces it. */
   title_changed: { readonly title: string; readonly auto?: boolean }
   tags_changed: { readonly tags: readonly string[] }
-  /** No message of the queue begins a run, until one is sent or the queue is released. */
-  queue_held: { readonly kind: 'queue_held' }
+  /** No message of the queue begins a run, until one is sent or the queue is released. `error`: a run could not begin or continue. */
+  queue_held: { readonly kind: 'queue_held'; readonly error?: StoredError }
   queue_released: { readonly kind: 'queue_released' }
   grant_added: { readonly grant: Grant; readonly by: string | null }
   grant_removed: { readonly grantId: string; readonly by: string | null }

@@ -1,5 +1,6 @@
 import type { JsonObject } from '#util/json.js'
 import type { ModelRef } from '#contracts/model-reference.js'
+import type { StoredError } from '../errors.js'
 import type { Grant, QueueItem, ThreadEvent, ThreadEventOf } from './thread-events.js'
 
 /** The latest run of a thread. */
@@ -39,6 +40,8 @@ export interface ThreadState {
   /** Messages for the latest run; whether it read them is in its log. */
   readonly steering: readonly QueueItem[]
   readonly run: ThreadRun | null
+  /** Why the latest run could not continue, when it was last tried, and the number of its last event then; absent: it was not tried. */
+  readonly refused?: (StoredError & { readonly seq: number }) | undefined
   /** What the latest run continues. */
   readonly history: ThreadHistory | null
   /** Runs that have left the conversation, because a message was answered again. Their logs are kept. */
@@ -56,6 +59,16 @@ export function applyThread(state: ThreadState | undefined, event: ThreadEvent):
   if (state === undefined)
     throw new RangeError(`Expected a thread to begin with \`thread_opened\`, got \`${event.kind}\`.`)
   return { ...state, ...threadChange(state, event), seq: event.seq, updatedAt: event.at }
+}
+
+/** The message that the queue sends next; undefined if it is empty, or has none but those that no run could read. */
+export function nextMessage({ queue }: Pick<ThreadState, 'queue'>): QueueItem | undefined {
+  return queue.find(({ error }) => error === undefined)
+}
+
+/** No message of the queue begins a run. */
+export function isHeld(state: Pick<ThreadState, 'queue' | 'held'>): boolean {
+  return state.held || (state.queue.length > 0 && nextMessage(state) === undefined)
 }
 
 function openedThread(event: ThreadEventOf<'thread_opened'>): ThreadState {
@@ -97,7 +110,7 @@ function threadChange(
       return { firstMessage, queue: [...state.queue, item] }
     }
     case 'message_requeued':
-      return requeueMessage(state, event.messageId)
+      return requeueMessage(state, event)
     case 'message_removed':
       return {
         queue: state.queue.filter(isNot(event.messageId)),
@@ -105,6 +118,8 @@ function threadChange(
       }
     case 'run_begun':
       return beginRun(state, event)
+    case 'run_refused':
+      return { refused: { ...event.error, seq: event.after?.seq ?? 0 } }
     case 'mode_handed_over':
       return handedOver(state, event)
     case 'setting_changed':
@@ -127,13 +142,23 @@ function threadChange(
 }
 
 /** A message of a run that never began takes that run back with it: the next run continues what it would have continued. */
-function requeueMessage(state: ThreadState, messageId: string): Partial<ThreadState> {
-  const steered = state.steering.find((item) => item.messageId === messageId)
-  if (steered !== undefined)
-    return { queue: [steered, ...state.queue], steering: state.steering.filter(isNot(messageId)) }
-  const { run } = state
-  const item = run?.items.find((each) => each.messageId === messageId)
-  return item === undefined ? {} : { queue: [item, ...state.queue], run: null }
+function requeueMessage(
+  state: ThreadState,
+  { messageId, error }: ThreadEventOf<'message_requeued'>,
+): Partial<ThreadState> {
+  const { steering, queue, run } = state
+  const isMessage = (item: QueueItem): boolean => item.messageId === messageId
+  const waiting = steering.find(isMessage) ?? queue.find(isMessage)
+  const found = waiting ?? run?.items.find(isMessage)
+  if (found === undefined) return {}
+  const { error: _, ...item } = found
+  const others = queue.filter(isNot(messageId))
+  // Those that failed are in front of the others, in their order.
+  const failed = others.filter((each) => each.error !== undefined)
+  const rest = others.filter((each) => each.error === undefined)
+  const requeued = error === undefined ? [item, ...others] : [...failed, { ...item, error }, ...rest]
+  if (waiting === undefined) return { queue: requeued, run: null }
+  return { queue: requeued, steering: steering.filter(isNot(messageId)) }
 }
 
 function beginRun(state: ThreadState, event: ThreadEventOf<'run_begun'>): Partial<ThreadState> {
@@ -141,6 +166,7 @@ function beginRun(state: ThreadState, event: ThreadEventOf<'run_begun'>): Partia
   const earlier = state.run === null ? state.history : { runId: state.run.runId }
   const items = state.queue.filter((item) => messageIds.includes(item.messageId))
   return {
+    refused: undefined,
     queue: state.queue.filter((item) => !messageIds.includes(item.messageId)),
     // The earlier run read the rest: otherwise they would be in the queue again.
     steering: [],
@@ -178,7 +204,11 @@ function isNot(messageId: string): (item: QueueItem) => boolean {
 
 /** The members of a thread that lists show and filter by. */
 export function threadDigest(state: ThreadState): JsonObject {
-  const { resourceId, title, tags, metadata, mode, run, forkOf, firstMessage, queue, held } = state
+  const { resourceId, title, tags, metadata, mode, run, forkOf, firstMessage, queue, refused } = state
   const shown = { resourceId, title, tags: [...tags], metadata, mode, runId: run?.runId ?? null, forkOf, firstMessage }
-  return queue.length > 0 && !held ? { ...shown, continues: true } : shown
+  return {
+    ...shown,
+    ...(queue.length > 0 && !isHeld(state) && { continues: true }),
+    ...(refused !== undefined && { refused: { ...refused } }),
+  }
 }
