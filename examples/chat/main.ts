@@ -8,13 +8,13 @@ import { serve } from '@hono/node-server'
 import { build } from 'esbuild'
 import { Sessions } from 'thinharness/session'
 import { sqliteLog } from 'thinharness/store/sqlite'
-import { createHandlers } from 'thinharness/ui'
+import { createHandlers, localOnly } from 'thinharness/ui'
 import { shop } from './shop.js'
 
 const log = sqliteLog('chat.db')
 const modes = shop()
 const sessions = new Sessions({ log, modes, defaultMode: 'chat' })
-const { events, requests } = createHandlers({ sessions })
+const { events, requests } = createHandlers({ sessions, authorize: localOnly })
 
 const page = new URL('../../../examples/chat/', import.meta.url)
 const { outputFiles } = await build({

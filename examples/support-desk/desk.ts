@@ -23,6 +23,8 @@ export function deskOf(sessions: Sessions): { readonly customers: Answer; readon
   })
   const staff = createHandlers({
     sessions,
+    // Further refunds of an order can be approved with the first.
+    remember: ['rule'],
     async authorize(request, { threadId, action }) {
       const person = personOf(request, 'staff')
       if (person === undefined) return refused(401, REFUSED.signIn)

@@ -109,6 +109,11 @@ export class Chat<M extends Modes = Modes> {
     this.#conversation.starter.provide(resources)
   }
 
+  /** Gives them dependencies, in place of earlier ones and of those of the harness; other resources stay. */
+  provideDeps(deps: unknown): void {
+    this.#conversation.starter.provideDeps(deps)
+  }
+
   /** Brings the conversation up to date; follows the owner if another process has the thread. */
   async attach(): Promise<void> {
     await this.#follower.attach()

@@ -137,6 +137,11 @@ export class RunStarter {
     if (Object.keys(resources).some((name) => name !== 'deps')) this.#deps.onProvided()
   }
 
+  /** The same, with other dependencies. They do not hold the conversation in memory. */
+  provideDeps(deps: unknown): void {
+    this.#resources = { ...this.#resources, deps }
+  }
+
   /** The tools of a run; none if there is no run. */
   async toolsOf(run: ThreadRun | null): Promise<HarnessDescription['tools']> {
     return run === null ? [] : (await this.harnessOf(run).describe()).tools

@@ -13,6 +13,7 @@ import type { ResumeAnswers } from '../ag-ui/interrupts.js'
 import { SSE_HEADERS, sseBody } from '../http/sse.js'
 import type { StoredRun } from '../hub/continued-runs.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
+import { notFound } from './authorization.js'
 import type { HandlerContext } from './handler-context.js'
 import { asHandler, asRequestError, badRequest, jsonResponse, pathAfter, RequestError } from './http.js'
 import type { Handler } from './http.js'
@@ -43,7 +44,7 @@ async function answerCapabilities(context: HandlerContext, request: Request): Pr
   if (refused !== null) return refused
   const { reasoning, deltas, clientTools } = context.options
   const description = await context.description()
-  if (description === null) return new Response(null, { status: 404 })
+  if (description === null) throw notFound()
   return jsonResponse(200, agUiCapabilities(description, { reasoning, deltas, clientTools }))
 }
 

@@ -50,7 +50,7 @@ async function startStream(context: HandlerContext, request: Request, url: URL):
   const thread = await context.thread(request, { threadId, action: isAnswer ? 'answer' : 'start', create: !isAnswer })
   if (thread instanceof Response) return thread
   const delivery = isAnswer
-    ? await answerPending(thread, post)
+    ? await answerPending(thread, post, options)
     : regenerates
       ? await regenerateReply(thread, post)
       : await thread.send({
@@ -89,10 +89,14 @@ function regenerateReply(thread: Thread, { messages, body: { messageId } }: Chat
   return thread.regenerate(id)
 }
 
-async function answerPending(thread: Thread, { messages, body }: ChatPost): Promise<MessageDelivery> {
+async function answerPending(
+  thread: Thread,
+  { messages, body }: ChatPost,
+  options: HandlerOptions,
+): Promise<MessageDelivery> {
   const { latest } = thread
   if (latest === null) throw badRequest('The conversation has no run that waits for an answer.')
-  const ofBody = body['answers'] === undefined ? [] : readAnswers(body)
+  const ofBody = body['answers'] === undefined ? [] : readAnswers(body, options)
   const answers = pendingAnswers(messages, latest.pending, ofBody)
   if (answers.length > 0) return thread.answer(latest.runId, answers)
   if (latest.status === 'running') return { status: 'attached', run: Promise.resolve({ runId: latest.runId }) }
@@ -107,9 +111,12 @@ async function attachStream(
 ): Promise<Response> {
   const { options } = context
   const dialect = requestDialect(url, options)
-  const thread = await context.thread(request, { threadId, action: 'read' })
-  // A page asks before it has sent its first message.
-  if (thread instanceof Response) return thread.status === 404 ? new Response(null, { status: 204 }) : thread
+  const thread = await context.thread(request, { threadId, action: 'read' }).catch((error: unknown) => {
+    // A page asks before it has sent its first message.
+    if (error instanceof RequestError && error.status === 404) return new Response(null, { status: 204 })
+    throw error
+  })
+  if (thread instanceof Response) return thread
   const { latest } = thread
   const isWanted = latest?.status === 'running' || (latest !== null && url.searchParams.get('replay') === '1')
   if (!isWanted) return new Response(null, { status: 204 })

@@ -1,3 +1,4 @@
+import { warn } from '#util/platform/node.js'
 import { agUiHandler } from './ag-ui.js'
 import { aiSdkHandler } from './ai-sdk.js'
 import { eventsHandler } from './events.js'
@@ -22,7 +23,7 @@ export interface Handlers {
 
 /**
  * Handlers of `Request → Response` over sessions, or over a harness and its log: those are sessions with one mode. They keep nothing
- * between requests but the hub and the conversations in use. Without `authorize` they serve this machine only. Throws
+ * between requests but the hub and the conversations in use. Without `authorize` they serve this machine only, and say so. Throws
  * `invalid_options`.
  *
  * @example
@@ -30,6 +31,7 @@ export interface Handlers {
  */
 export function createHandlers(options: HandlerOptions): Handlers {
   const context = new HandlerContext(options)
+  if (options.authorize === undefined) warn(LOCAL_ONLY, 'HandlersWarning')
   return {
     events: eventsHandler(context),
     aiSdk: aiSdkHandler(context),
@@ -38,6 +40,9 @@ export function createHandlers(options: HandlerOptions): Handlers {
     requests: requestsHandler(context),
   }
 }
+
+const LOCAL_ONLY =
+  '`createHandlers` was given no `authorize`: only requests of this machine are served. Write `authorize: localOnly` if that is meant.'
 
 /** A handler that is loaded with its first request. */
 function loadedOnce(load: () => Promise<Handler>): Handler {

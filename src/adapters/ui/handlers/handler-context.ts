@@ -10,9 +10,9 @@ import { textThrough } from '#core/extension/redact.js'
 import { Hub } from '../hub/hub.js'
 import { redactedBatches, redactedLog } from '../hub/redacted-log.js'
 import type { RedactEvent } from '../hub/redacted-log.js'
-import { checkAccess, LOCAL } from './authorization.js'
+import { checkAccess, LOCAL, notFound } from './authorization.js'
 import type { Access, Action, RequestedPlace } from './authorization.js'
-import { badRequest, errorCode, refusalResponse, RequestError } from './http.js'
+import { badRequest, errorCode, RequestError } from './http.js'
 import type { HandlerOptions } from './options.js'
 import { LoneRun, Thread, ThreadFeed } from './thread.js'
 import type { RunReading, ServedChat, ServedSessions } from './thread.js'
@@ -46,14 +46,18 @@ export class HandlerContext {
   ): Promise<Thread | Response> {
     const access = await this.#accessOf(request, { threadId, runId: null, action })
     if (access instanceof Response) return access
-    return (await this.#open(threadId, access, create)) ?? notFoundResponse()
+    const thread = await this.#open(threadId, access, create)
+    if (thread === null) throw notFound()
+    return thread
   }
 
   /** A conversation that a request begins without naming it. `threadIdOf`: its id, for an owner. */
   async begin(request: Request, threadIdOf: (access: Access) => string): Promise<Thread | Response> {
     const access = await this.#accessOf(request, { threadId: null, runId: null, action: 'start' })
     if (access instanceof Response) return access
-    return (await this.#open(threadIdOf(access), access, true)) ?? notFoundResponse()
+    const thread = await this.#open(threadIdOf(access), access, true)
+    if (thread === null) throw notFound()
+    return thread
   }
 
   /** The conversation of the run that a request names, for its owner. A run that no conversation has stands alone. */
@@ -67,12 +71,13 @@ export class HandlerContext {
     const threadId = top === null ? null : runThreadId(top)
     const access = await this.#accessOf(request, { threadId, runId, action })
     if (access instanceof Response) return access
-    if (summary === null || top === null) return notFoundResponse()
+    if (summary === null || top === null) throw notFound()
     const thread = threadId === null ? null : await this.#open(threadId, access, false)
     if (thread?.hasRun(top.runId) === true) return thread
     const { resourceId: owner } = top.metadata
     const isOwn = owner === access.resourceId || (owner === undefined && access === LOCAL)
-    return isOwn ? new LoneRun(summary, await this.#reading()) : notFoundResponse()
+    if (!isOwn) throw notFound()
+    return new LoneRun(summary, await this.#reading())
   }
 
   /** The conversation of a run that a request changes. */
@@ -163,7 +168,7 @@ export class HandlerContext {
   }
 
   #accessOf(request: Request, named: RequestedPlace): Promise<Access | Response> {
-    return checkAccess(request, this.options.authorize, named)
+    return checkAccess(request, this.options, named)
   }
 
   /** The conversation of that owner; null if there is none. */
@@ -186,14 +191,9 @@ export class HandlerContext {
       access,
       log: this.#log,
       feed,
-      passesDeps: this.options.harness !== undefined,
       declines: this.options.newMessage === 'decline',
     })
   }
-}
-
-function notFoundResponse(): Response {
-  return refusalResponse(new RequestError(404, 'not_found', { message: 'There is no such conversation or run.' }))
 }
 
 /** The run that has a run as its child, or is it; null if it is not in the log. */

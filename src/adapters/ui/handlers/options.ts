@@ -38,10 +38,17 @@ export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   /** Reads the runs. Default: one of these handlers. */
   readonly hub?: Hub | undefined
   /**
-   * Asked before anything else: a `Response` is sent as it is, `{ resourceId, by?, deps? }` allows the request for that owner, and
-   * anything else answers 404. Default: requests to and from loopback hosts are allowed, for the owner `local`; others answer 403.
+   * Who asks: a `Response` is sent as it is, `{ resourceId, by?, deps?, metadata? }` allows the request for that owner, and anything
+   * else answers 404. Default: `localOnly`, with a warning.
    */
   readonly authorize?: Authorize | undefined
+  /** Origins of other pages that may send requests, such as `https://app.example.com`. Default: none but the server's own. */
+  readonly origins?: readonly string[] | undefined
+  /**
+   * What pages may send as `remember` of an answer: `tool` and `category` by name, `rule` for any rule that allows. Default: nothing;
+   * an answer that has it is refused.
+   */
+  readonly remember?: readonly ('tool' | 'category' | 'rule')[] | undefined
   /** The largest body of a request, in bytes. Default 4,194,304. */
   readonly maxBodyBytes?: number | undefined
   /** The version of the AI SDK on the pages, if a request does not say. Default 7. */

@@ -77,16 +77,29 @@ function checkUrl(url: string, path: string, allowUrl: HandlerOptions['allowUrl'
 }
 
 /** The answers in the body of a request; the run checks them. */
-export function readAnswers({ answers }: JsonObject): readonly Answer[] {
+export function readAnswers({ answers }: JsonObject, options: Pick<HandlerOptions, 'remember'>): readonly Answer[] {
   if (!Array.isArray(answers) || answers.length === 0) throw badRequest('Expected `answers` to be a list of answers.')
   return answers.map((answer: unknown, index) => {
     if (isObject(answer) && typeof answer['callId'] === 'string') {
+      checkRemember(answer['remember'], `answers[${index}]`, options)
       // The author is who the host says it is.
       const { by: _by, ...unsigned } = answer
       return unsigned as unknown as Answer
     }
     throw badRequest(`Expected \`answers[${index}]\` to be an answer with a \`callId\`.`)
   })
+}
+
+/** A person who may approve one call need not be one who may allow all that follow. */
+function checkRemember(
+  remember: unknown,
+  path: string,
+  { remember: allowed = [] }: Pick<HandlerOptions, 'remember'>,
+): void {
+  if (remember === undefined) return
+  const kind = remember === 'tool' || remember === 'category' ? remember : 'rule'
+  if (!allowed.includes(kind))
+    throw badRequest(`Expected \`${path}\` without \`remember\`: the server does not take ${kind} there.`)
 }
 
 export function readWhenBusy({ whenBusy }: JsonObject): NewMessage['whenBusy'] {
@@ -120,9 +133,9 @@ export function readMessageId({ messageId }: JsonObject): string {
   throw badRequest('Expected `messageId` to be a string that is not empty.')
 }
 
-/** The metadata for the run of a message. Tools of a page count only if the handlers take them. */
-export function clientToolMetadata({ metadata }: JsonObject, { clientTools }: HandlerOptions): object | undefined {
+/** The metadata for the run of a message: what the page sends has a name of its own. Its tools count only if the handlers take them. */
+export function pageMetadata({ metadata }: JsonObject, { clientTools }: HandlerOptions): object | undefined {
   if (!isObject(metadata)) return undefined
-  const { [CLIENT_TOOLS]: tools, ...rest } = metadata
-  return clientTools === true && tools !== undefined ? { ...rest, [CLIENT_TOOLS]: tools } : rest
+  const { [CLIENT_TOOLS]: tools, ...page } = metadata
+  return { ...(clientTools === true && tools !== undefined && { [CLIENT_TOOLS]: tools }), page }
 }

@@ -13,7 +13,7 @@ import {
   readChange,
   readContent,
   readMessageId,
-  clientToolMetadata,
+  pageMetadata,
   readWhenBusy,
 } from './request-body.js'
 import type { MessageDelivery, Thread } from './thread.js'
@@ -38,9 +38,9 @@ interface Route {
 
 const ANSWER: Route = {
   action: 'answer',
-  async answer({ thread, runId, body }) {
+  async answer({ thread, runId, body, options }) {
     if (runId === '') throw badRequest('The conversation has no run.')
-    return deliveryResponse(await thread.answer(runId, readAnswers(body)))
+    return deliveryResponse(await thread.answer(runId, readAnswers(body, options)))
   },
 }
 
@@ -131,7 +131,7 @@ async function sendMessage({ thread, body, options }: RouteRequest): Promise<Res
     content: readContent(body, options),
     whenBusy: readWhenBusy(body),
     mode: typeof mode === 'string' ? mode : undefined,
-    metadata: clientToolMetadata(body, options),
+    metadata: pageMetadata(body, options),
   })
   const isLater = status === 'queued' || status === 'posted'
   const { runId = null } = isLater ? {} : ((await run) ?? {})

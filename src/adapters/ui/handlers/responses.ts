@@ -56,7 +56,7 @@ async function createResponse(context: HandlerContext, request: Request): Promis
   const { options } = context
   const body = await readBody(request, options)
   const input = readResponsesInput(body, options.allowUrl)
-  const answers = body['answers'] === undefined ? [] : readAnswers(body)
+  const answers = body['answers'] === undefined ? [] : readAnswers(body, options)
   const isAnswer = answers.length + input.results.length + input.approvals.length > 0
   const isEmpty = input.content.length === 0
   if (isAnswer !== isEmpty)
@@ -109,7 +109,7 @@ async function beginConversation(
   const thread = await context.begin(request, ({ resourceId }) =>
     key === null ? `thread_${globalThis.crypto.randomUUID().replaceAll('-', '')}` : derivedThreadId(resourceId, key),
   )
-  return thread instanceof Response ? checkFound(thread) : { thread, delivery: await thread.send(message) }
+  return thread instanceof Response ? thread : { thread, delivery: await thread.send(message) }
 }
 
 interface Continuation {
@@ -128,8 +128,8 @@ async function continueConversation(
 ): Promise<Begun | Response> {
   const { runId } = parseResponseId(previous)
   const action = message === null ? 'answer' : 'start'
-  const thread = await context.threadOfRun(request, { runId, action })
-  if (thread instanceof Response) return checkFound(thread, previous)
+  const thread = await orUnknown(context.threadOfRun(request, { runId, action }), previous)
+  if (thread instanceof Response) return thread
   if (message === null)
     return { thread, delivery: await thread.answer(runId, await answersTo(thread, runId, input, answers)) }
   const { latest } = thread
@@ -191,8 +191,8 @@ async function retrieveResponse(
   if (url.searchParams.has('starting_after'))
     throw badParam('starting_after', 'Streams are sent from their beginning: send no `starting_after`.')
   const { runId, stretch } = parseResponseId(id)
-  const thread = await context.run(request, { runId, action: 'read' })
-  if (thread instanceof Response) return checkFound(thread, id)
+  const thread = await orUnknown(context.run(request, { runId, action: 'read' }), id)
+  if (thread instanceof Response) return thread
   const { response } = await storedResponse(options, thread, id)
   if (response === null) throw unknownResponse(id)
   if (url.searchParams.get('stream') !== 'true') return jsonResponse(200, response)
@@ -202,8 +202,8 @@ async function retrieveResponse(
 
 async function cancelResponse(context: HandlerContext, request: Request, id: string): Promise<Response> {
   const { runId } = parseResponseId(id)
-  const thread = await context.threadOfRun(request, { runId, action: 'stop' })
-  if (thread instanceof Response) return checkFound(thread, id)
+  const thread = await orUnknown(context.threadOfRun(request, { runId, action: 'stop' }), id)
+  if (thread instanceof Response) return thread
   await thread.stop(runId)
   const { response } = await storedResponse(context.options, thread, id)
   if (response === null) throw unknownResponse(id)
@@ -223,10 +223,13 @@ async function storedResponse(
   return projection
 }
 
-/** What does not exist, and what is refused like it, has the form of the API; other answers of the host are sent as they are. */
-function checkFound(response: Response, id?: string): Response {
-  if (response.status === 404) throw unknownResponse(id)
-  return response
+/** What does not exist, and what is refused like it, is named as the request names it. */
+async function orUnknown<Found>(opened: Promise<Found>, id: string): Promise<Found> {
+  try {
+    return await opened
+  } catch (error) {
+    throw error instanceof RequestError && error.code === 'not_found' ? unknownResponse(id) : error
+  }
 }
 
 interface ResponseStream {

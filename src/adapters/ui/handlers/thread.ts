@@ -113,8 +113,6 @@ export interface ThreadSetup extends RunReading {
   readonly access: Access
   readonly log: LogStore
   readonly feed: ThreadFeed
-  /** The runs get the dependencies of the request that begins or continues them. */
-  readonly passesDeps: boolean
   /** A message for a run that waits for people refuses what waits. */
   readonly declines: boolean
 }
@@ -194,7 +192,7 @@ export class Thread implements RequestedRuns {
     this.#provideDeps()
     const sent = await this.#chat.send(content, {
       messageId,
-      metadata,
+      metadata: access.metadata === undefined ? metadata : { ...metadata, ...access.metadata },
       whenBusy: declines && this.#chat.phase === 'waiting' ? 'decline' : whenBusy,
       mode,
       by: access.by,
@@ -256,9 +254,10 @@ export class Thread implements RequestedRuns {
     return this.#chat.snapshot.queue.map(({ content }) => content)
   }
 
+  /** The runs get the dependencies of the request that begins or continues them. */
   #provideDeps(): void {
-    const { access, passesDeps } = this.#setup
-    if (passesDeps && access.deps !== undefined) this.#chat.provide({ deps: access.deps })
+    const { deps } = this.access
+    if (deps !== undefined) this.#chat.provideDeps(deps)
   }
 
   #runWith(messageId: string): ChatRun | null {
