@@ -18,6 +18,8 @@ export interface Media {
   readonly shown: string
   /** Of a PDF: `3` or `2-5`. */
   readonly pages: string | undefined
+  /** Longest time of a conversion. */
+  readonly timeoutMs: number
   readonly signal: AbortSignal
 }
 
@@ -64,10 +66,14 @@ function isWordDocument(file: OpenedFile, header: Buffer): boolean {
 }
 
 async function readDocx(media: Media): Promise<DocumentText> {
-  const { shown, signal } = media
+  const { shown, timeoutMs, signal } = media
   const bytes = await mediaBytes(media, MAX_DOCUMENT_BYTES)
   const { docxToMarkdown } = await import('../workspace/docx.js')
-  return { kind: 'document', byPages: false, text: await docxToMarkdown(bytes, { name: `document ${shown}`, signal }) }
+  return {
+    kind: 'document',
+    byPages: false,
+    text: await docxToMarkdown(bytes, { name: `document ${shown}`, timeoutMs, signal }),
+  }
 }
 
 async function readImage(media: Media): Promise<ToolOutcome> {
@@ -89,9 +95,9 @@ async function readImage(media: Media): Promise<ToolOutcome> {
 }
 
 async function readPdf(media: Media): Promise<DocumentText> {
-  const { shown, signal } = media
+  const { shown, timeoutMs, signal } = media
   const bytes = await mediaBytes(media, MAX_DOCUMENT_BYTES)
-  const parsed = parseJson(await convertDocument(PDF_TO_PAGES, bytes, { name: `PDF ${shown}`, signal }))
+  const parsed = parseJson(await convertDocument(PDF_TO_PAGES, bytes, { name: `PDF ${shown}`, timeoutMs, signal }))
   const texts = parsed.ok && Array.isArray(parsed.value) ? parsed.value.map(String) : []
   const [first, last] = pageRange(media, texts.length)
   const chosen = texts.slice(first - 1, last)

@@ -167,9 +167,10 @@ function markedOutcome(outcome: ToolOutcome, mark: JsonObject): ToolOutcome {
 }
 
 async function readOrdinary(reading: DiskReading): Promise<ToolOutcome> {
-  const { args, context } = reading.call
+  const { args, context, workspace } = reading.call
   const { file, shown } = reading
-  const media = await readMedia({ file, shown, pages: args.pages, signal: context.signal })
+  const timeoutMs = workspace.limits.searchTimeoutMs
+  const media = await readMedia({ file, shown, pages: args.pages, timeoutMs, signal: context.signal })
   if (media?.kind === 'document') return spillResult(reading, documentResult(reading, media))
   if (media !== undefined) return media
   const text = await wholeText(reading)

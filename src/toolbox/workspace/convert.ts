@@ -1,8 +1,15 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcessByStdio } from 'node:child_process'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import type { Readable, Writable } from 'node:stream'
+import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { Worker } from 'node:worker_threads'
 import { messageOf } from '#contracts/errors.js'
-import { isObject } from '#util/json.js'
+import { listenToAbort } from '#util/abort.js'
+import { isObject, parseJson } from '#util/json.js'
+import { Slots } from '#util/slots.js'
+import { LONGEST_TIMER_MS } from '#util/timeout.js'
 import { FileFailure } from './file-failure.js'
 import { escapeControls } from './path-text.js'
 
@@ -106,24 +113,41 @@ function pdfConverter(result: string): Converter {
   }
 }
 
-/** Pages are untrusted: converting one has a limit of memory, and of time by the signal. */
+/** Of a conversion, in its own process: documents are untrusted, and three kilobytes can unpack to gigabytes. */
 const MAX_MEMORY_MB = 512
+const MAX_CPU_SECONDS = 120
+const TIMEOUT_MS = 30_000
+const MAX_TEXT_BYTES = 200_000_000
 
-const FRAME = (source: string): string => `
-  const { parentPort, workerData } = require('node:worker_threads')
-  const load = async () => {
-    const module = await import(workerData.packageUrl)
-    return module.default?.default ? module.default : module
+/** One at a time: the limit of memory is then that of all conversions together. */
+const slots = new Slots(1)
+
+/** Reads a line of JSON and the document from its input, and writes JSON. Also a program for Bun and Deno. */
+const PROGRAM = (source: string): string => `
+  const run = async () => {
+    const { default: process } = await import('node:process')
+    const { Buffer } = await import('node:buffer')
+    globalThis.Buffer ??= Buffer
+    for (const name of Object.keys(process.env)) delete process.env[name]
+    for (const name of ['log', 'info', 'warn', 'error', 'debug']) console[name] = () => {}
+    const chunks = []
+    for await (const chunk of process.stdin) chunks.push(chunk)
+    const input = Buffer.concat(chunks.splice(0))
+    const head = input.indexOf(10)
+    const { packageUrl, base } = JSON.parse(input.toString('utf8', 0, head))
+    const bytes = new Uint8Array(input.subarray(head + 1))
+    const load = async () => {
+      const module = await import(packageUrl)
+      return module.default?.default ? module.default : module
+    }
+    const convert = async () => {${source}}
+    const answer = await convert().then(
+      (text) => ({ ok: true, text }),
+      (error) => ({ ok: false, problem: String(error?.message ?? error).slice(0, 300), errorType: error?.errorType }),
+    )
+    process.stdout.write(JSON.stringify(answer), () => process.exit(0))
   }
-  const { bytes, base } = workerData
-  const convert = async () => {${source}}
-  convert().then(
-    (text) => parentPort.postMessage({ ok: true, text }),
-    (error) => {
-      const problem = String(error?.message ?? error).slice(0, 300)
-      parentPort.postMessage({ ok: false, problem, errorType: error?.errorType })
-    },
-  )
+  run()
 `
 
 export interface Conversion {
@@ -131,42 +155,33 @@ export interface Conversion {
   readonly base?: URL | undefined
   /** In messages. Default `page`. */
   readonly name?: string
+  /** Longest time, without the wait for other conversions, in ms. Default 30,000. */
+  readonly timeoutMs?: number | undefined
   readonly signal: AbortSignal
 }
 
 /**
- * Converts a page in its own thread, so that a malicious page cannot block the process or use all memory.
- * @throws FileFailure `MissingDependency` with the command that installs it, `ConversionFailed`, or the type
+ * Converts a page in its own process, so that a malicious page cannot block this one or use all memory.
+ * @throws FileFailure `MissingDependency` with the command that installs it, `ConversionFailed`, `Timeout`, or the type
  * of the converter's error; the signal's reason.
  */
 export async function convertDocument(
   converter: Converter,
   bytes: Uint8Array,
-  { base, name = 'page', signal }: Conversion,
+  { base, name = 'page', timeoutMs = TIMEOUT_MS, signal }: Conversion,
 ): Promise<string> {
-  signal.throwIfAborted()
-  const copy = new Uint8Array(bytes)
-  const worker = new Worker(FRAME(converter.source), {
-    eval: true,
-    workerData: { bytes: copy, base: base?.href, packageUrl: packageUrl(converter) },
-    transferList: [copy.buffer],
-    env: {},
-    execArgv: [],
-    stdout: true,
-    stderr: true,
-    resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY_MB },
-  })
-  const stopWorker = (): void => void worker.terminate()
-  signal.addEventListener('abort', stopWorker, { once: true })
+  const head = JSON.stringify({ base: base?.href, packageUrl: packageUrl(converter) })
   try {
-    return await workerResult(worker)
+    return await slots.within('', signal, async () => {
+      const child = startConversion(PROGRAM(converter.source))
+      child.stdin.on('error', () => undefined)
+      child.stdin.end(Buffer.concat([Buffer.from(`${head}\n`), bytes]))
+      return await conversionResult(child, timeoutMs, signal)
+    })
   } catch (error) {
     signal.throwIfAborted()
     const errorType = error instanceof FileFailure ? error.errorType : 'ConversionFailed'
     throw new FileFailure(errorType, escapeControls(`The ${name} could not be read: ${messageOf(error)}.`))
-  } finally {
-    signal.removeEventListener('abort', stopWorker)
-    await worker.terminate()
   }
 }
 
@@ -179,18 +194,59 @@ function packageUrl({ packageName, purpose }: Converter): string {
   }
 }
 
-function workerResult(worker: Worker): Promise<string> {
-  return new Promise((resolve, reject) => {
-    worker.once('message', (result: unknown) => {
-      if (!isObject(result)) reject(new Error('it returned no text'))
-      else if (typeof result['text'] === 'string') resolve(result['text'])
-      else reject(conversionFailure(result))
-    })
-    worker.once('error', reject)
-    worker.once('exit', () => reject(new Error('it was stopped')))
-  })
+type ConversionProcess = ChildProcessByStdio<Writable, Readable, null>
+
+/** The limit of the heap does not count buffers, which the system limits where it can. */
+const LIMITS = `ulimit -c 0; ulimit -d ${MAX_MEMORY_MB * 1024}; ulimit -t ${MAX_CPU_SECONDS}; exec "$@"`
+
+function startConversion(program: string): ConversionProcess {
+  const heap = `--max-old-space-size=${MAX_MEMORY_MB}`
+  const { versions, execPath } = process
+  // A program that contains Node may not be one.
+  const isNode = !['deno', 'bun', 'electron'].some((name) => name in versions)
+  const runtime = isNode && !/^node/i.test(basename(execPath)) ? 'node' : execPath
+  const own = [
+    runtime,
+    ...('deno' in versions ? ['eval', program] : 'bun' in versions ? ['-e', program] : [heap, '-e', program]),
+  ]
+  const isWindows = process.platform === 'win32'
+  const [first = '', ...args] = isWindows ? own : ['/bin/sh', '-c', `{ ${LIMITS}; } 2>/dev/null`, 'sh', ...own]
+  const { PATH, SystemRoot } = process.env
+  // An application of Electron or Bun is then their runtime, not itself once more.
+  const env = { ELECTRON_RUN_AS_NODE: '1', BUN_BE_BUN: '1', PATH, SystemRoot }
+  return spawn(first, args, { cwd: tmpdir(), env, stdio: ['pipe', 'pipe', 'ignore'], windowsHide: true })
 }
 
-function conversionFailure({ problem, errorType }: Readonly<Record<string, unknown>>): FileFailure {
-  return new FileFailure(typeof errorType === 'string' ? errorType : 'ConversionFailed', String(problem))
+async function conversionResult(child: ConversionProcess, timeoutMs: number, signal: AbortSignal): Promise<string> {
+  const limit = AbortSignal.timeout(Math.min(timeoutMs, LONGEST_TIMER_MS))
+  const stop = (): void => void child.kill('SIGKILL')
+  const letGo = [signal, limit].map((each) => listenToAbort(each, stop))
+  if (signal.aborted) stop()
+  try {
+    const output = await conversionOutput(child, stop)
+    if (limit.aborted) throw new FileFailure('Timeout', `it took longer than ${timeoutMs} ms`)
+    const answer = parseJson(output)
+    if (!answer.ok || !isObject(answer.value))
+      throw new Error(`it was stopped: it needs more than ${MAX_MEMORY_MB} MB of memory, or too much time`)
+    const { text, problem, errorType } = answer.value
+    if (typeof text === 'string') return text
+    const type = typeof errorType === 'string' ? errorType : 'ConversionFailed'
+    throw new FileFailure(type, typeof problem === 'string' ? problem : 'it returned no text')
+  } finally {
+    for (const each of letGo) each()
+  }
+}
+
+function conversionOutput(child: ConversionProcess, stop: () => void): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  child.stdout.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size > MAX_TEXT_BYTES) stop()
+    else chunks.push(chunk)
+  })
+  return new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', () => resolve(size > MAX_TEXT_BYTES ? '' : Buffer.concat(chunks).toString()))
+  })
 }

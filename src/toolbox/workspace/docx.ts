@@ -55,14 +55,14 @@ const DOCX_TO_HTML: Converter = {
  * bytes.
  * @throws FileFailure `ConversionFailed`, `FileTooLarge`, `UnsupportedContent` or `MissingDependency`; the signal's reason.
  */
-export async function docxToMarkdown(bytes: Buffer, { name = 'document', signal }: Conversion): Promise<string> {
+export async function docxToMarkdown(bytes: Buffer, { name = 'document', ...more }: Conversion): Promise<string> {
   if (isCompoundFile(bytes)) {
     const problem = `The ${name} has a password or the format of Word 97, which cannot be read.`
     throw new FileFailure('UnsupportedContent', escapeControls(problem))
   }
-  const parts = await convertDocument(DOCX_TO_XML_PARTS, bytes, { name, signal })
-  const html = await convertDocument(DOCX_TO_HTML, Buffer.from(parts, 'latin1'), { name, signal })
-  return convertDocument(HTML_TO_MARKDOWN, Buffer.from(html), { name, signal })
+  const parts = await convertDocument(DOCX_TO_XML_PARTS, bytes, { ...more, name })
+  const html = await convertDocument(DOCX_TO_HTML, Buffer.from(parts, 'latin1'), { ...more, name })
+  return convertDocument(HTML_TO_MARKDOWN, Buffer.from(html), { ...more, name })
 }
 
 /** The container of encrypted documents and of those of Word 97 to 2003. */

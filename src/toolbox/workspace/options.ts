@@ -39,7 +39,7 @@ export interface FileToolOptions {
   readonly maxToolChars?: number | undefined
   /** Longest line that `search` shows, in characters. Default 180. */
   readonly maxSearchLineChars?: number | undefined
-  /** Longest time that one search may take, in ms. Default 30,000. */
+  /** Longest time that one search, or reading one PDF or Word document, may take, in ms. Default 30,000. */
   readonly searchTimeoutMs?: number | undefined
   /** Relative globs that `search` skips. Default: none. */
   readonly excludeGlobs?: readonly string[] | undefined
