@@ -139,7 +139,8 @@ function holdsAll(call: BatchCall): boolean {
 
 function overBudget(state: RunState, batch: Batch, open: readonly BatchCall[]): Command {
   const breach = batchBreach(state.rules, state.usage, sizeOf(state.rules, batch.calls))
-  if (breach === undefined) throw new RangeError('Expected a batch that was not admitted to be over its budget.')
+  // It is counted when the run continues, as a fork does with a budget of its own.
+  if (breach === undefined) return { kind: 'run_tools', calls: open }
   if (state.rules.onLimit !== 'answer') return overLimit(breach)
   return open.length > 0 ? { kind: 'refuse_calls', calls: open } : askModel(state, 'tool_outputs')
 }

@@ -28,6 +28,11 @@ function isOfBatch(event: DurableEvent | undefined): event is DurableEvent {
 
 const STARTS: ReadonlySet<DurableEvent['kind']> = new Set(['call_prepared', 'tool_call_started'])
 
+/** True for the event of another call: a batch may be executed in parts. */
+function isOfOther(event: DurableEvent, callIds: ReadonlySet<string>): boolean {
+  return 'callId' in event && event.callId !== null && !callIds.has(event.callId)
+}
+
 /** Effects from a recording: no model is asked, and no tool is run. */
 export class RecordedEffects implements Effects {
   readonly #context: RunContext
@@ -66,8 +71,9 @@ export class RecordedEffects implements Effects {
     return { message, value: isAnswer ? await this.#setup.plan.answer.read(resolution.output) : textOf(entry.parts) }
   }
 
-  async runTools(): Promise<void> {
-    this.#replayBatch()
+  async runTools(calls: readonly BatchCall[]): Promise<void> {
+    const ids = new Set(calls.map(({ callId }) => callId))
+    this.#replayBatch((event) => isOfOther(event, ids))
   }
 
   async refuseCalls(): Promise<void> {
@@ -77,9 +83,7 @@ export class RecordedEffects implements Effects {
   async settleUnknown(calls: readonly BatchCall[]): Promise<void> {
     const ids = new Set(calls.map(({ callId }) => callId))
     // Afterwards, some of them are started again.
-    this.#replayBatch(
-      (event) => STARTS.has(event.kind) || ('callId' in event && event.callId !== null && !ids.has(event.callId)),
-    )
+    this.#replayBatch((event) => STARTS.has(event.kind) || isOfOther(event, ids))
   }
 
   /** The outcome is in the recording. */

@@ -5,7 +5,6 @@ import { toolCallsOf } from '#contracts/entry.js'
 import { isObject, parseJson } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'
 import { parseAs } from '#util/shape.js'
-import { batchBreach, sizeOf } from '#core/state/limits.js'
 import { checkSignature } from '#core/loop/signature.js'
 import type { SigningKey } from '#core/loop/signature.js'
 import { FORMAT_VERSION } from '#core/state/events.js'
@@ -98,8 +97,6 @@ function impossible(state: RunState): string | undefined {
       return call?.callId === callId && call.name === name && call.arguments === text
     })
   if (!same) return 'the calls of `phase` are not those of the last reply.'
-  if (!phase.admitted && batchBreach(state.rules, state.usage, sizeOf(state.rules, phase.calls)) === undefined)
-    return '`phase` exceeds a budget that is not used up.'
   const misplaced = phase.calls.find(({ callId, waiting }) =>
     waiting.some((item) => item.callId !== callId && !item.callId.startsWith(`${callId}/`)),
   )

@@ -7,7 +7,7 @@ import { watchedLog } from '../../run/resume/pause-support.js'
 import type { WatchedLog } from '../../run/resume/pause-support.js'
 import { tool } from '../../harness/support.js'
 
-const CALLS = ['safe', 'once', 'asks', 'held', 'unknown', 'fails', 'delegate', 'leave', 'nobody'] as const
+export const CALLS = ['safe', 'once', 'asks', 'held', 'unknown', 'fails', 'delegate', 'leave', 'nobody'] as const
 type Call = (typeof CALLS)[number]
 
 /** A run and what happens to it: plain data, so that one that fails can be shrunk and shown. */
@@ -98,7 +98,10 @@ async function toTheEnd(harness: Harness, life: RandomLife, signal: AbortSignal 
   return result
 }
 
-function answerTo({ kind, callId }: PendingItem, { approves, verdict }: RandomLife): Answer {
+export function answerTo(
+  { kind, callId }: PendingItem,
+  { approves, verdict }: Pick<RandomLife, 'approves' | 'verdict'>,
+): Answer {
   switch (kind) {
     case 'approval':
       return { callId, approved: approves }
@@ -117,7 +120,7 @@ function modelOf({ turns: top, childTurns }: RandomLife): ScriptedModel {
   })
 }
 
-function toolsOf(effects: string[]): ToolSpec[] {
+export function toolsOf(effects: string[]): ToolSpec[] {
   const effect = (name: string, beside: Partial<ToolSpec> = {}): ToolSpec =>
     tool(name, (_, { idempotencyKey }) => void effects.push(idempotencyKey), beside)
   const tools = [

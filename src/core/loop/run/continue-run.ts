@@ -88,9 +88,11 @@ export async function storedEnding<Output>(
     answers,
   }: { readonly found: LoadedRun; readonly answers: readonly Answer[] },
 ): Promise<HarnessResult<Output> | null> {
+  // A fork is a run of its own, which waits in its own log.
+  if (isBegun(plan.opening, 'forked')) return null
   const isOver = last === null || last.kind === 'run_completed' || last.kind === 'run_failed'
   const { phase } = state
-  const retries = isReopened === true || isRetry(plan.opening)
+  const retries = isReopened === true || isBegun(plan.opening, 'retried')
   if (retries && phase.at === 'ended' && phase.error !== undefined) return null
   const pending = pendingOf(state)
   if (!isOver || (phase.at !== 'ended' && (pending.length === 0 || answers.length > 0))) return null
@@ -111,8 +113,8 @@ export async function storedEnding<Output>(
   return context.forCaller(result)
 }
 
-function isRetry(opening: Opening): boolean {
-  return opening.kind === 'go_on' && opening.begun === 'retried'
+function isBegun(opening: Opening, begun: GoOnOpening['begun']): boolean {
+  return opening.kind === 'go_on' && opening.begun === begun
 }
 
 async function answerOf(plan: RunPlan, { output }: Ended, text: string): Promise<unknown> {

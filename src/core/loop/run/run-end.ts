@@ -6,6 +6,8 @@ import { RunStopped, failureError, stopReasonOf, toHarnessError } from '../run-f
 import { resultOf } from '../run-result.js'
 import type { HookContexts } from '../../extension/hooks.js'
 import type { Breach } from '../../state/limits.js'
+import { decide } from '../decide.js'
+import type { Failure } from '../decide.js'
 import type { Ending } from '../turn/turn-driver.js'
 
 /** The end of one run: its hooks, its last event, and what its caller gets. */
@@ -64,11 +66,11 @@ export class RunEnd {
   async #fail(thrown: unknown): Promise<HarnessError> {
     const context = this.#context
     context.replayGiven()
+    if (context.hadEnded) return errorOf(context, thrown).error
+    if (context.abort.isLeft) return this.#leave(errorOf(context, thrown).error)
+    await this.#stop().catch(ignore)
     const { error, limit } = errorOf(context, thrown)
     const stopReason = stopReasonOf(error.code)
-    if (context.hadEnded) return error
-    if (context.abort.isLeft) return this.#leave(error)
-    await this.#stop().catch(ignore)
     await this.#endForgotten?.(false)
     // The run has failed already: a hook that fails now is reported, and changes nothing.
     if (limit !== null && context.hasBegun) await askLimit(context, limit).catch(ignore)
@@ -100,15 +102,23 @@ export class RunEnd {
 }
 
 /** The cause of a run's end: the caller's wish, the reason that the run was aborted for, or else `thrown`. */
-function errorOf({ abort, signal, recording }: RunContext, thrown: unknown): ReturnType<typeof failureError> {
+function errorOf(context: RunContext, thrown: unknown): ReturnType<typeof failureError> {
+  const { abort, signal, recording } = context
   if (abort.byCaller) return { error: cancelledError(signal), limit: null }
   // The recorded run was aborted before its own rules ended it.
   const recorded = thrown instanceof RunStopped ? recording?.abort : undefined
   if (recorded !== undefined) return { error: recorded, limit: null }
   const cause: unknown = signal.aborted ? signal.reason : thrown
   return cause instanceof RunStopped
-    ? failureError(cause.failure)
+    ? failureError(renewed(context, cause.failure))
     : { error: toHarnessError(cause, undefined), limit: null }
+}
+
+/** A limit with what is used now: runs in the background have been counted since. */
+function renewed(context: RunContext, failure: Failure): Failure {
+  if (failure.kind !== 'limit' || context.signal.aborted || !context.hasBegun) return failure
+  const command = decide(context.state)
+  return command.kind === 'fail' && command.failure.kind === 'limit' ? command.failure : failure
 }
 
 async function askLimit(context: RunContext, { kind, limit, count }: Breach): Promise<void> {
