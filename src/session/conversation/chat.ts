@@ -13,8 +13,9 @@ import { Follower } from './follower.js'
 import { toJson, threadMessage } from './message.js'
 import type { ContentLimits, MessageEnd, SendOptions, Sent } from './message.js'
 import { PostOffice } from './post-office.js'
-import { checkMode } from './run-starter.js'
-import type { ChatResources, Modes, OutputOf } from './run-starter.js'
+import { checkMode } from './modes.js'
+import type { Modes, OutputOf } from './modes.js'
+import type { ActiveRun, ChatResources } from './run-starter.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { PendingItem } from '#contracts/result.js'
@@ -188,8 +189,7 @@ export class Chat<M extends Modes = Modes> {
     if (recovered === null) return false
     const { run } = recovered
     if (run === null) return isLeft
-    await talk.hasContinued(run)
-    talk.refusals.check()
+    if (!(await hasContinued(talk, run))) talk.refusals.check()
     return true
   }
 
@@ -304,7 +304,7 @@ export class Chat<M extends Modes = Modes> {
       const sent = (await outcome)?.status ?? 'posted'
       // A run that could not continue for the message has not got it.
       const { openRun } = talk
-      const isLate = openRun?.continuedFor === messageId && !(await talk.hasContinued(openRun))
+      const isLate = openRun?.continuedFor === messageId && !(await hasContinued(talk, openRun))
       const status = isLate ? 'queued' : sent
       if (isKnown) talk.settleStored()
       void done.then(stopListening)
@@ -446,6 +446,13 @@ export class ChatQueue {
 
 function ownerSilent(threadId: string): SessionError {
   return new SessionError('thread_owned', `The owner of thread \`${threadId}\`, another process, does not answer.`)
+}
+
+/** False if the run could not continue; then that has been dealt with. */
+async function hasContinued({ refusals }: ThreadConversation, run: ActiveRun): Promise<boolean> {
+  if ((await run.started) === undefined) return true
+  await run.over
+  return refusals.last === null
 }
 
 /** A queue that is not held by an event, and that nobody works on: its owner has ended, or could not store what was to come. */

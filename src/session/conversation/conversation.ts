@@ -3,18 +3,18 @@ import type { Answer } from '#core/state/answers.js'
 import type { LogStore, Post } from '#core/log/log.js'
 import type { LogSummaries } from '#core/log/digest.js'
 import type { PendingItem } from '#contracts/result.js'
-import type { RunEvent, StreamEvent } from '#core/state/events.js'
+import type { RunEvent } from '#core/state/events.js'
 import type { PolicyExtension } from '#extensions/policy/policy.js'
-import { sessionsClosed, storedError, tellProcess } from '../errors.js'
+import { codedError, sessionsClosed, storedError, tellProcess } from '../errors.js'
 import { Feed } from './feed.js'
 import { Grants } from '../thread/grants.js'
 import { MessageEnds } from './message.js'
 import { Refusals } from './refusals.js'
 import type { MessageOutcome, StopListener } from './message.js'
-import { ActiveRun, isElsewhere, outcomeOfError, threadRunId, RunStarter } from './run-starter.js'
+import { ActiveRun, isElsewhere, threadRunId, RunStarter } from './run-starter.js'
 import type { RunOutcome, RunStart, RunStarterDeps } from './run-starter.js'
 import { SeenEvents } from './seen-events.js'
-import { Turns } from './turns.js'
+import { doNothing, Turns } from './turns.js'
 import { storedEvents } from '../thread/chat-cursor.js'
 import type { ChatPlace } from '../thread/chat-cursor.js'
 import { eventsAfterEnd, eventsAfterRun, eventsOfRefusal, eventsWithoutRun } from '../thread/next-events.js'
@@ -37,7 +37,6 @@ export interface ConversationDeps extends RunStarterDeps {
 /** Time without work until an idle thread is released; between attempts to continue a run that another process has; in ms. */
 const IDLE_MS = 5_000
 const RECOVER_MS = 1_000
-const doNothing = (): void => undefined
 
 /**
  * A conversation as this process knows it: its events, and the messages whose senders wait here. All changes come one after the
@@ -191,13 +190,6 @@ export class ThreadConversation {
     if (this.phase === 'interrupted') this.refusals.check()
   }
 
-  /** False if the run could not continue; then that has been dealt with. */
-  async hasContinued(run: ActiveRun): Promise<boolean> {
-    if ((await run.started) === undefined) return true
-    await run.over
-    return this.refusals.last === null
-  }
-
   /** Releases the thread if nothing is to be done. */
   async rest(): Promise<void> {
     const end = await this.turns.take()
@@ -252,7 +244,7 @@ export class ThreadConversation {
       for await (const event of this.stored(this.feed.place)) {
         this.#note(event)
         this.feed.pushStored(event)
-        this.refusals.tell(event, this.state.queue)
+        this.refusals.tell(event, this)
       }
       this.settleStored()
       return this.feed.latest !== undefined
@@ -265,7 +257,7 @@ export class ThreadConversation {
   pass(event: ThreadEvent | RunEvent): void {
     this.#note(event)
     this.feed.push(event)
-    this.refusals.tell(event, this.state.queue)
+    this.refusals.tell(event, this)
   }
 
   #note(event: ThreadEvent | RunEvent): void {
@@ -386,17 +378,12 @@ export class ThreadOwner {
 
   /** Begins a run with the first message of the queue, if the thread is idle and the queue is not held. */
   async beginNext(): Promise<void> {
-    const { state, phase, starter } = this.conversation
+    const { state, phase, starter, refusals } = this.conversation
     const item = nextMessage(state)
     if (item === undefined || state.held || phase !== 'idle') return
-    try {
-      starter.modeOf(item, state)
-    } catch (thrown) {
-      const error = storedError(this.conversation.refusals.note(thrown))
-      await this.append({ kind: 'message_requeued', messageId: item.messageId, error }, { kind: 'queue_held', error })
-      return
-    }
-    await this.begin(item, [])
+    const error = refusals.of(() => starter.modeOf(item, state))
+    if (error === null) return this.begin(item, [])
+    await this.append({ kind: 'message_requeued', messageId: item.messageId, error }, { kind: 'queue_held', error })
   }
 
   /** Begins a run with a message of the queue, after storing further events with it: one of them may queue the message. */
@@ -483,19 +470,7 @@ export class ThreadOwner {
     const { conversation } = this
     const { run } = open
     const from = conversation.feed.place.run
-    let outcome: RunOutcome
-    try {
-      const stream = await conversation.starter.open(open, start, conversation.latest)
-      const readStream = async (): Promise<void> => {
-        for await (const events of stream.batches()) for (const event of events) this.#passOn(open, event)
-      }
-      // The result rejects with the same error.
-      await readStream().catch(doNothing)
-      const result = await stream.result
-      outcome = { end: { status: result.status, text: result.text, result, runId: run.runId } }
-    } catch (thrown) {
-      outcome = outcomeOfError(thrown, run, textOfRun(conversation.lastRun))
-    }
+    const outcome = await conversation.starter.play(open, start, conversation)
     open.markStarted(outcome.error)
     open.markEnded(outcome.error)
     // Also after `close`: the end of a run that was left.
@@ -506,13 +481,6 @@ export class ThreadOwner {
     end()
   }
 
-  #passOn(open: ActiveRun, event: StreamEvent): void {
-    // An end that could not be stored: according to the log, the run is interrupted.
-    if (event.kind === 'run_failed' && !event.durable) return
-    this.conversation.pass(event)
-    if (event.durable) open.markStarted()
-  }
-
   /** Deals with the end of a stretch of a run. `from`: the number of its last event before the stretch. */
   async #ended(run: ThreadRun, { end, error }: RunOutcome, from: number): Promise<void> {
     const { conversation, openRun } = this
@@ -521,6 +489,7 @@ export class ThreadOwner {
     if (end.status === 'left') {
       if (plan !== null && !conversation.isClosed && this.isOwner) return this.#afterPlan(run, plan)
       conversation.settleAll(run, end)
+      conversation.refusals.leave(conversation.latest, end)
       if (!conversation.isClosed) void conversation.rest().catch(doNothing) // Another process may continue, after this turn.
       return
     }
@@ -549,10 +518,7 @@ export class ThreadOwner {
     if (!conversation.isClosed) await this.beginNext()
   }
 
-  /**
-   * A run that could not begin or continue: the one place where that reaches whoever asked. The senders of its messages, and of those in
-   * the queue, learn it by the events that are stored; whoever continued it learns it from `ActiveRun`; else the process is warned.
-   */
+  /** A run that could not begin or continue. Senders learn it by the stored events, whoever continued it from `ActiveRun`. */
   async #refused(run: ThreadRun, thrown: Error, open: ActiveRun | null): Promise<void> {
     const { conversation } = this
     const error = conversation.refusals.note(thrown)
@@ -594,10 +560,8 @@ export class ThreadOwner {
     // What the run has read is known when it has stopped.
     conversation.isUncertain = true
     clearTimeout(this.#recoverTimer)
-    const recoverRun = async (): Promise<void> => {
-      if (conversation.phase === 'interrupted') this.recover()
-      else await this.beginNext()
-    }
+    const recoverRun = async (): Promise<unknown> =>
+      conversation.phase === 'interrupted' ? this.recover() : this.beginNext()
     this.#recoverTimer = setTimeout(() => void conversation.exclusive(recoverRun).catch(doNothing), RECOVER_MS)
   }
 
@@ -627,10 +591,9 @@ export class ThreadOwner {
   /** A log that fails while an ending is stored: the thread is interrupted until it is written again. */
   async #failed(run: ThreadRun, end: MessageOutcome, cause: unknown): Promise<void> {
     this.openRun = null
-    const error = cause instanceof Error ? cause : new Error(String(cause))
-    const { ends, latest } = this.conversation
-    this.conversation.settleAll(run, { ...end, status: 'failed', error })
-    ends.leaveQueued([...latest.queue, ...latest.thread.steering], error)
+    const failed = { ...end, status: 'failed', error: codedError(cause) } as const
+    this.conversation.settleAll(run, failed)
+    this.conversation.refusals.leave(this.conversation.latest, failed)
     await this.release()
   }
 }

@@ -5,7 +5,7 @@ import type { Redact } from '#core/extension/redact.js'
 import { membersOf } from '#core/extension/run-extensions.js'
 import type { RunEvent, StreamEvent } from '#core/state/events.js'
 import type { ThreadEvent } from '../thread/thread-events.js'
-import type { Modes } from './run-starter.js'
+import type { Modes } from './modes.js'
 
 /** What is stored as readers get it: as the extensions of the sessions, and those of every mode, redact it. */
 export class Redaction {

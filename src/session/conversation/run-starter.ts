@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { HarnessError, messageOf } from '#contracts/errors.js'
+import { HarnessError } from '#contracts/errors.js'
 import type { Answer } from '#core/state/answers.js'
 import type { ConfigPolicy } from '#core/state/config-digest.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { Extension } from '#core/extension/extension.js'
-import type { RunEvent } from '#core/state/events.js'
+import type { RunEvent, StreamEvent } from '#core/state/events.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { HarnessStream } from '#core/stream/stream.js'
 import type { IdentifiedMessage, InputMessage, InputPort } from '#core/stream/input.js'
@@ -12,35 +12,21 @@ import type { LogStore } from '#core/log/log.js'
 import type { Model, ModelCapabilities } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import { trusted } from '#run/resume/given-history.js'
-import type { Prompt, ResumeOptions, RunOptions } from '#harness/options.js'
+import type { ResumeOptions, RunOptions } from '#harness/options.js'
 import { codedError, SessionError } from '../errors.js'
 import type { Grants } from '../thread/grants.js'
 import type { MessageOutcome } from './message.js'
+import { checkMode, resolvedModel } from './modes.js'
+import type { ModeHarness, Modes } from './modes.js'
 import { Redaction } from './redaction.js'
-import { findCall } from '../thread/reduce-chat.js'
+import { doNothing } from './turns.js'
+import { findCall, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { QueueItem, ReplacedRuns } from '../thread/thread-events.js'
 import type { ThreadRun, ThreadState } from '../thread/thread-state.js'
 import { readClientTools } from '../tools/client-tools.js'
 import { planOutcome, SUBMIT_PLAN } from '../tools/ask-people.js'
 import type { PlanOutcome } from '../tools/ask-people.js'
-
-/** The part of a harness that a session calls. Its `deps` come from its own factory. */
-export interface ModeHarness<Output = unknown> {
-  stream(prompt: Prompt, options?: Omit<RunOptions, 'deps'>): HarnessStream<Output>
-  streamResumeRun(
-    runId: string,
-    answers: readonly Answer[],
-    options?: Omit<ResumeOptions, 'deps'>,
-  ): HarnessStream<Output>
-  streamRecover(runId: string, options?: Omit<ResumeOptions, 'deps'>): HarnessStream<Output>
-  cancel(runId: string, options?: Pick<RunOptions, 'log'>): Promise<boolean>
-  describe(): Promise<HarnessDescription>
-  /** A stored event as readers get it. Absent: unchanged. */
-  redact?(event: RunEvent): RunEvent
-  /** The capabilities of its model, or of another one. Absent: unknown. */
-  readonly capabilities?: ((model?: ModelRef | Model) => Promise<ModelCapabilities>) | undefined
-}
 
 /** What the runs of one conversation have in this process alone: it is not stored. */
 export interface ChatResources extends Pick<RunOptions, 'root' | 'mcpServers'> {
@@ -52,12 +38,6 @@ export interface ChatResources extends Pick<RunOptions, 'root' | 'mcpServers'> {
    */
   readonly deps?: unknown
 }
-
-/** Harnesses by the name of their mode. */
-export type Modes = Readonly<Record<string, ModeHarness>>
-
-/** The output of a mode's harness. */
-export type OutputOf<Mode> = Mode extends { stream(prompt: Prompt): HarnessStream<infer Output> } ? Output : never
 
 export interface RunStarterDeps {
   readonly log: LogStore
@@ -80,7 +60,6 @@ export interface RunOutcome {
   readonly error?: Error | undefined
 }
 
-const doNothing = (): void => undefined
 
 /** A run in progress in this process. */
 export class ActiveRun {
@@ -170,8 +149,34 @@ export class RunStarter {
     await this.harnessOf({ mode: Object.hasOwn(modes, mode) ? mode : defaultMode }).cancel(runId, { log })
   }
 
-  /** A stretch of a run. Rejects, or the stream does, if it can neither begin nor continue. */
-  async open(open: ActiveRun, start: RunStart, { thread, runs }: ChatSnapshot): Promise<HarnessStream<unknown>> {
+  /** Reads a stretch of a run to its pause or end; each event goes to `pass`. Never rejects. */
+  async play(
+    open: ActiveRun,
+    start: RunStart,
+    chat: { readonly latest: ChatSnapshot; pass(event: RunEvent): void },
+  ): Promise<RunOutcome> {
+    const { run } = open
+    const passOn = (event: StreamEvent): void => {
+      // An end that could not be stored: according to the log, the run is interrupted.
+      if (event.kind === 'run_failed' && !event.durable) return
+      chat.pass(event)
+      if (event.durable) open.markStarted()
+    }
+    try {
+      const stream = await this.#open(open, start, chat.latest)
+      const readStream = async (): Promise<void> => {
+        for await (const events of stream.batches()) for (const event of events) passOn(event)
+      }
+      // The result rejects with the same error.
+      await readStream().catch(doNothing)
+      const result = await stream.result
+      return { end: { status: result.status, text: result.text, result, runId: run.runId } }
+    } catch (thrown) {
+      return outcomeOfError(thrown, run, textOfRun(chat.latest.runs[0]))
+    }
+  }
+
+  async #open(open: ActiveRun, start: RunStart, { thread, runs }: ChatSnapshot): Promise<HarnessStream<unknown>> {
     const { run } = open
     const harness = this.harnessOf(run)
     const options = await this.#optionsOf(open, runs.at(-1))
@@ -253,26 +258,6 @@ export class RunStarter {
   }
 }
 
-/** Throws a `SessionError` for a mode that the sessions do not have. */
-export function checkMode(modes: Modes, mode: string): void {
-  if (Object.hasOwn(modes, mode)) return
-  const names = Object.keys(modes).map((name) => `\`${name}\``)
-  throw new SessionError('unknown_mode', `There is no mode \`${mode}\`; there are ${names.join(', ')}.`)
-}
-
-/** The model for a reference; the reference itself if harnesses resolve it, and null for none. Throws a `SessionError`. */
-export async function resolvedModel(
-  { resolveModel }: Pick<RunStarterDeps, 'resolveModel'>,
-  reference: ModelRef | null,
-): Promise<ModelRef | Model | null> {
-  if (reference === null || resolveModel === null) return reference
-  try {
-    return await resolveModel(reference)
-  } catch (cause) {
-    throw new SessionError('unknown_model', `There is no model \`${reference}\`: ${messageOf(cause)}`, { cause })
-  }
-}
-
 /** Options of a run that begins. */
 function firstOptions(
   { runId, items: [item] }: ThreadRun,
@@ -336,7 +321,7 @@ class SteeringPort implements InputPort {
 }
 
 /** The outcome of a run that rejected; `text`: that of its last reply. */
-export function outcomeOfError(thrown: unknown, { runId }: ThreadRun, text: string): RunOutcome {
+function outcomeOfError(thrown: unknown, { runId }: ThreadRun, text: string): RunOutcome {
   const error = codedError(thrown)
   const { code } = error
   const status = code === 'interrupted' ? 'left' : code === 'cancelled' ? 'cancelled' : 'failed'

@@ -1,4 +1,4 @@
-const doNothing = (): void => undefined
+export const doNothing = (): void => undefined
 
 /** Pieces of work that are done one after the other, in the order in which they came. */
 export class Turns {

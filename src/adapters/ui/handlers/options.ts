@@ -1,7 +1,7 @@
 import type { LogStore } from '#core/log/log.js'
 import type { StreamEvent } from '#core/state/events.js'
 import type { AgUiOptions } from '../ag-ui/options.js'
-import type { ModeHarness } from '#session/conversation/run-starter.js'
+import type { ModeHarness } from '#session/conversation/modes.js'
 import type { Dialect, UiStreamOptions } from '../ai-sdk/chunk.js'
 import type { Hub } from '../hub/hub.js'
 import type { ProjectionOptions } from '../projection.js'
