@@ -37,6 +37,8 @@ export interface ReceivedTurn {
   readonly calls: readonly ModelToolCall[]
   /** No request can follow it: an answer counts, and the calls next to it do not run. Default false. */
   readonly isLast?: boolean
+  /** Why the reply cannot be used. */
+  readonly problem?: string
 }
 
 /**
@@ -48,6 +50,7 @@ export async function resolveTurn(
   output: OutputFormat | null,
   context: OutputContext,
 ): Promise<Resolved> {
+  if (received.problem !== undefined) return { resolution: { kind: 'unexpected', message: received.problem } }
   if (received.calls.length > 0)
     return output?.mode === 'tool' ? resolveCalls(received, output, context) : { resolution: { kind: 'continue' } }
   const text = textOf(received.turn.entry.parts)

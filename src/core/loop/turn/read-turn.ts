@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import { FINISH_REASONS, TOKEN_FIELDS, UNREPORTED_USAGE } from '#contracts/entry.js'
+import { FINISH_REASONS, textOf, TOKEN_FIELDS, toolCallsOf, UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
 import type { Model, ModelToolCall, ModelTurn } from '../../model-session.js'
 import type { ReceivedTurn } from '../../state/resolve-turn.js'
@@ -27,6 +27,10 @@ export async function readTurn(
 ): Promise<ReadTurn> {
   checkTurn(turn, model)
   const { entry } = turn
+  if (entry.parts.length > MOST_CALLS) {
+    const callCount = toolCallsOf(entry.parts).length
+    if (callCount > MOST_CALLS) return withoutCalls(turn, callCount)
+  }
   // Copies: the run freezes its entries, and the model's own objects stay its own. A spread would be slower to freeze.
   const parts: AssistantPart[] = []
   const calls: ModelToolCall[] = []
@@ -46,6 +50,19 @@ export async function readTurn(
   }
   const usage = Object.assign({}, UNREPORTED_USAGE, entry.usage)
   return { turn: Object.assign({}, turn, { entry: Object.assign({}, entry, { parts, usage }) }), calls, checked }
+}
+
+/** The most calls of one reply. */
+const MOST_CALLS = 1000
+
+/** The text of a reply whose calls are too many: none of them is looked at, kept or run. */
+function withoutCalls(turn: ModelTurn, callCount: number): ReadTurn {
+  const { native: _, ...entry } = turn.entry
+  const text = textOf(entry.parts) || `(${callCount} tool calls, left out)`
+  const usage = Object.assign({}, UNREPORTED_USAGE, entry.usage)
+  const kept = { ...entry, parts: [{ type: 'text' as const, text }], usage }
+  const problem = `The model made ${callCount} tool calls in one reply: at most ${MOST_CALLS} are taken, so none of them was run.`
+  return { turn: { ...turn, entry: kept }, calls: [], checked: new Map(), problem }
 }
 
 /** Throws `provider_error` if a custom model returned something else than a turn. */
