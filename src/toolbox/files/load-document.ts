@@ -1,20 +1,19 @@
 import { convertDocument, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
 import { docxToMarkdown } from '../workspace/docx.js'
 import { failedOutcome, FileFailure } from '../workspace/file-failure.js'
+import { fileOptionsOf } from '../workspace/file-tool.js'
 import { shownPath } from '../workspace/path-text.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 import { workspaceOf } from '../workspace/workspace.js'
 import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolContext } from '#core/tools/tool-spec.js'
 import { contentTypeOf, decodeText, contentKind } from '../web/content.js'
 
 const MAX_BYTES = 32_000_000
 
-interface Loading {
-  /** Absolute path of the workspace. */
-  readonly root: string
-  readonly signal: AbortSignal
-}
+/** `tool`: the run's own `read`, if it has one, has the rules for its files. */
+type Loading = Pick<ToolContext, 'root' | 'tool' | 'signal'>
 
 /** A file of a workspace, as text. */
 export interface LoadedDocument {
@@ -25,9 +24,12 @@ export interface LoadedDocument {
   readonly text: string
 }
 
-/** The whole text of a file in a workspace: a text file, HTML, PDF or DOCX. Problems are failed outcomes. */
-export async function loadDocument(raw: string, { root, signal }: Loading): Promise<LoadedDocument | ToolOutcome> {
-  const workspace = workspaceOf({}, root)
+/** The whole text of a file that `read` may read: a text file, HTML, PDF or DOCX. Problems are failed outcomes. */
+export async function loadDocument(
+  raw: string,
+  { root, tool, signal }: Loading,
+): Promise<LoadedDocument | ToolOutcome> {
+  const workspace = workspaceOf(fileOptionsOf(tool?.('read')), root)
   try {
     return await withResolved(
       async () => {

@@ -19,12 +19,22 @@ export interface FileToolSpec<Arguments> extends Omit<ToolSpec, 'call'> {
   readonly run: (call: FileCall<Arguments>) => Promise<ToolOutcome>
 }
 
+const OPTIONS = Symbol('options')
+
+/** The options of a tool for files; those of the defaults for any other tool. */
+export function fileOptionsOf(tool: ToolSpec | undefined): FileToolOptions {
+  return (tool as { readonly [OPTIONS]?: FileToolOptions } | undefined)?.[OPTIONS] ?? DEFAULTS
+}
+
+const DEFAULTS: FileToolOptions = {}
+
 /** A tool that works in a workspace. Failures of the file tools become failed results for the model. */
 export function fileTool<Arguments>(options: FileToolOptions, { run, ...spec }: FileToolSpec<Arguments>): ToolSpec {
   const writes = spec.annotations?.readOnly !== true
   const { maxReadChars, maxToolChars } = fileToolLimits(options)
-  return {
+  const tool: ToolSpec & { readonly [OPTIONS]: FileToolOptions } = {
     ...spec,
+    [OPTIONS]: options,
     // The tools have bounds of their own, in characters that may be two units each, without their notes.
     maxOutputChars: 2 * Math.max(maxReadChars, maxToolChars) + 20_000,
     reach: fileReach(options, { reads: spec.name !== 'write', writes }),
@@ -39,6 +49,7 @@ export function fileTool<Arguments>(options: FileToolOptions, { run, ...spec }: 
       }
     },
   }
+  return tool
 }
 
 function fileReach(

@@ -2,9 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { memoryLog } from 'thinharness'
-import type { LogStore } from 'thinharness'
+import type { LogStore, ToolSpec } from 'thinharness'
 import type { Memory } from 'thinharness/memory'
 import { ScriptedModel } from 'thinharness/testing'
+import { fileTools } from 'thinharness/tools'
 import { eventsOf, harnessOf, ofKind } from '../../harness/support.js'
 import { temporaryFolder } from '../../support/folder.js'
 import { docxOf } from '../../toolbox/docx.js'
@@ -15,12 +16,18 @@ const ada = { resourceId: 'ada' }
 
 /** Remembers files of a workspace in one run, and gives the results. */
 async function rememberIn(
-  { root, log, memory }: { readonly root: string; readonly log: LogStore; readonly memory: Memory },
+  {
+    log,
+    memory,
+    ...options
+  }: { readonly root: string; readonly log: LogStore; readonly memory: Memory; readonly tools?: readonly ToolSpec[] },
   ...paths: readonly string[]
 ): Promise<readonly { readonly ok: boolean; readonly content: string }[]> {
   const model = new ScriptedModel()
   for (const path of paths) model.calls('remember', { path })
-  const stream = harnessOf({ model: model.says('Done.'), log, root, use: [memory] }).stream('Go.', { metadata: ada })
+  const stream = harnessOf({ model: model.says('Done.'), log, ...options, use: [memory] }).stream('Go.', {
+    metadata: ada,
+  })
   return ofKind(await eventsOf(stream), 'tool_call_completed').map(({ ok, output }) => {
     return { ok, content: (JSON.parse(output) as { content: string }).content }
   })
@@ -70,3 +77,18 @@ test('XM-39 a file that cannot be remembered is explained, and nothing outside t
   const [none] = await callMemory({ log, memory: memoryOf({ log }) }, ['remember', { path: 'notes.txt' }])
   expect(none?.ok).toBe(false)
 }, 60_000)
+
+test('`remember` accepts no file that the `read` of the run may not read', async () => {
+  const root = temporaryFolder()
+  for (const name of ['.env', 'secret.txt', 'plain.txt', 'outside.txt', '.netrc.txt'])
+    writeFileSync(join(root, name), `The ${name} is out.`)
+  const log = memoryLog()
+  const memory = memoryOf({ log, documents: true })
+  const paths = ['.env', 'secret.txt', 'outside.txt', 'plain.txt']
+  const okOf = async (tools?: readonly ToolSpec[]): Promise<readonly boolean[]> =>
+    (await rememberIn({ root, log, memory, ...(tools && { tools }) }, ...paths)).map(({ ok }) => ok)
+  expect(await okOf()).toEqual([false, true, true, true])
+  const rules = { readPaths: ['secret.txt', 'plain.txt', '.env'], protect: { read: ['secret.*'] } }
+  expect(await okOf(fileTools(rules))).toEqual([true, false, false, true])
+  expect(await okOf(fileTools(rules).map((tool) => ({ ...tool })))).toEqual([true, false, false, true])
+})
