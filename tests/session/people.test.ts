@@ -1,8 +1,11 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { policy } from 'thinharness/policy'
 import { askUser, requestAccess, submitPlan, tasks } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
+import { bash, fileTools } from 'thinharness/tools'
 import { harnessOf, tool } from '../harness/support.js'
+import { temporaryFolder } from '../support/folder.js'
 import { sessionsOf } from './support.js'
 
 test('SB-101 an approved plan is carried out by the same run, under the next mode', async () => {
@@ -124,6 +127,38 @@ test('a request for access that a person approves is a grant of the policy', asy
   await chat.answer([{ callId: chat.pending[0]?.callId ?? '', answer: { approved: true } }])
   await chat.whenIdle()
   expect(chat.snapshot.runs[0]?.status).toBe('completed')
+})
+
+test('a request for access that no tool could use is refused at once; any other is asked', async () => {
+  const root = temporaryFolder()
+  const open = tool('open', () => 'ok', { reach: { reads: ['/data/shared'], hosts: ['*.example.com'] } })
+  const closed = tool('closed', () => 'ok', { annotations: { openWorld: false } })
+  const tools = [...fileTools({ readPaths: ['docs'], writePaths: ['drafts'] }), bash(), open, closed, requestAccess()]
+  const answered = async (request: object): Promise<string> => {
+    const model = new ScriptedModel().calls('request_access', { ...request, reason: 'Work.' }).says('Done.')
+    const result = await harnessOf({ model, root, tools }).run('Go.')
+    return result.status
+  }
+  const refused = [
+    { path: '/etc/passwd' },
+    { path: '../other/**' },
+    { path: '~/notes/**' },
+    { path: join(root, 'src/a.ts') },
+    { host: 'example.org' },
+    { host: 'badexample.com' },
+    { tool: 'missing' },
+  ]
+  const asked = [
+    { path: 'docs/a.md' },
+    { path: '**/*.md' },
+    { path: join(root, 'drafts/**') },
+    { path: '/data/shared/x' },
+    { host: 'api.example.com' },
+    { command: 'git status' },
+    { tool: 'closed' },
+  ]
+  expect(await Promise.all(refused.map(answered))).toEqual(refused.map(() => 'completed'))
+  expect(await Promise.all(asked.map(answered))).toEqual(asked.map(() => 'paused'))
 })
 
 test('SB-124 the task list is kept over the runs of a conversation, and is in the snapshot', async () => {

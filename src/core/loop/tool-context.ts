@@ -23,7 +23,7 @@ export interface HandlerLife {
 /** The members of a handler's context that are the same for every call of a run. */
 export type ToolSurroundings = Pick<
   ToolContext,
-  'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox' | 'results' | 'tool' | 'transcript'
+  'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox' | 'results' | 'tools' | 'transcript'
 >
 
 export function toolSurroundings(context: RunContext, setup: RunSetup): ToolSurroundings {
@@ -32,8 +32,8 @@ export function toolSurroundings(context: RunContext, setup: RunSetup): ToolSurr
   const results = (toolNames: readonly string[]): Iterable<EarlierResult> | null =>
     toolNames.some((name) => setup.tools.has(name)) ? earlierResults(context.state, toolNames) : null
   const { transcript } = context.state
-  const tool = (name: string): ToolSpec | undefined => setup.tools.get(name)
-  return { runId, depth, metadata, deps, root, sandbox, results, tool, transcript }
+  const { tools } = setup
+  return { runId, depth, metadata, deps, root, sandbox, results, tools, transcript }
 }
 
 function* earlierResults({ phase, transcript }: RunState, toolNames: readonly string[]): Generator<EarlierResult> {

@@ -156,8 +156,8 @@ export interface ToolContext<out Deps = unknown> {
    * crashes and further runs. Null if the run has none of the tools. Absent outside a run.
    */
   readonly results?: ((toolNames: readonly string[]) => Iterable<EarlierResult> | null) | undefined
-  /** The tool of a name that the run has. Absent outside a run. */
-  readonly tool?: ((name: string) => ToolSpec | undefined) | undefined
+  /** The tools of the run, by name. Absent outside a run. */
+  readonly tools?: ReadonlyMap<string, ToolSpec> | undefined
   /** All entries of the conversation, in full: a view does not change them. Read-only. Absent outside a run. */
   readonly transcript?: readonly TranscriptEntry[] | undefined
   /** The run's metadata; read-only. */

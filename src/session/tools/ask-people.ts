@@ -1,3 +1,4 @@
+import { isInReach } from './in-reach.js'
 import { invalidArguments, isPayload, outputMetadata } from './result.js'
 import type { Answer } from '#core/state/answers.js'
 import { defineTool } from '#core/tools/define.js'
@@ -223,7 +224,7 @@ const ACCESS_ANSWER: JsonSchema = {
 /**
  * The tool `request_access`: the model asks for a permission before it needs it. The pending item has an `AccessRequest` as its
  * payload, and its answer is an `AccessAnswer`. In a session, an approved request is a grant of the thread, which the `policy` of the
- * sessions applies; a folder outside the root of the harness stays out of reach.
+ * sessions applies. A request for something that no tool of the run could use, such as a folder outside its root, is refused at once.
  */
 export function requestAccess(): ToolSpec {
   return defineTool({
@@ -233,16 +234,24 @@ export function requestAccess(): ToolSpec {
     parameters: ACCESS_PARAMETERS,
     annotations: { readOnly: true, openWorld: false },
     sequential: true,
-    handler: async (args, { ask }) => {
+    handler: async (args, context) => {
+      const { ask } = context
       const request = args as unknown as Omit<AccessRequest, 'kind'>
-      const named = SUBJECTS.filter((subject) => request[subject] !== undefined)
-      if (named.length !== 1) return invalidArguments('Expected exactly one of `path`, `host`, `command` and `tool`.')
+      const [subject, ...others] = SUBJECTS.filter((each) => request[each] !== undefined)
+      if (subject === undefined || others.length > 0)
+        return invalidArguments('Expected exactly one of `path`, `host`, `command` and `tool`.')
+      if (!isInReach(request, context)) return outOfReach(subject, request[subject] ?? '')
       const payload: AccessRequest = { kind: 'access', ...request }
       const { approved, reason = '' } = (await ask({ ...payload }, ACCESS_ANSWER)) as unknown as AccessAnswer
       const note = reason === '' ? '' : ` The user says: ${reason}`
       return approved ? `Access is granted.${note}` : `Access is not granted.${note} Continue without it.`
     },
   })
+}
+
+function outOfReach(subject: string, named: string): ToolResult {
+  const content = `No tool of this run can use the ${subject} ${JSON.stringify(named)}, whatever the user allows. Continue without it.`
+  return new ToolResult({ ok: false, content, metadata: { error_type: 'OutOfReach' } })
 }
 
 /** The conditions of the grant that a request asks for. */

@@ -12,8 +12,8 @@ import { contentTypeOf, decodeText, contentKind } from '../web/content.js'
 
 const MAX_BYTES = 32_000_000
 
-/** `tool`: the run's own `read`, if it has one, has the rules for its files. */
-type Loading = Pick<ToolContext, 'root' | 'tool' | 'signal'>
+/** The run's own `read`, if it has one, has the rules for its files. */
+type Loading = Pick<ToolContext, 'root' | 'tools' | 'signal'>
 
 /** A file of a workspace, as text. */
 export interface LoadedDocument {
@@ -27,9 +27,9 @@ export interface LoadedDocument {
 /** The whole text of a file that `read` may read: a text file, HTML, PDF or DOCX. Problems are failed outcomes. */
 export async function loadDocument(
   raw: string,
-  { root, tool, signal }: Loading,
+  { root, tools, signal }: Loading,
 ): Promise<LoadedDocument | ToolOutcome> {
-  const workspace = workspaceOf(fileOptionsOf(tool?.('read')), root)
+  const workspace = workspaceOf(fileOptionsOf(tools?.get('read')), root)
   try {
     return await withResolved(
       async () => {
