@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readdirSync } from 'node:fs'
 import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, utimesSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
-import { hasEnded } from '#util/platform/owner.js'
+import { dirname, join } from 'node:path'
+import { endOwner, hasEnded } from '#util/platform/owner.js'
 import { isObject, parseJson } from '#util/json.js'
 import { makeFolder } from './file-paths.js'
 import { mendTail } from './log-file.js'
@@ -32,6 +32,8 @@ export class FileLease {
   readonly #ttlMs: number
   /** Identify the file of the lease: a later one may have its name. */
   readonly #inode: number
+  /** Of the folder that the log is in. */
+  readonly #place: string
   #mtimeMs: number
   /** The file that will become the log: created with the lease, so that it is removed with it. */
   #copy: { readonly name: string; readonly fd: number } | null = null
@@ -42,6 +44,7 @@ export class FileLease {
     this.#name = name
     this.#path = join(folder, name)
     this.#ttlMs = text.ttlMs
+    this.#place = placeOf(folder)
     const fd = openSync(this.#path, 'wx', 0o600)
     try {
       writeSync(fd, JSON.stringify(text))
@@ -97,6 +100,11 @@ export class FileLease {
     return stats.mtimeMs === this.#mtimeMs || storedLease(this.#path)?.owner === this.owner
   }
 
+  /** The folder that the log is in was removed, moved or replaced. */
+  get hasLostFolder(): boolean {
+    return placeOf(this.#folder) !== this.#place
+  }
+
   /** Extends it to `ttlMs` from now. False if it has been taken over. */
   renew(ttlMs: number): boolean {
     if (!this.stands) return false
@@ -132,6 +140,8 @@ export class FileLease {
     this.#dropCopy()
     try {
       if (this.stands) removeIfThere(this.#path)
+      // Wherever it is now, or a copy of it.
+      else endOwner(this.owner)
       rmdirSync(this.#folder)
     } catch {
       // Another process has claimed it, or left a file there, which the next claim removes.
@@ -160,6 +170,12 @@ export class FileLease {
     const kept = [this.#name, this.#copy?.name]
     for (const name of readdirSync(this.#folder)) if (!kept.includes(name)) removeIfThere(join(this.#folder, name))
   }
+}
+
+/** Identifies the folder that the folder of a lease is in. */
+function placeOf(folder: string): string {
+  const stats = statSync(dirname(folder), { throwIfNoEntry: false })
+  return stats === undefined ? '' : `${stats.dev}:${stats.ino}`
 }
 
 /** True if the log of the folder has been claimed, even if that claim has expired. */

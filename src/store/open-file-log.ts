@@ -25,6 +25,7 @@ import { newOwner } from '#util/platform/owner.js'
 import { checkRef, keyOf, nameOf, runRef } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
+import { HarnessError } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import {
@@ -220,7 +221,8 @@ export class OpenFileLog implements LogStore {
         owner === undefined
           ? !isClaimed(folder) && !(fd !== null && fstatSync(fd).nlink === 0 && isThere(log))
           : lease !== undefined && lease.owner === owner && lease.stands
-      if (!may) throw ownedByAnother(ref, owner)
+      if (may) return
+      throw lease?.owner === owner && lease?.hasLostFolder === true ? lostFolder(ref, log) : ownedByAnother(ref, owner)
     }
     return { isOwner: owner !== undefined, check: checkOwner }
   }
@@ -229,6 +231,7 @@ export class OpenFileLog implements LogStore {
     const held = this.#leases.get(keyOf(ref))
     if (held?.owner === owner) {
       if (held.renew(ttlMs)) return true
+      if (held.hasLostFolder) throw lostFolder(ref, this.#pathsOf(ref).log)
       await this.#letGo(ref, held)
       return false
     }
@@ -366,6 +369,11 @@ export class OpenFileLog implements LogStore {
     }
     return isRemoved
   }
+}
+
+function lostFolder(ref: LogRef, path: string): HarnessError {
+  const message = `The log of ${nameOf(ref)} cannot be continued: its folder \`${dirname(path)}\` was removed, moved or replaced.`
+  return new HarnessError('store_failure', message)
 }
 
 interface FilePlace extends Place {

@@ -2,16 +2,16 @@ import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
 import { digestColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
-import { openDatabase } from './sqlite-schema.js'
+import { DatabaseFiles, openDatabase } from './sqlite-schema.js'
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { checkClaim, ownedByAnother } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore, Post } from '#core/log/log.js'
-import { hasEnded } from '#util/platform/owner.js'
+import { endOwner, hasEnded } from '#util/platform/owner.js'
 import { checkRef, lastSeqOf, nameOf } from '#core/log/ref.js'
 import type { LogRef, LogKind } from '#core/log/ref.js'
-import { emptyWalIfFree, rewriteFiles, transaction } from '#util/platform/sqlite.js'
+import { emptyWalIfFree, leaveWalIfFree, rewriteFiles, transaction } from '#util/platform/sqlite.js'
 import type { Database, Statement, Value } from '#util/platform/sqlite.js'
 import { oneOf, partial } from '#util/shape.js'
 import { resolve } from 'node:path'
@@ -49,6 +49,11 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
   readonly #path: string
   readonly #synchronous: 'normal' | 'full'
   #tables: SqliteTables | null = null
+  #files: DatabaseFiles | null = null
+  /** Who has claimed a log in the files that are open. */
+  readonly #owners = new Set<string>()
+  /** Who had claimed a log in files that have lost their names. */
+  readonly #lost = new Set<string>()
 
   constructor(path: string, synchronous: 'normal' | 'full') {
     super()
@@ -60,12 +65,13 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
 
   async append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
     checkRef(ref)
-    await this.use(`store an event of ${nameOf(ref)}`, (tables) =>
+    await this.use(`store an event of ${nameOf(ref)}`, (tables) => {
+      this.#checkOwner(options.owner)
       tables.transaction(() => {
         appendEvents(tables, ref, { events, options })
         tables.emptyPosts(ref, options.posts ?? [])
-      }),
-    )
+      })
+    })
     this.followers.wake(ref)
   }
 
@@ -73,7 +79,8 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
     return this.use(`claim ${nameOf(ref)}`, (tables) => {
       checkRef(ref)
       checkClaim(owner, ttlMs)
-      return tables.transaction(() => {
+      if (ttlMs > 0) this.#checkOwner(owner)
+      const isGranted = tables.transaction(() => {
         const row = tables.log(ref)
         const claimant = row?.claimant ?? owner
         if (claimant !== owner && (ttlMs === 0 || row?.owner !== null)) return false
@@ -81,6 +88,9 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
         else if (row !== null) tables.release(ref, row)
         return true
       })
+      if (isGranted && ttlMs > 0) this.#owners.add(owner)
+      if (ttlMs === 0) this.#forget(owner)
+      return isGranted
     })
   }
 
@@ -108,14 +118,40 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
     })
   }
 
+  /** Whatever is found under the name of the file is opened, if it is not what was open. */
+  protected override use<T>(act: string, work: (tables: SqliteTables) => T | Promise<T>): Promise<T> {
+    const files = this.#files
+    if (files?.haveMoved !== true) return super.use(act, work)
+    this.#files = null
+    if (!files.isMoved) this.#tables?.leaveWal()
+    for (const owner of this.#owners) this.#lost.add(owner)
+    this.#owners.clear()
+    return this.close().then(() => super.use(act, work))
+  }
+
   protected async openTables(): Promise<SqliteTables> {
     this.#tables = new SqliteTables(await openDatabase(this.#path, this.#synchronous))
+    this.#files = this.outlives ? new DatabaseFiles(this.#path) : null
     return this.#tables
+  }
+
+  /** A copy of the file may have its claim. */
+  #forget(owner: string): void {
+    this.#owners.delete(owner)
+    if (this.#lost.delete(owner)) endOwner(owner)
+  }
+
+  /** Its log is in a file that has no name any more: what it stored would be lost with this process. */
+  #checkOwner(owner: string | undefined): void {
+    if (owner === undefined || !this.#lost.has(owner)) return
+    const message = `The file \`${this.#path}\`, or its \`-wal\` or \`-shm\`, was removed, moved or replaced while it was open.`
+    throw new HarnessError('store_failure', message)
   }
 
   protected closeTables(): void {
     this.#tables?.close()
     this.#tables = null
+    this.#files = null
   }
 }
 
@@ -276,6 +312,11 @@ class SqliteTables implements SqlTables {
   /** Writes the files anew. False if another process is reading the log, whose pages must stay. */
   scrub(): boolean {
     return rewriteFiles(this.#database)
+  }
+
+  /** Its write-ahead log has lost its name: what is in it goes into the file, unless another process has opened that. */
+  leaveWal(): void {
+    leaveWalIfFree(this.#database)
   }
 
   close(): void {

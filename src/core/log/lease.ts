@@ -3,7 +3,7 @@ import type { RunAbort } from '#util/abort.js'
 import { runRef } from './ref.js'
 import { storeFailure } from './log.js'
 import type { RunLog } from './log.js'
-import { newOwner } from '#util/platform/owner.js'
+import { endOwner, newOwner } from '#util/platform/owner.js'
 import { unref } from '#util/platform/node.js'
 import { sleep } from '#util/timeout.js'
 
@@ -71,13 +71,14 @@ export class Lease {
   }
 
   /**
-   * Releases the run, so that it can be continued immediately. Never rejects: a claim that cannot be released expires. A log
-   * that is `abandoned` is not waited for, any other one for a limited time.
+   * Releases the run, so that it can be continued immediately. Never rejects: a claim that cannot be released expires, and does not
+   * stand in this process. A log that is `abandoned` is not waited for, any other one for a limited time.
    */
   async release(abandoned: boolean): Promise<void> {
     clearInterval(this.#timer)
-    if (this.owner === undefined) return
-    const released = claim(this.#log, { runId: this.#runId, owner: this.owner }, 0).catch(() => false)
+    const { owner } = this
+    if (owner === undefined) return
+    const released = claim(this.#log, { runId: this.#runId, owner }, 0).catch(() => endOwner(owner))
     if (abandoned) return
     let timer: NodeJS.Timeout | undefined
     const late = new Promise((resolve) => (timer = setTimeout(resolve, RELEASE_MS)))

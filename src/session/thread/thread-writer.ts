@@ -1,8 +1,8 @@
 import { HarnessError } from '#contracts/errors.js'
-import { newOwner } from '#util/platform/owner.js'
+import { endOwner, newOwner } from '#util/platform/owner.js'
 import type { LogRef } from '#core/log/ref.js'
 import type { LogStore, Post } from '#core/log/log.js'
-import { deepFreeze, withMembers } from '#util/json.js'
+import { canonicalJson, deepFreeze, withMembers } from '#util/json.js'
 import { SessionError } from '../errors.js'
 import type { NewThreadEvent, RunPlace, ThreadEvent } from './thread-events.js'
 import { applyThread, threadDigest } from './thread-state.js'
@@ -52,8 +52,8 @@ export class ThreadWriter {
     const owner = this.#owner
     if (owner === null) return
     this.#forget()
-    // A claim that cannot be released expires.
-    await this.#log.claim(this.ref, owner, 0).catch(() => false)
+    // A claim that cannot be released expires, and does not stand in this process.
+    await this.#log.claim(this.ref, owner, 0).catch(() => endOwner(owner))
   }
 
   /** Stores events; gives them as they are stored. `state` is undefined for a thread that begins. */
@@ -74,11 +74,24 @@ export class ThreadWriter {
     const references = events.flatMap(eventReferences)
     const posts = events.flatMap((event) => (event.kind === 'message_taken' ? [event.postId] : []))
     const options = { owner: this.#owner ?? undefined, digest: deepFreeze(threadDigest(next)), references, posts }
-    await this.#log.append(this.ref, stored, options).catch((error: unknown) => {
+    await this.#log.append(this.ref, stored, options).catch(async (error: unknown) => {
       if (error instanceof HarnessError && error.code === 'run_owned') this.#lose()
+      else if (await this.#areStored(stored)) return
       throw error
     })
     return stored
+  }
+
+  /** A store that rejects may have kept the events: nobody is told that they are not there before the log has been read again. */
+  async #areStored(events: readonly ThreadEvent[]): Promise<boolean> {
+    const found: ThreadEvent[] = []
+    try {
+      const after = (events[0]?.seq ?? 1) - 1
+      for await (const event of this.#log.read<ThreadEvent>(this.ref, { after })) found.push(event)
+    } catch {
+      return false
+    }
+    return canonicalJson(found) === canonicalJson(events)
   }
 
   async takePosts(): Promise<readonly Post[]> {
@@ -129,7 +142,7 @@ export async function withoutOtherOwner(log: LogStore, runId: string, work: () =
   try {
     await work()
   } finally {
-    await log.claim(ref, owner, 0).catch(() => false)
+    await log.claim(ref, owner, 0).catch(() => endOwner(owner))
   }
 }
 

@@ -12,11 +12,20 @@ export function newOwner(): string {
   return `${self}/${globalThis.crypto.randomUUID().replaceAll('-', '')}`
 }
 
+/** Names of this process under which nobody claims anything any more, although their claims could not be released. */
+const ended = new Set<string>()
+
+/** Notes that nothing is claimed under a name of this process any more: a claim that could not be released does not stand. */
+export function endOwner(owner: string): void {
+  if (self !== undefined && owner.startsWith(`${self}/`)) ended.add(owner)
+}
+
 /**
- * True if the process that made `owner` has certainly ended: it was of this place (on Linux: of this boot and this pid
+ * True if the process that made `owner` has certainly ended, or has ended with that name (`endOwner`): it was of this place (on Linux: of this boot and this pid
  * namespace, else: of a host of this name), and no process with its number and start exists. False if in doubt.
  */
 export function hasEnded(owner: string): boolean {
+  if (ended.has(owner)) return true
   const [place, pidText, start, random, more] = owner.split('/')
   const pid = Number(pidText)
   if (random === undefined || more !== undefined || !Number.isInteger(pid) || pid < 1) return false

@@ -89,9 +89,24 @@ export function rewriteFiles(database: Database): boolean {
 
 /** Moves what is in the write-ahead log into the file, without waiting, unless another process is reading it. */
 export function emptyWalIfFree(database: Database): void {
+  withoutWaiting(database, () => emptyWal(database))
+}
+
+/** Moves what is in the write-ahead log into the file, and does without that log, unless another process has opened the file. */
+export function leaveWalIfFree(database: Database): void {
+  withoutWaiting(database, () => {
+    try {
+      database.exec('pragma journal_mode = delete')
+    } catch {
+      // Another process has opened it.
+    }
+  })
+}
+
+function withoutWaiting(database: Database, work: () => void): void {
   database.exec('pragma busy_timeout = 0')
   try {
-    emptyWal(database)
+    work()
   } finally {
     database.exec(`pragma busy_timeout = ${BUSY_MS}`)
   }
