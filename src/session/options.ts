@@ -15,6 +15,7 @@ import type { StandardSchema } from '#schema/schema.js'
 import { isObject } from '#util/json.js'
 import { functionOf, having, integer, leaf, list, oneOf, partial, record, string } from '#util/shape.js'
 import { SessionError } from './errors.js'
+import { codedLog } from './thread/coded-log.js'
 import type { ContentLimits } from './conversation/message.js'
 import type { ModeHarness, Modes } from './conversation/modes.js'
 import type { RunStarterDeps } from './conversation/run-starter.js'
@@ -123,6 +124,7 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
   const document = settings === undefined ? null : jsonSchemaOf(settings, '`settings` of `Sessions`')
   return {
     log,
+    store: codedLog(log),
     modes,
     defaultMode,
     use,

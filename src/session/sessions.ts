@@ -193,7 +193,7 @@ export class Threads<M extends Modes = Modes> {
   async *list({ tag, limit = Infinity, before }: ListThreadsOptions = {}): AsyncGenerator<ThreadItem, void, undefined> {
     let left = limit
     if (left <= 0) return
-    const { log } = this.#config
+    const { store: log } = this.#config
     const place = before === undefined ? undefined : listingPlace(before)
     const resourceId = this.#resourceId ?? undefined
     for await (const summary of log.list({ kind: 'thread', resourceId, before: place })) {
@@ -212,7 +212,7 @@ export class Threads<M extends Modes = Modes> {
     { last = Infinity }: { readonly last?: number } = {},
   ): Promise<readonly TranscriptEntry[]> {
     const chat = await this.#existing(threadId)
-    const entries = await threadTranscript(this.#config.log, chat.snapshot)
+    const entries = await threadTranscript(this.#config.store, chat.snapshot)
     return deepFreeze(last === Infinity ? entries : entries.slice(Math.max(0, entries.length - last)))
   }
 
@@ -256,7 +256,7 @@ export class Threads<M extends Modes = Modes> {
 
   /** Everything that waits for people, across all threads; with `answered`, what they answered. Claims nothing. */
   inbox(options?: InboxOptions): AsyncGenerator<InboxItem, void, undefined> {
-    return inboxItems(this.#config.log, this.#resourceId, options)
+    return inboxItems(this.#config.store, this.#resourceId, options)
   }
 
   /**
@@ -274,7 +274,7 @@ export class Threads<M extends Modes = Modes> {
     this.#checkOpen()
     if (threadId.startsWith(MEMORY_THREADS))
       throw new SessionError('invalid_options', `Expected a thread id that does not begin with \`${MEMORY_THREADS}\`.`)
-    const { log, firstSettings } = this.#config
+    const { store: log, firstSettings } = this.#config
     const settings = Object.keys(firstSettings).length === 0 ? {} : { settings: firstSettings }
     const given = frozenCopy({ ...opened, ...settings })
     const writer = new ThreadWriter(log, threadId)
@@ -341,7 +341,7 @@ export class Threads<M extends Modes = Modes> {
     // A run that cannot be read does not hide its thread.
     const run =
       typeof runId === 'string'
-        ? await this.#config.log.inspect({ kind: 'run', id: runId }).catch(() => null)
+        ? await this.#config.store.inspect({ kind: 'run', id: runId }).catch(() => null)
         : undefined
     const error = isObject(refused) && refused['seq'] === run?.lastSeq ? storedIn(refused) : null
     const phase = phaseOf(run)

@@ -286,3 +286,113 @@ async function kill(log: LogStore, last: () => void): Promise<void> {
   log.append = append
   log.claim = claim
 }
+
+describe('a store that fails for a moment, and may have kept what it says that it has not', () => {
+  test('is read again before anything is told: what is refused is not there, the queue is held or goes on, and errors have a code', async () => {
+    const failures = fc.array(fc.constantFrom('none', 'none', 'none', 'before', 'after'), {
+      minLength: 1,
+      maxLength: 8,
+    })
+    const acts = fc.array(fc.constantFrom('send', 'send', 'cancel', 'drop', 'clear', 'release'), {
+      minLength: 1,
+      maxLength: 6,
+    })
+    await fc.assert(
+      fc.asyncProperty(failures, acts, fc.nat(6), async (kinds, names, wait) => {
+        const log = memoryLog()
+        const append = log.append.bind(log)
+        let isFailing = false
+        let count = 0
+        log.append = async (...args) => {
+          const kind = isFailing && args[0].kind === 'thread' ? kinds[count++ % kinds.length] : 'none'
+          if (kind === 'before') throw new Error('Away.')
+          await append(...args)
+          if (kind === 'after') throw new Error('Away.')
+        }
+        const sessions = new Sessions({ log, harness: harnessOf({ model: new ScriptedModel().always('Fine.') }) })
+        const chat = await sessions.open('t1')
+        isFailing = true
+        const accepted: string[] = []
+        const refused: string[] = []
+        const returned: { readonly messageId: string }[] = []
+        const codes: unknown[] = []
+        for (const [index, name] of names.entries()) {
+          const messageId = `m${index}`
+          const noteRefusal = (error: unknown): void => {
+            codes.push((error as { code?: unknown }).code)
+            if (name === 'send') refused.push(messageId)
+          }
+          const acting = async (): Promise<void> => {
+            if (name === 'send') await chat.send(messageId, { messageId }).then(() => accepted.push(messageId))
+            else if (name === 'release') await chat.queue.release()
+            else
+              returned.push(
+                ...(await (name === 'clear'
+                  ? chat.queue.clear()
+                  : chat.cancel({ queue: name === 'drop' ? 'drop' : 'hold' }))),
+              )
+          }
+          await acting().catch(noteRefusal)
+          await passTicks(wait)
+        }
+        await chat.whenIdle()
+        expect(chat.phase).not.toBe('running')
+        expect(chat.queue.held || chat.queue.list().length === 0 || chat.phase !== 'idle').toBe(true)
+        expect(codes.filter((code) => code !== 'store_failure')).toEqual([])
+        isFailing = false
+        await (await sessions.open('t1')).recover()
+        await chat.whenIdle()
+        await chat.queue.release()
+        await chat.whenIdle()
+        expect([chat.phase, chat.queue.list()]).toEqual(['idle', []])
+        const places = placesOf(chat, returned)
+        expect([...new Set(places)].sort()).toEqual(accepted.sort())
+        expect(refused.filter((messageId) => places.includes(messageId))).toEqual([])
+        await sessions.close()
+      }),
+      { numRuns: 150 },
+    )
+  })
+})
+
+test('readers of a conversation end when its sessions are closed, in the process that owns it and in others', async () => {
+  const log = memoryLog()
+  const harness = harnessOf({ model: new ScriptedModel().always('Fine.') })
+  const [mine, others] = [sessionsOf({ log, harness }), sessionsOf({ log, harness })]
+  const [first, second] = [await mine.open('t1'), await others.open('t1')]
+  const kindsOf = async (chat: Chat): Promise<string[]> => {
+    const kinds: string[] = []
+    for await (const { kind } of chat.events()) kinds.push(kind)
+    return kinds
+  }
+  const reading = [kindsOf(first), kindsOf(second)]
+  await (
+    await first.send('Hi.')
+  ).done
+  await Promise.all([mine.close(), others.close()])
+  for (const kinds of await Promise.all(reading)) expect(kinds[0]).toBe('thread_opened')
+  // A reader that comes later gets what is stored, and ends.
+  expect(await kindsOf(first)).toContain('run_completed')
+})
+
+describe.each(await allStores())('a claim in the %s log', (_name, open) => {
+  test('that this process could not release, because the store failed, is its own again at once', async () => {
+    const log = open()
+    const [append, claim] = [log.append.bind(log), log.claim.bind(log)]
+    let isAway = false
+    log.append = async (...args) => {
+      if (args[1][0]?.kind === 'model_message') isAway = true
+      if (isAway) throw new Error('Locked.')
+      await append(...args)
+    }
+    log.claim = async (...args) => {
+      if (isAway) throw new Error('Locked.')
+      return claim(...args)
+    }
+    const harness = harnessOf({ model: new ScriptedModel().says('One.').says('Two.'), log })
+    await expect(harness.run('Go.', { runId: 'run_a' })).rejects.toMatchObject({ code: 'store_failure' })
+    isAway = false
+    log.append = append
+    expect((await harness.recover('run_a')).text).toBe('Two.')
+  })
+})

@@ -73,7 +73,7 @@ export class ThreadConversation {
 
   constructor(deps: ConversationDeps) {
     this.threadId = deps.threadId
-    this.log = deps.log
+    this.log = deps.store
     this.grants = new Grants(deps.policy, () => this.state.grants)
     this.starter = new RunStarter(deps, this.grants)
     this.#owner = new ThreadOwner(this, deps)
@@ -223,6 +223,7 @@ export class ThreadConversation {
     await this.#owner.leaveRun()
     this.ends.settleRest({ status: 'left', runId: null, text: '' })
     await this.#owner.release()
+    this.feed.end()
   }
 
   /** Notes that the thread is gone if its log is, or began anew. `summary`: of the log. */
@@ -305,13 +306,15 @@ export class ThreadOwner {
   asking: Promise<void> | null = null
   readonly #deps: ConversationDeps
   readonly #writer: ThreadWriter
+  /** The latest append failed. */
+  #hasFailed = false
   #recoverTimer: NodeJS.Timeout | undefined
 
   constructor(conversation: ThreadConversation, deps: ConversationDeps) {
     this.conversation = conversation
     this.maxQueued = deps.maxQueued
     this.#deps = deps
-    this.#writer = new ThreadWriter(deps.log, deps.threadId, {
+    this.#writer = new ThreadWriter(deps.store, deps.threadId, {
       onLost: () => this.#lost(),
       onKept: () => void this.#checkContinued().catch(doNothing),
     })
@@ -324,15 +327,18 @@ export class ThreadOwner {
   /** Claims the thread, if it can be had, and brings it up to date: others may continue an interrupted run. */
   async claim(): Promise<boolean> {
     const { conversation } = this
+    // The store that has failed may have lost the claim too.
+    if (this.#hasFailed && this.openRun === null) await this.#writer.release()
     const isNew = !this.isOwner
     if (!isNew && !conversation.isUncertain && conversation.phase !== 'interrupted') return true
     if (isNew && !(await this.#writer.claim())) return false
     try {
       // Another process may have deleted the thread.
-      if (isNew) conversation.noteLog(await this.#deps.log.inspect(this.#writer.ref))
+      if (isNew) conversation.noteLog(await this.#deps.store.inspect(this.#writer.ref))
       conversation.checkOpen()
       await conversation.load()
       conversation.isUncertain = false
+      if (isNew) this.#hasFailed = false
       if (isNew) await this.append(...eventsAfterRun(conversation.latest, true))
       else if (this.openRun === null) await this.append(...eventsAfterEnd(conversation.latest))
     } catch (error) {
@@ -368,7 +374,8 @@ export class ThreadOwner {
     const { feed } = conversation
     await feed.whileHeld(async () => {
       const stored = await this.#writer.append(feed.latest?.thread, events, feed.runPlace).catch((error: unknown) => {
-        // The events may have been stored.
+        // The events may still be stored.
+        this.#hasFailed = true
         conversation.isUncertain = true
         throw error
       })
@@ -568,7 +575,7 @@ export class ThreadOwner {
   /** Takes a run back that has stored nothing, unless another process may be beginning it. */
   #withoutRun({ runId }: ThreadRun, work: () => Promise<void>): Promise<void> {
     const { conversation } = this
-    return withoutOtherOwner(this.#deps.log, runId, async () => {
+    return withoutOtherOwner(this.#deps.store, runId, async () => {
       await conversation.load()
       if (conversation.lastRun?.seq !== 0) throw new HarnessError('run_owned', `Run \`${runId}\` was begun elsewhere.`)
       await work()

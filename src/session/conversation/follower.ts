@@ -36,7 +36,8 @@ export class Follower {
 
   /** Follows if the thread has an owner, or `isWatched`: somebody is about to read. */
   async attach(isWatched = false): Promise<void> {
-    if ((await this.#hasReason()) || (isWatched && !this.#conversation.isOwner)) this.#start()
+    if ((await this.#hasReason()) || (isWatched && !this.#conversation.isOwner && !this.#conversation.isClosed))
+      this.#start()
   }
 
   stop(): void {

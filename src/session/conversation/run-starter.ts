@@ -40,7 +40,10 @@ export interface ChatResources extends Pick<RunOptions, 'root' | 'mcpServers'> {
 }
 
 export interface RunStarterDeps {
+  /** For runs: the very object that the sessions were given. */
   readonly log: LogStore
+  /** The same, with errors that have codes. */
+  readonly store: LogStore
   readonly modes: Modes
   readonly defaultMode: string
   readonly use: readonly Extension<never>[]
