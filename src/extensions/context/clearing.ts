@@ -2,7 +2,8 @@ import type { ProposedChange, ViewContext } from '#core/extension/view.js'
 import type { Extension } from '#core/extension/extension.js'
 import { estimateEntry, estimateText } from './estimate.js'
 import type { Need, TriggerOptions } from './context-need.js'
-import { countCalls, recallHint, viewSteps } from './spans.js'
+import { isSaid, keptWords, skillsRead, wordsLength } from './kept-words.js'
+import { countCalls, entryIndex, recallHint, viewSteps } from './spans.js'
 import type { ViewSpan, ViewStep } from './spans.js'
 import { defineExtension } from '#core/extension/extension.js'
 import { parse } from '#contracts/parse.js'
@@ -19,6 +20,8 @@ export interface Shortened {
 
 /** A shorter result saves too little. */
 const SHORT = 80
+/** The same for the answer of a person. */
+const SHORT_ANSWER = 500
 
 /** The steps of a view, and the steps that may be changed. */
 export interface Field {
@@ -54,7 +57,8 @@ export function clearResultsOf(context: ViewContext, need: Need, options: Trigge
   const clearing = new Clearing(field, need)
   for (const { spans } of changeableSteps(field)) spans.forEach(clearing.clear)
   const ranges = rangesToLeaveOut(field, clearing.excess, clearing.lengthOf)
-  if (ranges.saved > 0) for (const range of ranges.list) clearing.replace(range, leaveOut(context, range))
+  const words = need.target / need.ratio / 2 / Math.max(1, ranges.list.length)
+  if (ranges.saved > 0) for (const range of ranges.list) clearing.replace(range, leaveOut(context, range, words))
   return clearing.end()
 }
 
@@ -64,7 +68,8 @@ export function replaceBySummary(field: Field, need: Need, shown: string): Short
   const [first, ...others] = rangesToLeaveOut(field, Infinity, stepLength).list
   if (first === undefined) return null
   clearing.replace(first, { ...rangeIds(field.context, first), shown })
-  for (const range of others) clearing.replace(range, leaveOut(field.context, range))
+  // The summary is of these too.
+  for (const range of others) clearing.replace(range, leaveOut(field.context, range, 0))
   return clearing.end()
 }
 
@@ -147,8 +152,9 @@ export function stepLength({ spans }: ViewStep): number {
 
 function clearedResult(context: ViewContext, span: ViewSpan): (ProposedChange & { readonly shown: string }) | null {
   const { entry } = span
-  if (entry.role !== 'tool' || estimateEntry(entry) <= SHORT) return null
-  const shown = `[This result was removed to save space.${recallHint(context, span, 'shows it.')}]`
+  if (entry.role !== 'tool' || estimateEntry(entry) <= (isSaid(entry) ? SHORT_ANSWER : SHORT)) return null
+  const again = entry.name === 'skill_read' ? ' Read the skill again before you go on by it.' : ''
+  const shown = `[This result was removed to save space.${recallHint(context, span, 'shows it.')}${again}]`
   return { from: entry.id, to: entry.id, shown }
 }
 
@@ -160,7 +166,7 @@ interface Range {
 
 /** The oldest steps whose absence saves `excess` tokens of the estimate. Steps that are shown as one already come first. */
 function rangesToLeaveOut(
-  { steps, older, isKept }: Field,
+  { context, steps, older, isKept }: Field,
   excess: number,
   lengthOf: (step: ViewStep) => number,
 ): { readonly list: readonly Range[]; readonly saved: number } {
@@ -173,7 +179,7 @@ function rangesToLeaveOut(
       open = null
       continue
     }
-    saved += lengthOf(step)
+    saved += lengthOf(step) - wordsLength(context, step)
     if (open === null) {
       saved -= LINE
       open = { first: step.first, last: step.last }
@@ -186,12 +192,21 @@ function rangesToLeaveOut(
 /** Tokens of the line in place of steps. */
 const LINE = 60
 
-function leaveOut(context: ViewContext, range: Range): ProposedChange & { readonly shown: string } {
-  const entries = context.transcript.slice(range.first, range.last + 1)
+/** `words`: about how many tokens may stay of what people said. */
+function leaveOut(context: ViewContext, range: Range, words: number): ProposedChange & { readonly shown: string } {
+  const { transcript, promptId } = context
+  const entries = transcript.slice(range.first, range.last + 1)
   const calls = countCalls(entries)
   const content = `${entries.length} entries${calls === '' ? '' : `, with calls of ${calls}`}`
   const hint = recallHint(context, range, 'shows them.')
-  const shown = `[Earlier steps were left out to save space: ${content}.${hint}]`
+  const skills = skillsRead(context, range).map((name) => `\`${name}\``)
+  const again =
+    skills.length === 0 ? '' : ` Skills read in them: ${skills.join(', ')}; read one again before you go on by it.`
+  const isPast = range.last < entryIndex(transcript, promptId)
+  const past = isPast ? ' What was asked up to here was answered then.' : ''
+  const said = words === 0 ? '' : keptWords(context, range, words)
+  const kept = said === '' ? ']' : ` What people said in them, word for word:]\n${said}`
+  const shown = `[Earlier steps were left out to save space: ${content}.${hint}${again}${past}${kept}`
   return { ...rangeIds(context, range), shown }
 }
 
