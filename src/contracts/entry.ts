@@ -110,7 +110,7 @@ const MOST_NAMED_SOURCES = 40
 export function savedAs(source: ContentSource | undefined): ContentSource['kind'] | null {
   if (source === undefined) return null
   const kinds = new Set(source.sources?.map(({ kind }) => kind))
-  return (['web', 'server', 'command'] as const).find((kind) => kinds.has(kind)) ?? source.kind
+  return (['web', 'server', 'command', 'agent'] as const).find((kind) => kinds.has(kind)) ?? source.kind
 }
 
 /** An entry before the run has stamped it. */

@@ -33,6 +33,8 @@ export interface PolicyCall extends ModelToolCall {
 export interface PolicyContext<out Deps = unknown> extends ExtensionContext<Deps> {
   /** Absolute path of the workspace. */
   readonly root: string
+  /** The tools of the run, by name. */
+  readonly tools?: ReadonlyMap<string, ToolSpec> | undefined
 }
 
 /**

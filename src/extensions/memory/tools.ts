@@ -88,13 +88,13 @@ async function rememberDocument(ports: ToolPorts, path: string, context: ToolCon
   const { loadDocument } = await import('#toolbox/files/load-document.js')
   const loaded = await loadDocument(path, context)
   if (loaded.kind !== 'loaded') return loaded
-  const { path: name, text } = loaded
+  const { path: name, source, text } = loaded
   if (text.trim() === '') return memoryFailure(`\`${name}\` has no text: it may be a scan.`)
   if (text.length > LONGEST_DOCUMENT)
     return memoryFailure(
       `\`${name}\` has ${text.length} characters, more than the ${LONGEST_DOCUMENT} that can be remembered.`,
     )
-  return saveMemory(ports, { text: `${name}\n\n${text}`, from: [{ kind: 'workspace', name }] }, context)
+  return saveMemory(ports, { text: `${name}\n\n${text}`, from: [source] }, context)
 }
 
 function recallTool({ index, reading, embedder, scope: furthest }: ToolPorts): ToolSpec {

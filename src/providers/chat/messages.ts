@@ -12,12 +12,11 @@ import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
 import { acceptedName, customInput } from '../wire/call-ids.js'
 import {
-  bareType,
   omissionText,
   thinkingText,
+  bareType,
   dataUrl,
-  filledParts,
-  soundPart,
+  hasContent,
   isTextType,
   textOfFile,
   wellFormedEscapes,
@@ -69,7 +68,7 @@ function encodeResult(entry: ToolEntry, id: string, rules: ChatContentRules): En
   for (const part of content) {
     const form = wirePart(part, rules)
     if (form.part === null) texts.push(omissionText(form.problem))
-    else if (form.part['type'] === 'text') texts.push(stringIn(form.part['text']))
+    else if (part.type === 'text') texts.push(part.text)
     else media.push(form.part)
   }
   if (media.length === 0) return { message: message(texts.join('\n\n')), shown: [] }
@@ -210,16 +209,14 @@ export interface ChatContentRules {
 
 /** The content of a user message. Throws `invalid_options` for content that the model does not support. */
 function userContent(content: readonly ContentPart[], rules: ChatContentRules): string | readonly JsonObject[] {
-  const telling = filledParts(content)
-  const filled = telling.length > 0 ? telling : content
+  const filled = content.filter(hasContent)
   const [only, ...others] = filled
   if (only === undefined) return ''
   if (only.type === 'text' && others.length === 0) return only.text
   const parts = filled.map((part) => {
-    const sound = soundPart(part)
-    const form = soundForm(sound.part ?? part, rules)
+    const form = wirePart(part, rules)
     if (form.part === null) throw new HarnessError('invalid_options', form.problem)
-    return sound.part === null ? textPart(omissionText(sound.problem, 'message')) : form.part
+    return form.part
   })
   return rules.dialect.contentLists ? parts : parts.map((part) => stringIn(part['text'])).join('\n\n')
 }
@@ -231,12 +228,7 @@ function textPart(text: string): JsonObject {
 /** A part in the form of the API, or the reason why it has none. */
 type WirePart = { readonly part: JsonObject } | { readonly part: null; readonly problem: string }
 
-function wirePart(given: ContentPart, rules: ChatContentRules): WirePart {
-  const sound = soundPart(given)
-  return sound.part === null ? sound : soundForm(sound.part, rules)
-}
-
-function soundForm(part: ContentPart, rules: ChatContentRules): WirePart {
+function wirePart(part: ContentPart, rules: ChatContentRules): WirePart {
   if (part.type === 'text') return { part: textPart(part.text) }
   if (part.type === 'file' && isTextType(part.mediaType)) return { part: textPart(textOfFile(part)) }
   const problem = unsupportedReason(part, rules)

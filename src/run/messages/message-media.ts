@@ -1,4 +1,3 @@
-import { mediaTypeOfBase64 } from '#util/media-type.js'
 import { isObject } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'
 import type { ContentPart } from '#contracts/entry.js'
@@ -133,6 +132,16 @@ function textData(text: string): string {
 function fullType(mediaType: string, data: string): string | undefined {
   const [kind = '', format = '*'] = mediaType.split('/')
   if (format !== '*') return mediaType
-  const type = mediaTypeOfBase64(data)
-  return type?.startsWith(`${kind}/`) === true ? type : undefined
+  return FORMATS.find(([start, type]) => data.startsWith(start) && type.startsWith(`${kind}/`))?.[1]
 }
+
+const FORMATS: readonly (readonly [string, string])[] = [
+  ['iVBOR', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+  ['UklGR', 'image/webp'],
+  ['UklGR', 'audio/wav'],
+  ['SUQz', 'audio/mpeg'],
+  ['//', 'audio/mpeg'],
+  ['JVBERi', 'application/pdf'],
+]

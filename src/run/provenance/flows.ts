@@ -6,6 +6,7 @@ import { isObject, parseJson } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
 import type { ProvenanceOptions, ProvenanceRule } from './options.js'
 import { fingerprintOf, overlap, sampleOf } from './overlap.js'
+import { isAmong } from './source-names.js'
 import type { Fingerprint, Sample } from './overlap.js'
 
 const UNTRUSTED = ['web', 'server', 'agent'] as const
@@ -14,6 +15,10 @@ const UNTRUSTED = ['web', 'server', 'agent'] as const
 export interface Provenance {
   readonly options: ProvenanceOptions
   readonly inherited: readonly SourcedEntry[]
+  /** The workspace: names of files are relative to it. */
+  readonly root: string
+  /** The tools of the run: what a server says of its own is content of the server. */
+  readonly tools?: ReadonlyMap<string, ToolSpec> | undefined
 }
 
 interface UntrustedEntry {
@@ -23,15 +28,15 @@ interface UntrustedEntry {
 
 /** The entries with untrusted content; those of the runs above come first. The answer of trusted agents has the sources of what they have read. */
 function untrustedEntries(
-  { options, inherited }: Provenance,
+  { options, inherited, root }: Provenance,
   transcript: readonly TranscriptEntry[],
 ): readonly UntrustedEntry[] {
   const { untrusted = UNTRUSTED } = options
   return [...inherited, ...transcript.filter(isSourced)].flatMap((entry) => {
     const { source } = entry
-    const sources = isAmong(source, untrusted, true)
+    const sources = isAmong(source, untrusted, { nameless: true, root })
       ? [source]
-      : (source.sources ?? []).filter((each) => isAmong(each, untrusted, true))
+      : (source.sources ?? []).filter((each) => isAmong(each, untrusted, { nameless: true, root }))
     return sources.length === 0 ? [] : [{ entry, sources }]
   })
 }
@@ -48,16 +53,82 @@ export function flowsInto(
   const { mode = 'match', allow = [] } = provenance.options
   if (!isGuarded(spec, provenance.options)) return []
   const entries = untrustedEntries(provenance, transcript)
-  if (entries.length === 0) return []
+  const definitions = mode === 'taint' ? [] : untrustedDefinitions(provenance, spec)
+  if (entries.length === 0 && definitions.length === 0) return []
+  const isScript = (spec.reach?.programs ?? []).length > 0
   return argumentsIn(argumentsText, mode).flatMap(([argument, value]) => {
-    const texts = mode === 'taint' ? [] : textsIn(value).map(sampleOf)
-    return entries.flatMap(({ entry, sources }) => {
-      const held = sources.filter((source) => !isAllowed(allow, { source, tool: spec.name, argument }))
+    const texts = mode === 'taint' ? [] : textsIn(value).map((text) => sampleOf(text, isScript))
+    const flow = { spec, argument, allow, root: provenance.root }
+    const carried = entries.flatMap(({ entry, sources }): readonly ContentFlow[] => {
+      const held = heldSources(sources, flow)
       if (held.length === 0) return []
       const match = mode === 'taint' ? 'taint' : strongest(texts, fingerprint(entry))
       return match === null ? [] : held.map((source) => ({ argument, source, callId: entry.callId, match }))
     })
+    const long = texts.filter(
+      ({ letters, addresses: { hosts, people } }) => letters.length >= 23 || hosts.size + people.size > 0,
+    )
+    const defined = definitions.flatMap(({ source, text }): readonly ContentFlow[] => {
+      const isHeld = heldSources([source], flow).length > 0
+      const match = isHeld ? strongest(long, text()) : null
+      return match === null ? [] : [{ argument, source, callId: '', match }]
+    })
+    return [...carried, ...defined]
   })
+}
+
+interface Flow {
+  readonly spec: ToolSpec
+  readonly argument: string
+  readonly allow: readonly ProvenanceRule[]
+  readonly root: string
+}
+
+/** The sources that no rule allows to reach an argument. */
+function heldSources(
+  sources: readonly ContentSource[],
+  { spec, argument, allow, root }: Flow,
+): readonly ContentSource[] {
+  return sources.filter(
+    (source) =>
+      !allow.some(
+        ({ from, tools, arguments: names }) =>
+          tools.includes(spec.name) &&
+          isAmong(source, from, { nameless: false, root }) &&
+          (names === undefined || names.includes(argument)),
+      ),
+  )
+}
+
+/** What untrusted servers say of their tools, for calls of tools that are not theirs. */
+function untrustedDefinitions(
+  { options, root, tools }: Provenance,
+  called: ToolSpec,
+): readonly { readonly source: ContentSource; readonly text: () => Fingerprint }[] {
+  const { untrusted = UNTRUSTED } = options
+  const own = serverOf(called)?.name
+  return [...(tools?.values() ?? [])].flatMap((spec) => {
+    const source = serverOf(spec)
+    if (source === null || source.name === own || !isAmong(source, untrusted, { nameless: true, root })) return []
+    return [{ source, text: () => definitionText(spec) }]
+  })
+}
+
+/** The server of a tool, whatever it claims to be; null if it is of none. */
+function serverOf({ metadata }: ToolSpec): ContentSource | null {
+  if (metadata?.['source'] !== 'mcp') return null
+  const [name, tool] = [metadata['mcp_server_id'], metadata['mcp_tool_name']]
+  return { kind: 'server', ...(typeof name === 'string' && { name }), ...(typeof tool === 'string' && { tool }) }
+}
+
+const definitions = new WeakMap<ToolSpec, Fingerprint>()
+
+function definitionText(spec: ToolSpec): Fingerprint {
+  let known = definitions.get(spec)
+  const { description, instructions = '', parameters } = spec
+  known ??= fingerprintOf([description, instructions, ...textsIn(parameters)].join('\n'))
+  definitions.set(spec, known)
+  return known
 }
 
 /**
@@ -67,7 +138,7 @@ export function flowsInto(
 export function sourcesIn(argumentsText: string, transcript: readonly TranscriptEntry[]): readonly string[] {
   const entries = transcript.filter(isSourced)
   if (entries.length === 0) return []
-  const texts = argumentsIn(argumentsText, 'match').flatMap(([, value]) => textsIn(value).map(sampleOf))
+  const texts = argumentsIn(argumentsText, 'match').flatMap(([, value]) => textsIn(value).map((text) => sampleOf(text)))
   const carried = entries.filter((entry) => strongest(texts, fingerprint(entry)) !== null)
   const sources = carried.flatMap(({ source }) => [source, ...(source.sources ?? [])])
   return [...new Set(sources.map(({ kind, name }) => (name === undefined ? kind : `${kind}:${name}`)))]
@@ -81,40 +152,11 @@ function argumentsIn(text: string, mode: 'match' | 'taint'): readonly (readonly 
   return members.length === 0 && mode === 'taint' ? [['', null]] : members
 }
 
-function isGuarded({ name, annotations }: ToolSpec, { tools }: ProvenanceOptions): boolean {
+function isGuarded(spec: ToolSpec, { tools }: ProvenanceOptions): boolean {
+  const { name, annotations } = spec
   if (tools !== undefined) return tools.includes(name)
+  if (serverOf(spec) !== null) return true
   return annotations?.readOnly !== true || annotations.openWorld !== false
-}
-
-function isAllowed(
-  rules: readonly ProvenanceRule[],
-  { source, tool, argument }: { readonly source: ContentSource; readonly tool: string; readonly argument: string },
-): boolean {
-  return rules.some(
-    ({ from, tools, arguments: names }) =>
-      tools.includes(tool) && isAmong(source, from, false) && (names === undefined || names.includes(argument)),
-  )
-}
-
-/** `nameless`: a source without a name may be any of its kind, and is among those of each name. */
-function isAmong({ kind, name }: ContentSource, wanted: readonly string[], nameless: boolean): boolean {
-  return wanted.some((each) => {
-    if (each === kind) return true
-    if (!each.startsWith(`${kind}:`)) return false
-    return name === undefined ? nameless : isBelow(plainName(kind, name), plainName(kind, each.slice(kind.length + 1)))
-  })
-}
-
-function isBelow(name: string, above: string): boolean {
-  return name === above || name.startsWith(above.endsWith('/') ? above : `${above}/`)
-}
-
-/** One form of each name: `https://Evil.test./a` is `https://evil.test/a`. */
-function plainName(kind: ContentSource['kind'], name: string): string {
-  if (kind !== 'web' || !URL.canParse(name)) return name
-  const url = new URL(name)
-  url.hostname = url.hostname.replace(/\.$/, '')
-  return url.href
 }
 
 function strongest(texts: readonly Sample[], source: Fingerprint): 'exact' | 'near' | null {

@@ -2,12 +2,14 @@ import { CONTENT_SOURCES } from '#contracts/entry.js'
 import { parse } from '#contracts/parse.js'
 import { anything, list, object, oneOf, optional, partial, string, where } from '#util/shape.js'
 import type { PartialFields } from '#util/shape.js'
+import { isSourceName } from './source-names.js'
 
 /** The places that untrusted content may reach, and the treatment of other calls. */
 export interface ProvenanceOptions {
   /**
    * Sources of untrusted content: a kind of source (`web`, `server`, `agent`, `command`, `workspace`, `person`), or one of
-   * them by its name, such as `server:github` or `workspace:/work/inbox` (with everything below it). Default `web`, `server`, `agent`.
+   * them by its name, with everything below it: `server:github`, `workspace:inbox`, `web:evil.test`, `web:*.evil.test`, `web:https://evil.test/a`.
+   * A name that can match nothing is rejected. Default `web`, `server`, `agent`.
    */
   readonly untrusted?: readonly string[] | undefined
   /**
@@ -35,7 +37,11 @@ export interface ProvenanceRule {
 
 const SOURCES = CONTENT_SOURCES.map((kind) => `\`${kind}\``).join(', ')
 const sources = list(
-  where(string, `one of ${SOURCES}, alone or with a name after a \`:\``, isSource),
+  where(
+    string,
+    `one of ${SOURCES}, alone or with a name after a \`:\`, such as \`web:*.example.com\` or \`workspace:inbox\``,
+    isSourceName,
+  ),
   'a list of sources',
 )
 const names = list(string, 'a list of names')
@@ -63,7 +69,3 @@ export interface FlowOptions {
 
 /** Its value is checked by `flowRulesOf`. */
 export const FLOW_FIELDS: PartialFields<FlowOptions> = { provenance: anything() }
-
-function isSource(text: string): boolean {
-  return CONTENT_SOURCES.some((kind) => kind === text.split(':', 1)[0])
-}

@@ -1,4 +1,5 @@
-import { addressesIn, commandsIn, plainForm, wordsOf } from './tokens.js'
+import { addressesIn, commandsIn, plainForm, shareAddress, wordsOf } from './tokens.js'
+import type { Addresses } from './tokens.js'
 
 /** Letters and digits that two strings must have in common in a row to count as near: any run of twice as many is found. */
 const BLOCK = 12
@@ -9,7 +10,7 @@ const SHORTEST = 4
 export interface Fingerprint {
   readonly letters: string
   readonly blocks: ReadonlySet<string>
-  readonly addresses: ReadonlySet<string>
+  readonly addresses: Addresses
   readonly words: string
   readonly vocabulary: ReadonlySet<string>
 }
@@ -26,13 +27,15 @@ export function fingerprintOf(text: string): Fingerprint {
 /** A string, prepared to be sought in many fingerprints. */
 export interface Sample {
   readonly letters: string
-  readonly addresses: ReadonlySet<string>
+  readonly addresses: Addresses
   readonly commands: readonly string[]
 }
 
-export function sampleOf(text: string): Sample {
+/** `isScript`: the text is run, so that each of its lines is a command. */
+export function sampleOf(text: string, isScript = false): Sample {
   const plain = plainForm(text)
-  return { letters: lettersOf(plain), addresses: addressesIn(plain), commands: [...new Set(commandsIn(plain))] }
+  const commands = [...new Set(commandsIn(plain, isScript))]
+  return { letters: lettersOf(plain), addresses: addressesIn(plain), commands }
 }
 
 /**
@@ -45,7 +48,7 @@ export function overlap({ letters, addresses, commands }: Sample, source: Finger
   for (let at = 0; at + BLOCK <= letters.length; at++) {
     if (source.blocks.has(letters.slice(at, at + BLOCK))) return 'near'
   }
-  for (const address of addresses) if (source.addresses.has(address)) return 'near'
+  if (shareAddress(addresses, source.addresses)) return 'near'
   // Most commands have a word of their own: to look for a whole one takes time with the length of the source.
   const isKnown = (command: string): boolean => command.split(' ').every((word) => source.vocabulary.has(word))
   return commands.some((command) => isKnown(command) && source.words.includes(command)) ? 'near' : null

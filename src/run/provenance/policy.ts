@@ -10,8 +10,8 @@ export function provenance(options: ProvenanceOptions, inherited: Provenance['in
   const decision = options.otherwise ?? 'ask'
   return {
     name: 'provenance',
-    policy: ({ arguments: argumentsText }, spec, { transcript }) => {
-      const flows = flowsInto({ options, inherited }, transcript, { spec, argumentsText })
+    policy: ({ arguments: argumentsText }, spec, { transcript, root, tools }) => {
+      const flows = flowsInto({ options, inherited, root, tools }, transcript, { spec, argumentsText })
       return flows.length === 0 ? null : { decision, reason: reasonOf(flows), provenance: flows }
     },
     // A child gets its prompt from its parent's model: untrusted content that the model has read may be in it.

@@ -23,26 +23,76 @@ export function plainForm(text: string): string {
     .replaceAll('\u3002', '.')
 }
 
+/** The hosts and people that a text names. */
+export interface Addresses {
+  readonly hosts: ReadonlySet<string>
+  /** Names that are a host or a file: `setup.py`. */
+  readonly names: ReadonlySet<string>
+  /** `eve@mail.test`. */
+  readonly people: ReadonlySet<string>
+}
+
 /** The hosts, and the addresses of people, in a plain text. */
-export function addressesIn(plain: string): ReadonlySet<string> {
-  const found = new Set<string>()
+export function addressesIn(plain: string): Addresses {
+  const found = { hosts: new Set<string>(), names: new Set<string>(), people: new Set<string>() }
+  for (const [, host = ''] of plain.matchAll(/\[([\da-f:.]{2,45})\]/g)) addHost(found, `[${host}]`)
   for (const word of plain.split(BETWEEN_WORDS)) {
-    if (!word.includes('.') && !word.includes('://')) continue
-    for (const address of addressesOf(word)) found.add(address)
+    if (/^[\da-f]{0,4}(?::[\da-f]{0,4}){2,7}[\d.]{0,15}$/.test(word)) addHost(found, `[${word}]`)
+    const [start = '', ...urls] = word.split('://')
+    for (const url of urls) addHost(found, hostOf(url))
+    if (urls.length === 0 && start.includes('.')) addName(found, start)
   }
   return found
 }
 
-function addressesOf(word: string): readonly string[] {
-  const [start = '', ...urls] = word.split('://')
-  if (urls.length > 0) return urls.map(hostOf).filter((host) => host !== '')
-  const at = start.lastIndexOf('@')
-  const host = hostOf(start)
-  if (!isHost(host)) return []
-  const before = start.slice(0, Math.max(at, 0))
-  const person = before.slice(Math.max(before.lastIndexOf('/'), before.lastIndexOf(':')) + 1)
-  return [person === '' ? host : `${person}@${host}`]
+type Found = { readonly [Kind in keyof Addresses]: Set<string> }
+
+/** A host that is one for certain, in the form of URLs: `0x7f.1` is `127.0.0.1`. */
+function addHost({ hosts }: Found, host: string): void {
+  if (host === '') return
+  const url = `http://${host}/`
+  hosts.add(URL.canParse(url) ? new URL(url).hostname : host)
 }
+
+function addName(found: Found, word: string): void {
+  const host = hostOf(word)
+  if (!isHost(host)) return
+  const at = word.lastIndexOf('@')
+  const before = word.slice(0, Math.max(at, 0))
+  const person = before.slice(Math.max(before.lastIndexOf('/'), before.lastIndexOf(':')) + 1)
+  if (person !== '') found.people.add(`${person}@${host}`)
+  else if (FILES.has(host.slice(host.lastIndexOf('.') + 1)) && !/^[^/?#]*:\d/.test(word)) found.names.add(host)
+  else addHost(found, host)
+}
+
+/** True if a text names a host or a person of another: a host also by one below it, or by a person there. */
+export function shareAddress(text: Addresses, source: Addresses): boolean {
+  if (text.hosts.size + text.names.size + text.people.size === 0) return false
+  const people = new Set([...source.people].map(hostOfPerson))
+  const isHostOf = (host: string): boolean => source.hosts.has(host) || source.names.has(host) || people.has(host)
+  for (const host of text.hosts) if (withParents(host).some(isHostOf)) return true
+  for (const name of text.names) if (withParents(name).some((host) => source.hosts.has(host))) return true
+  for (const person of text.people) {
+    const host = hostOfPerson(person)
+    const isKnown = (each: string): boolean => source.hosts.has(each) || source.names.has(each)
+    if (source.people.has(person) || withParents(host).some(isKnown)) return true
+  }
+  return false
+}
+
+function hostOfPerson(person: string): string {
+  return person.slice(person.lastIndexOf('@') + 1)
+}
+
+/** `a.b.test`, `b.test`: a host and those above it, of two labels at least. */
+function withParents(host: string): readonly string[] {
+  if (host.startsWith('[') || /^[\d.]+$/.test(host)) return [host]
+  const labels = host.split('.').slice(-MOST_LABELS)
+  return labels.slice(0, Math.max(1, labels.length - 1)).map((_, index) => labels.slice(index).join('.'))
+}
+
+/** The longest name of a host has 127. */
+const MOST_LABELS = 127
 
 /** `evil.test` of `user@www.evil.test.:80/path`. */
 function hostOf(address: string): string {
@@ -63,7 +113,7 @@ function isHost(name: string): boolean {
   const last = labels.at(-1) ?? ''
   if (labels.length < 2 || !labels.every((label) => /^[\p{L}\p{N}_-]+$/u.test(label))) return false
   if (labels.length === 4 && labels.every((label) => /^\d{1,3}$/.test(label))) return true
-  return /^(?:\p{L}{2,}|xn--[a-z0-9-]+)$/u.test(last) && !FILES.has(last)
+  return /^(?:\p{L}{2,}|xn--[a-z0-9-]+)$/u.test(last)
 }
 
 /** The words of a plain text, without the punctuation around them, between single spaces. */
@@ -72,9 +122,9 @@ export function wordsOf(plain: string): string {
   return ` ${words.filter((word) => word !== '').join(' ')} `
 }
 
-/** The commands in a plain text, of at least two words each, as `wordsOf`. */
-export function commandsIn(plain: string): readonly string[] {
-  const lines = plain.split(/[\r\n]+/).filter((line) => OPERATOR.test(line) || SIGN.test(line))
+/** The commands in a plain text, of at least two words each, as `wordsOf`. `isScript`: every line of it is one. */
+export function commandsIn(plain: string, isScript: boolean): readonly string[] {
+  const lines = plain.split(/[\r\n]+/).filter((line) => isScript || OPERATOR.test(line) || SIGN.test(line))
   return lines
     .flatMap((line) => line.split(BETWEEN_COMMANDS))
     .map(wordsOf)

@@ -3,6 +3,8 @@ import { docxToMarkdown } from '../workspace/docx.js'
 import { failedOutcome, FileFailure } from '../workspace/file-failure.js'
 import { fileOptionsOf } from '../workspace/file-tool.js'
 import { shownPath } from '../workspace/path-text.js'
+import { artifactSource, isArtifact } from '../workspace/spill.js'
+import type { ContentSource } from '#contracts/entry.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 import { workspaceOf } from '../workspace/workspace.js'
@@ -20,6 +22,8 @@ export interface LoadedDocument {
   readonly kind: 'loaded'
   /** Its path as the model knows it. */
   readonly path: string
+  /** That of a saved output is the source of what was saved. */
+  readonly source: ContentSource
   /** Markdown, if it is HTML or DOCX. */
   readonly text: string
 }
@@ -44,6 +48,7 @@ export async function loadDocument(
           return {
             kind: 'loaded',
             path: shown,
+            source: isArtifact(workspace, path) ? { kind: artifactSource(path) } : { kind: 'workspace', name: path },
             text: await documentText(await documentBytes(file, shown), { path, shown, signal }),
           }
         } finally {

@@ -6,7 +6,7 @@ import { shownPath } from '../workspace/path-text.js'
 import { openListed } from '../workspace/safe-open.js'
 import type { ListedFile } from '../workspace/safe-open.js'
 import { SearchProgress } from '../workspace/search-progress.js'
-import { spill } from '../workspace/spill.js'
+import { sourcesOfFiles, spill } from '../workspace/spill.js'
 import { walkStart } from '../workspace/walk.js'
 import type { Workspace } from '../workspace/workspace.js'
 import { DEFAULT_FILES, DEFAULT_MATCHES_PER_FILE } from './arguments.js'
@@ -107,9 +107,15 @@ async function pageOutcome(
   const problem = isComplete ? '' : detail || 'the reason is unknown'
   const excluded = workspace.limits.excludeGlobs.length > 0 ? scopeText(call) : ''
   const text = renderResult({ ...page, excluded, problem }, page.files)
-  const output = await spill(workspace, { text, prefix: 'search', limit: outputLimit(call) })
+  const files = page.files.map(({ file }) => file.path)
+  const { metadata: source, prefix } = sourcesOfFiles(workspace, files, 'search')
+  const output = await spill(workspace, { text, prefix, limit: outputLimit(call) })
   const warning = !isComplete && incompleteMetadata(detail)
-  return { kind: 'succeeded', content: output.content, metadata: { ...metadata, ...warning, ...output.metadata } }
+  return {
+    kind: 'succeeded',
+    content: output.content,
+    metadata: { ...metadata, ...warning, ...source, ...output.metadata },
+  }
 }
 
 function nothingFound(call: FileCall<SearchArguments>, metadata: JsonObject): ToolOutcome {
@@ -141,7 +147,7 @@ export interface PageOptions {
 
 /** The files that are shown, and the corrected sums. */
 export interface ResultPage {
-  readonly files: readonly RenderedFile[]
+  readonly files: readonly (RenderedFile & { readonly file: MatchedFile })[]
   readonly totalFiles: number
   readonly totalMatches: number
   /** Why lines are missing from the files; empty if none are. */
@@ -160,7 +166,7 @@ const LF = 0x0a
  */
 async function readPage(request: SearchRequest, collector: ResultCollector, options: PageOptions): Promise<ResultPage> {
   const unread = new UnreadFiles(request.workspace)
-  const files: RenderedFile[] = []
+  const files: (RenderedFile & { readonly file: MatchedFile })[] = []
   let { totalFiles, totalMatches } = collector
   let chars = 0
   for (const collected of collector.firstFiles()) {

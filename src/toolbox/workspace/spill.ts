@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, readdir, unlink } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
-import { CONTENT_SOURCES } from '#contracts/entry.js'
+import { CONTENT_SOURCES, savedAs } from '#contracts/entry.js'
 import type { ContentSource } from '#contracts/entry.js'
 import { wholeEnd, wholeStart } from '#core/tools/boundary/summaries.js'
 import type { LongOutput, SavedOutput } from '#core/tools/tool-spec.js'
@@ -96,6 +96,19 @@ export function artifactSource(path: string): ContentSource['kind'] {
   if (kind !== undefined) return kind
   if (prefix === 'fetch_url') return 'web'
   return prefix.startsWith('bash_') ? 'command' : 'workspace'
+}
+
+/** The metadata of a result with text of these files, and the name under which it is saved: saved outputs among them keep their sources. */
+export function sourcesOfFiles(
+  workspace: Workspace,
+  paths: Iterable<string>,
+  prefix: string,
+): { readonly metadata: JsonObject; readonly prefix: string } {
+  const kinds = new Set([...paths].flatMap((path) => (isArtifact(workspace, path) ? [artifactSource(path)] : [])))
+  kinds.delete('workspace')
+  if (kinds.size === 0) return { metadata: {}, prefix }
+  const source: ContentSource = { kind: 'workspace', sources: [...kinds].map((kind) => ({ kind })) }
+  return { metadata: { content_source: { ...source } as JsonObject }, prefix: `${prefix}.${savedAs(source) ?? 'web'}` }
 }
 
 async function saveText(workspace: Workspace, prefix: string, text: string): Promise<string> {

@@ -55,6 +55,7 @@ function promptTools(prompts: McpPrompts, { id, toolPrefix, reach }: ServerSetti
     parameters: { type: 'object', properties: {}, additionalProperties: false } satisfies JsonSchema,
     annotations: { readOnly: true },
     reach,
+    metadata: mcpSource(id, 'prompts/list'),
     handler: async () => new ToolResult({ content: await prompts.list(), metadata: mcpSource(id, 'prompts/list') }),
   })
   const get = defineTool({
@@ -71,6 +72,7 @@ function promptTools(prompts: McpPrompts, { id, toolPrefix, reach }: ServerSetti
     } satisfies JsonSchema,
     annotations: { readOnly: true },
     reach,
+    metadata: mcpSource(id, 'prompts/get'),
     handler: async ({ name, arguments: args }) => {
       const { description, messages } = await prompts.get(stringOrEmpty(name), promptArguments(args))
       const lines = messages.map(({ role, content }) => `${role}: ${content.map(partLine).join('\n')}`)

@@ -80,6 +80,7 @@ function resourceTools(resources: McpResources, { id, toolPrefix, reach }: Serve
     parameters: { type: 'object', properties: {}, additionalProperties: false } satisfies JsonSchema,
     annotations: { readOnly: true },
     reach,
+    metadata: mcpSource(id, 'resources/list'),
     handler: async () => {
       const [found, templates] = await Promise.all([resources.list(), resources.templates().catch(() => [])])
       const metadata = { ...mcpSource(id, 'resources/list'), resource_count: found.length }
@@ -97,6 +98,7 @@ function resourceTools(resources: McpResources, { id, toolPrefix, reach }: Serve
     } satisfies JsonSchema,
     annotations: { readOnly: true },
     reach,
+    metadata: mcpSource(id, 'resources/read'),
     handler: async ({ uri }) => {
       const blocks = (await resources.read(stringOrEmpty(uri))).map((resource) => ({ type: 'resource', resource }))
       return outcomeOfResult(

@@ -13,14 +13,13 @@ import type { RedactEvent } from '../hub/redacted-log.js'
 import { checkAccess, LOCAL, notFound } from './authorization.js'
 import type { Access, Action, RequestedPlace } from './authorization.js'
 import { badRequest, errorCode, RequestError } from './http.js'
-import { HostPaths } from './host-paths.js'
-import type { HandlerOptions, ServedOptions } from './options.js'
+import type { HandlerOptions } from './options.js'
 import { LoneRun, Thread, ThreadFeed } from './thread.js'
 import type { RunReading, ServedChat, ServedSessions } from './thread.js'
 
 /** What every handler has: the conversations, and who may reach them. */
 export class HandlerContext {
-  readonly options: ServedOptions
+  readonly options: HandlerOptions
   readonly #log: LogStore
   /** The log as readers may see it. */
   readonly #readerLog: LogStore
@@ -30,7 +29,7 @@ export class HandlerContext {
 
   /** Throws `invalid_options`. */
   constructor(options: HandlerOptions) {
-    this.options = { ...options, paths: new HostPaths() }
+    this.options = options
     this.#log = handlerLog(options)
     this.#readerLog = redactedLog(this.#log, this.#redaction)
     this.#hub = options.hub ?? new Hub({ log: this.#readerLog })
@@ -78,7 +77,7 @@ export class HandlerContext {
     const { resourceId: owner } = top.metadata
     const isOwn = owner === access.resourceId || (owner === undefined && access === LOCAL)
     if (!isOwn) throw notFound()
-    return new LoneRun(summary, await this.#reading(top.runId))
+    return new LoneRun(summary, await this.#reading())
   }
 
   /** The conversation of a run that a request changes. */
@@ -146,15 +145,13 @@ export class HandlerContext {
     return (text) => textThrough(redact, text)
   }
 
-  /** `runId`: of the run that is read first. */
-  async #reading(runId: string | undefined): Promise<RunReading> {
+  async #reading(): Promise<RunReading> {
     const [hub, isOwn] = [this.#hub, this.options.hub === undefined]
     const redact = await this.#redaction()
-    if (runId !== undefined) await this.options.paths.learnRun(this.#log, runId)
     return {
       readerLog: this.#readerLog,
-      batches(id, options) {
-        const batches = hub.batches(id, options)
+      batches(runId, options) {
+        const batches = hub.batches(runId, options)
         // The hub of a host reads a log of its own.
         return isOwn ? batches : redactedBatches(batches, redact)
       },
@@ -163,10 +160,7 @@ export class HandlerContext {
 
   readonly #redaction = async (): Promise<RedactEvent> => {
     const sessions = await this.#sessions()
-    return (event) => {
-      this.options.paths.learn(event)
-      return sessions.redact?.(event) ?? event
-    }
+    return (event) => sessions.redact?.(event) ?? event
   }
 
   #sessions(): Promise<ServedSessions> {
@@ -193,7 +187,7 @@ export class HandlerContext {
     const feed = this.#feeds.get(chat) ?? new ThreadFeed(chat, this.#hub)
     this.#feeds.set(chat, feed)
     return new Thread(chat, {
-      ...(await this.#reading(chat.snapshot.runs.at(-1)?.runId)),
+      ...(await this.#reading()),
       access,
       log: this.#log,
       feed,

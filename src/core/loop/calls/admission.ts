@@ -144,7 +144,7 @@ async function askPolicies({ context, setup }: Admitting, admission: Admission):
   if (policies.length === 0 || spec === undefined || checked?.ok !== true) return null
   const asked = { callId: call.callId, name: call.name, arguments: checked.text, args: checked.value }
   const decide = (): Promise<PolicyDecision | null> =>
-    decisionOf(policies, { call: asked, spec }, { ...extensionContext(context), root: setup.root })
+    decisionOf(policies, { call: asked, spec }, { ...extensionContext(context), root: setup.root, tools: setup.tools })
   const { value } = await settle(decide, { abort: context.abort, timeoutMs: undefined })
   context.signal.throwIfAborted()
   return value ?? null

@@ -73,9 +73,11 @@ export function contentSourceOf(
 ): ContentSource | undefined {
   if (outcome.kind !== 'succeeded' && outcome.kind !== 'failed') return undefined
   const { metadata = {} } = outcome
-  if (metadata['source'] === 'mcp') {
-    const tool = textIn(metadata, 'mcp_tool_name')
-    return { kind: 'server', ...named(textIn(metadata, 'mcp_server_id')), ...(tool !== undefined && { tool }) }
+  // An error that a tool of a server has thrown is content of the server too.
+  const server = [metadata, spec?.metadata].find((each) => each?.['source'] === 'mcp')
+  if (server !== undefined) {
+    const tool = textIn(server, 'mcp_tool_name')
+    return { kind: 'server', ...named(textIn(server, 'mcp_server_id')), ...(tool !== undefined && { tool }) }
   }
   const given = metadata['content_source']
   if (isObject(given)) return givenSource(given)

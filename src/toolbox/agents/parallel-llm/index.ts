@@ -8,6 +8,8 @@ import { withFile } from '../../workspace/workspace.js'
 import type { Workspace } from '../../workspace/workspace.js'
 import { parallelLlmSettings } from './options.js'
 import type { ParallelLlm, ParallelLlmOptions, ParallelLlmSettings } from './options.js'
+import { artifactSource, isArtifact } from '../../workspace/spill.js'
+import type { ContentSource } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolSpec, SpawnOptions, ToolContext } from '#core/tools/tool-spec.js'
@@ -50,7 +52,8 @@ async function askAll(
   { workspace, args, context }: FileCall<ParallelLlmArguments>,
 ): Promise<ToolOutcome> {
   const { source, system = '', output_file: outputFile = '', max_concurrency: most = 8 } = args
-  const prompts = source.kind === 'inline' ? source.prompts : await readPrompts(workspace, source.path)
+  const { prompts, from } =
+    source.kind === 'inline' ? { prompts: source.prompts, from: null } : await readPrompts(workspace, source.path)
   if (prompts.length > settings.maxPrompts) {
     throw new FileFailure('ValueError', `${settings.name} prompts exceed configured limit ${settings.maxPrompts}`)
   }
@@ -73,6 +76,9 @@ async function askAll(
   }
   const entries = await Promise.all(prompts.map(askAndReport))
   const failed = entries.flatMap(({ ok, index }) => (ok ? [] : [index]))
+  // The answers have the content of the prompts.
+  const answers = { kind: 'agent', name: settings.name, sources: from === null ? [] : [{ ...from }] }
+  const about = from === null ? {} : { content_source: answers }
   const counts = {
     total: entries.length,
     succeeded: entries.length - failed.length,
@@ -80,11 +86,12 @@ async function askAll(
     model_requests: batch.requests,
   }
   const payload: JsonObject = { ...counts, results: entries }
-  if (outputFile === '') return { kind: 'succeeded', content: JSON.stringify(payload), metadata: counts }
+  if (outputFile === '')
+    return { kind: 'succeeded', content: JSON.stringify(payload), metadata: { ...counts, ...about } }
   const written = await writeResults(workspace, outputFile, { results: payload, signal: context.signal })
   const summary = { ...counts, output_file: written }
   const content = JSON.stringify({ ...summary, ...(failed.length > 0 && { failed_indices: failed }) })
-  return { kind: 'succeeded', content, metadata: summary }
+  return { kind: 'succeeded', content, metadata: { ...summary, ...about } }
 }
 
 const DESCRIPTION =
@@ -135,16 +142,23 @@ const PARAMETERS = {
 const MAX_PROMPT_BYTES = 32 * 1024 * 1024
 
 /** The prompts of a file: a JSON array of strings. @throws FileFailure, PathValidationError. */
-async function readPrompts(workspace: Workspace, path: string): Promise<readonly string[]> {
+async function readPrompts(
+  workspace: Workspace,
+  path: string,
+): Promise<{ readonly prompts: readonly string[]; readonly from: ContentSource }> {
   const file = { policy: workspace.readPolicy, path }
-  const text = await withFile(workspace, file, async ({ handle, stats }) => {
+  const { text, from } = await withFile(workspace, file, async ({ handle, stats, path: place }) => {
     if (stats.size > MAX_PROMPT_BYTES) throw valueError(`a file of prompts may have at most ${MAX_PROMPT_BYTES} bytes`)
-    return handle.readFile('utf8')
+    const saved = isArtifact(workspace, place) ? artifactSource(place) : null
+    return {
+      text: await handle.readFile('utf8'),
+      from: saved === null ? { kind: 'workspace' as const, name: place } : { kind: saved },
+    }
   })
   const parsed = parseJson(text)
   const prompts = parsed.ok ? parsed.value : null
   if (Array.isArray(prompts) && prompts.length > 0 && prompts.every((prompt) => typeof prompt === 'string'))
-    return prompts
+    return { prompts, from }
   throw valueError('a file of prompts must contain a JSON array with at least one string')
 }
 
