@@ -5,8 +5,9 @@ import type { DurableEvent } from '#core/state/events.js'
 import type { Harness } from '#harness/harness.js'
 import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { HarnessResult } from '#contracts/result.js'
-import { trusted } from '#run/resume/given-history.js'
-import type { History, TrustedHistory } from '#run/resume/given-history.js'
+import { trusted } from '#contracts/trusted.js'
+import type { Trusted } from '#contracts/trusted.js'
+import type { History } from '#run/resume/given-history.js'
 import type { JsonObject } from '#util/json.js'
 import type { Prompt } from '#harness/options.js'
 import type { LogStore, RunLog } from '#core/log/log.js'
@@ -18,7 +19,7 @@ export type StretchWork =
       readonly runId: string
       readonly prompt: Prompt
       readonly metadata?: JsonObject | undefined
-      readonly history?: Exclude<History, TrustedHistory> | undefined
+      readonly history?: Exclude<History, Trusted<unknown>> | undefined
       /** The host vouches for the history: it was given as `trusted(…)`, which JSON does not keep. */
       readonly isTrusted?: boolean | undefined
     }

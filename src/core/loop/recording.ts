@@ -1,10 +1,11 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { HarnessErrorCode } from '#contracts/errors.js'
+import { NO_USAGE } from '#contracts/result.js'
 import { firstDifference } from '#util/first-difference.js'
 import { isObject } from '#util/json.js'
 import type { Answer } from '../state/answers.js'
 import type { ConfigDigest } from '../state/config-digest.js'
-import { GIVEN_KINDS } from '../state/events.js'
+import { REPLAYED_KINDS } from '../state/events.js'
 import type { DurableEvent } from '../state/events.js'
 import { endedError } from '../state/settled.js'
 
@@ -85,7 +86,7 @@ export class Recording {
 
   /** The answers of people if the run was continued at the next event. */
   get answersAhead(): readonly Answer[] {
-    const ahead = this.#events.slice(this.#index + 1).find(({ kind }) => !GIVEN_KINDS.has(kind))
+    const ahead = this.#events.slice(this.#index + 1).find(({ kind }) => REPLAYED_KINDS.has(kind))
     return ahead?.kind === 'approval_resumed' ? ahead.decisions : []
   }
 
@@ -98,7 +99,7 @@ export class Recording {
 
   /** The next event if it came from others: it is replayed before the run emits its own. */
   takeGiven(): DurableEvent | undefined {
-    return this.next !== undefined && GIVEN_KINDS.has(this.next.kind) ? this.take() : undefined
+    return this.next === undefined || REPLAYED_KINDS.has(this.next.kind) ? undefined : this.take()
   }
 
   /**
@@ -159,11 +160,24 @@ export function recordedFailure(event: DurableEvent & { kind: 'run_failed' }): H
   return new HarnessError(code, message, asked)
 }
 
-/** An event as JSON, without what another time and place makes different. */
+/** Members that this version knows. What a later one has added is kept, and not compared. */
+const MEMBERS: ReadonlySet<string> = new Set(
+  `kind runId seq at durable parentRunId parentToolCallId agentName version begun prompt root provider model maxModelRequests
+  maxToolCalls metadata traceparent rules history view state requestKind entries promptAddition notices config closing hostNotices
+  limitKind remaining content finalizedOutputMode entry resolution nativeFinishReason responseId responseModel cost retryKind
+  message callId items background children holds decisions answer stopReason usage pending code errorType status retryable`.split(
+    /\s+/,
+  ),
+)
+
+/** An event as JSON, without what another time and place, or another version, makes different. */
 function comparable(event: DurableEvent): unknown {
-  const json = JSON.parse(
-    JSON.stringify(event, (key, value: unknown) => (INCIDENTAL.has(key) ? undefined : value)),
-  ) as Record<string, unknown>
+  const usage = 'usage' in event ? event.usage : null
+  const text = JSON.stringify(event, function (this: unknown, key, value: unknown) {
+    const isUnknown = (this === event && !MEMBERS.has(key)) || (this === usage && !(key in NO_USAGE))
+    return INCIDENTAL.has(key) || isUnknown ? undefined : value
+  })
+  const json = JSON.parse(text) as Record<string, unknown>
   if (event.kind !== 'model_request_started') return json
   // Messages of people come from the recording; those of the harness must be the same.
   const said = event.hostNotices === undefined ? event.entries : event.entries.slice(0, -1)

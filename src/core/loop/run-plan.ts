@@ -119,7 +119,7 @@ export class RunSetup {
     this.#offer = offer
     this.tools = toolsByName(offer)
     this.constants = this.#constantsOf(offer)
-    this.config = configDigest(this.constants, offer.tools, rules.limits)
+    this.config = this.#digest()
   }
 
   /** Opens the session of the model, and loads the tools. */
@@ -135,7 +135,13 @@ export class RunSetup {
     this.#offer = offer
     this.tools = toolsByName(offer)
     this.constants = this.#constantsOf(offer)
-    this.config = configDigest(this.constants, offer.tools, this.#rules.limits)
+    this.config = this.#digest()
+  }
+
+  /** Without the path of the workspace: a recorded run is replayed in any folder. */
+  #digest(): ConfigDigest {
+    const instructions = this.constants.instructions.replaceAll(this.root, '')
+    return configDigest({ ...this.constants, instructions }, this.#offer.tools, this.#rules.limits)
   }
 
   #constantsOf({ tools, skills }: Offer): RequestConstants {

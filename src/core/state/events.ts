@@ -318,13 +318,9 @@ export type RunEventKind = RunEvent['kind']
 /** The kind of the event by which a run in the background reports its end. */
 export const REPORTED = 'background_reported'
 
-/** Events of other processes, people, hooks and adapters: a replay takes them as they are. */
-export const GIVEN_KINDS: ReadonlySet<DurableEvent['kind']> = new Set([
-  'hook_failed',
-  'transcript_repaired',
-  'cache_bust',
-  REPORTED,
-  'view_changed',
-  'view_prepared',
-  'extension_recorded',
+/** Events that a replay makes again. Others are of processes, people, hooks and adapters, or of a later version: taken as they are. */
+export const REPLAYED_KINDS: ReadonlySet<string> = new Set<DurableEvent['kind']>([
+  ...(['run_started', 'approval_resumed', 'answer_received', 'run_completed', 'run_failed'] as const),
+  ...(['model_request_started', 'limit_warning', 'model_message', 'model_retry', 'approval_requested'] as const),
+  ...(['call_prepared', 'tool_call_started', 'tool_call_completed', 'tool_call_interrupted'] as const),
 ])

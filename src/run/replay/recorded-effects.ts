@@ -2,7 +2,7 @@ import { textOf } from '#contracts/entry.js'
 import type { ConfigDigest } from '#core/state/config-digest.js'
 import type { RunContext } from '#core/loop/run-context.js'
 import type { Effects, Reply, Until } from '#core/loop/effects.js'
-import { REPORTED } from '#core/state/events.js'
+import { REPLAYED_KINDS, REPORTED } from '#core/state/events.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { RunSetup } from '#core/loop/run-plan.js'
 import type { BatchCall } from '#core/state/batch-call.js'
@@ -10,20 +10,17 @@ import { RecordingCut, recordedFailure } from '#core/loop/recording.js'
 import type { Recording } from '#core/loop/recording.js'
 import { isAskedByOther, otherRunIds } from '#core/state/other-runs.js'
 
-/** Events of tools and people in a batch. */
+/** Events of tools and people in a batch, besides those that are taken as they are. */
 const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([
   'call_prepared',
   'tool_call_started',
   'tool_call_completed',
   'tool_call_interrupted',
   'approval_requested',
-  'hook_failed',
-  'extension_recorded',
-  'view_prepared',
 ])
 
 function isOfBatch(event: DurableEvent | undefined): event is DurableEvent {
-  return event !== undefined && OF_BATCHES.has(event.kind)
+  return event !== undefined && (OF_BATCHES.has(event.kind) || !REPLAYED_KINDS.has(event.kind))
 }
 
 const STARTS: ReadonlySet<DurableEvent['kind']> = new Set(['call_prepared', 'tool_call_started'])

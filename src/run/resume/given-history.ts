@@ -2,6 +2,8 @@ import { HarnessError } from '#contracts/errors.js'
 import { entryId, toolCallsOf } from '#contracts/entry.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { ResumeState } from '#contracts/result.js'
+import { openedHistory } from '#contracts/trusted.js'
+import type { Trusted } from '#contracts/trusted.js'
 import { isObject, parseJson } from '#util/json.js'
 import { parseAs } from '#util/shape.js'
 import type { SigningKey } from '#core/loop/signature.js'
@@ -18,35 +20,9 @@ export interface HistoryReference {
 }
 
 /** The conversation that a run continues: entries, the state of a run that has ended, or a run of the same log. */
-export type History = readonly TranscriptEntry[] | ResumeState | HistoryReference | TrustedHistory
+export type History = OpenHistory | Trusted<OpenHistory>
 
-/** Not in JSON: what a client sends cannot have it. */
-const TRUSTED: unique symbol = Symbol.for('thinharness.trusted')
-
-/** A history that comes from the host itself. */
-export interface TrustedHistory {
-  readonly [TRUSTED]: Exclude<History, TrustedHistory>
-}
-
-/**
- * Vouches for a history: a harness with a `signingKey` takes entries, and the id of a run, in this form only. Never pass what
- * a client has sent.
- */
-export function trusted(history: Exclude<History, TrustedHistory>): TrustedHistory {
-  return { [TRUSTED]: history }
-}
-
-/** The history itself, and whether the host vouches for it. */
-export function openedHistory(given: History | undefined): {
-  readonly history: Exclude<History, TrustedHistory> | undefined
-  readonly isTrusted: boolean
-} {
-  return isTrusted(given) ? { history: given[TRUSTED], isTrusted: true } : { history: given, isTrusted: false }
-}
-
-function isTrusted(given: History | undefined): given is TrustedHistory {
-  return isObject(given) && TRUSTED in given
-}
+type OpenHistory = readonly TranscriptEntry[] | ResumeState | HistoryReference
 
 /** A history that was checked as far as that is possible without the log. */
 export type GivenHistory =
@@ -56,7 +32,7 @@ export type GivenHistory =
 
 /** A copy of a history. Throws `invalid_state` for anything else, and for the state of a run that has not ended. */
 export function parseHistory(value: History, signingKey: SigningKey | null): GivenHistory {
-  const opened = openedHistory(value)
+  const opened = openedHistory<OpenHistory>(value)
   const given: unknown = opened.history
   const key = opened.isTrusted ? null : signingKey
   const isUnsigned = Array.isArray(given) ? given.length > 0 : isReference(given)

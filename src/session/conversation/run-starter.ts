@@ -11,7 +11,7 @@ import type { IdentifiedMessage, InputMessage, InputPort } from '#core/stream/in
 import type { LogStore } from '#core/log/log.js'
 import type { Model, ModelCapabilities } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
-import { trusted } from '#run/resume/given-history.js'
+import { trusted } from '#contracts/trusted.js'
 import type { ResumeOptions, RunOptions } from '#harness/options.js'
 import { codedError, SessionError } from '../errors.js'
 import type { Grants } from '../thread/grants.js'
@@ -62,7 +62,6 @@ export interface RunOutcome {
   readonly end: MessageOutcome
   readonly error?: Error | undefined
 }
-
 
 /** A run in progress in this process. */
 export class ActiveRun {

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { defineTool, memoryLog, ModelRetry } from 'thinharness'
 import type { DurableEvent, RunLog } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
-import { harnessOf, tool } from '../../harness/support.js'
+import { failureOf, harnessOf, tool } from '../../harness/support.js'
+import { temporaryFolder } from '../../support/folder.js'
 import { oneIn } from '../../support/length.js'
 
 async function eventsIn(log: RunLog, runId: string): Promise<DurableEvent[]> {
@@ -220,4 +221,43 @@ test('RP-09 a run whose process was killed anywhere, and that of its continuatio
     }
   }
   expect(kills).toBeGreaterThan(100 / EVERY)
+})
+
+test('a run that was recorded in one folder is replayed in another: the path of the workspace is no difference', async () => {
+  const model = () => new ScriptedModel().calls('look').says('Done.')
+  const log = memoryLog()
+  const [here, there] = [temporaryFolder(), temporaryFolder()]
+  const recorded = harnessOf({
+    model: model(),
+    tools: [tool('look')],
+    root: here,
+    instructions: `Work in ${here}.`,
+    log,
+  })
+  await recorded.run('Go.', { runId: 'run_1' })
+  const events = await eventsIn(log, 'run_1')
+  const other = harnessOf({ model: model(), tools: [tool('look')], root: there, instructions: `Work in ${there}.` })
+  expect((await other.replay(events)).text).toBe('Done.')
+  const unlike = harnessOf({ model: model(), tools: [tool('look')], root: there, instructions: 'Rest.' })
+  expect((await failureOf(unlike.replay(events))).code).toBe('replay_mismatch')
+})
+
+test('members and events of a later version are kept, and are no difference', async () => {
+  const log = memoryLog()
+  const model = new ScriptedModel().calls('look').says('Done.')
+  await harnessOf({ model, tools: [tool('look')], log }).run('Go.', { runId: 'run_1' })
+  const later: object[] = []
+  for (const event of await eventsIn(log, 'run_1')) {
+    const usage = 'usage' in event ? { usage: { ...event.usage, future: 1 } } : {}
+    later.push({ ...event, ...usage, future: { a: 1 }, seq: later.length + 1 })
+    if (later.length % 3 === 0 && event.kind !== 'run_completed')
+      later.push({ ...event, kind: 'future_kind', seq: later.length + 1 })
+  }
+  const events = later as DurableEvent[]
+  expect((await harnessOf({ model, tools: [tool('look')] }).replay(events)).text).toBe('Done.')
+  const cut = memoryLog()
+  for (const event of events.slice(0, 5)) await cut.append({ kind: 'run', id: 'run_1' }, [event])
+  const recovering = harnessOf({ model: new ScriptedModel().always('Done.'), tools: [tool('look')], log: cut })
+  expect((await recovering.recover('run_1')).text).toBe('Done.')
+  expect((await eventsIn(cut, 'run_1')).slice(0, 5)).toEqual(JSON.parse(JSON.stringify(events.slice(0, 5))))
 })

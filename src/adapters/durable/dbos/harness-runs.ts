@@ -1,6 +1,6 @@
 import { followLog } from '../follow-log.js'
 import { performStretch, endingOf } from '../perform-stretch.js'
-import { openedHistory } from '#run/resume/given-history.js'
+import { openedHistory } from '#contracts/trusted.js'
 import type { StretchEnding, StretchWork } from '../perform-stretch.js'
 import { isIdInUse, isUnderWay, runAttributes, listStretches, stretchWorkflowId, workflowStretch } from './engine.js'
 import type { DbosEngine, DbosWorkflow, EngineStretch } from './engine.js'
@@ -111,7 +111,7 @@ export class HarnessRuns<Output> implements DbosRuns<Output> {
   async start(prompt: Prompt, options: StartOptions = {}): Promise<DbosRun<Output>> {
     const parsed = parseStartOptions(options)
     const { runId = `run_${globalThis.crypto.randomUUID().replaceAll('-', '')}`, priority, metadata } = parsed
-    const history = openedHistory(parsed.history)
+    const history = openedHistory<Extract<StretchWork, { kind: 'begin' }>['history']>(parsed.history)
     this.#assertLaunched()
     if ((await this.#log.inspect({ kind: 'run', id: runId })) !== null) throw runExists(runId)
     const stretch = await this.#enqueue(
