@@ -9,6 +9,8 @@ export interface Model {
   /** The provider's name of the model, such as `gpt-5.5`. */
   readonly id: string
   readonly capabilities: ModelCapabilities
+  /** Bytes that a request may have. Default: unknown. */
+  readonly requestBytes?: number | undefined
   /** A fresh session for one run. Must do no I/O. */
   openSession(): ModelSession
   /**
@@ -126,7 +128,7 @@ export interface ModelCapabilities {
   readonly maxOutputTokens?: number | undefined
   /** Tokens of input and output together. Default: that of the table of prices, if it has the model; otherwise unknown. */
   readonly contextTokens?: number | undefined
-  /** Bytes that a request may have. Default: unknown. */
+  /** Bytes that a request may have. Default: the API's own limit, if it is known. */
   readonly requestBytes?: number | undefined
   /** True if prompts may be cached for an hour, for which a provider can charge more. Default: unknown, counted as true. */
   readonly longCacheWrites?: boolean | undefined

@@ -325,8 +325,11 @@ export function checkRunId(given: string): void {
 
 /** A copy of a prompt: later changes by the caller do not change the conversation. Throws `invalid_options`. */
 export function parsePrompt(prompt: InputMessage): InputMessage {
-  if (typeof prompt === 'string') return prompt
-  if (hasParts(prompt)) return contentOf(prompt)
+  if (typeof prompt === 'string' || hasParts(prompt)) {
+    if (contentOf(prompt).some((part) => part.type !== 'text' || /\S/.test(part.text)))
+      return typeof prompt === 'string' ? prompt : contentOf(prompt)
+    throw invalidOptions('Expected the prompt to say something, got white space only.')
+  }
   throw invalidOptions(
     `Expected the prompt to be a string or a list of content parts, got ${shownValue(prompt)}.${messagesHint(prompt)}`,
   )

@@ -75,6 +75,18 @@ test('ag-ui.ts: a message is sent, and what waits is approved', async () => {
   expect(await refund(agent)).toBe('Refunded.')
 })
 
+test('strangers.ts: people who are not known begin runs, and approve none', async () => {
+  vi.stubEnv('OPENAI_API_KEY', '')
+  const { handlers } = await import('../../docs/snippets/web/strangers.js')
+  const headers = { 'x-user': 'ann', 'content-type': 'application/json' }
+  const post = (path: string, body: object): Request =>
+    new Request(`http://app.test/api${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+  expect((await handlers.requests(post('/threads/s1/messages', { text: 'Hi.' }))).status).toBe(202)
+  const answers = [{ callId: 'call_1', approved: true }]
+  expect((await handlers.requests(post('/threads/s1/answers', { answers }))).status).toBe(404)
+  vi.unstubAllEnvs()
+})
+
 test('every snippet of docs/web.md is run', () => {
   expect(readdirSync(root).sort()).toEqual([
     'ag-ui.ts',
@@ -84,6 +96,7 @@ test('every snippet of docs/web.md is run', () => {
     'next.ts',
     'node.ts',
     'responses.ts',
+    'strangers.ts',
     // Compiled against each version in use-chat.test.ts.
     'use-chat.ts',
     'user.ts',

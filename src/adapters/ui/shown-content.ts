@@ -1,6 +1,6 @@
 import { atOnce } from '#util/at-once.js'
 import type { ContentPart } from '#contracts/entry.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, mapStrings, parseJson } from '#util/json.js'
 import type { LinkedContent, ProjectionOptions } from './projection.js'
 
 /** The largest image or file that is sent in an item, in bytes. */
@@ -30,6 +30,21 @@ export function shownContent(
   if (size <= maxInlineBytes) return { ...shown, url: `data:${mediaType};base64,${data}` }
   const url = atOnce('`contentUrl`', contentUrl?.({ ...place, mediaType, size }))
   return url === undefined ? shown : { ...shown, url }
+}
+
+/** An absolute path. */
+const PATH = /^(?:\/|[A-Za-z]:[\\/])/
+
+/** An envelope's JSON text, with names in place of the paths in its metadata: they are paths of the host. */
+export function shownEnvelope(output: string): string {
+  const envelope = parseJson(output)
+  if (!envelope.ok || !isObject(envelope.value) || !isObject(envelope.value['metadata'])) return output
+  return JSON.stringify({ ...envelope.value, metadata: withoutPaths(envelope.value['metadata']) })
+}
+
+/** Data in which an absolute path is the last of its names. */
+export function withoutPaths(value: unknown): unknown {
+  return mapStrings(value, (text) => (PATH.test(text) ? (text.split(/[\\/]/).at(-1) ?? '') : text))
 }
 
 /** The content of an envelope's JSON text. */

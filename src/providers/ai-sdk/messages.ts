@@ -12,13 +12,13 @@ import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
 import { acceptedName, argumentsObject } from '../wire/call-ids.js'
 import {
-  hasContent,
+  bareType,
+  filledParts,
   omissionText,
   textWithin,
   thinkingText,
-  bareType,
   isTextType,
-  parseDataUrl,
+  soundPart,
   textOfFile,
 } from '../wire/content.js'
 import { stringIn } from '../wire/wire-fields.js'
@@ -85,11 +85,11 @@ function toolResultOutput(entry: ToolEntry, rules: EncodeRules): Output {
   const isFlagged = traits.errorFlag === true && typeof entry.content === 'string'
   const content = resultForModel(entry, isFlagged ? 'flag' : 'prefix')
   const type = entry.isError && traits.plainErrors !== true ? 'error-text' : 'text'
-  if (typeof content === 'string') return { output: { type, value: content }, files: [] }
+  if (typeof content === 'string') return { output: { type, value: content.trim() === '' ? '' : content }, files: [] }
   const texts: string[] = []
   const inside: JsonObject[] = []
   const files: PromptFile[] = []
-  for (const part of content.filter(hasContent)) {
+  for (const part of filledParts(content)) {
     const form = partForm(part, rules)
     if (form.kind === 'file') {
       const file = traits.resultMedia?.test(form.file.mediaType) === true ? version.resultFile(form.file) : null
@@ -125,7 +125,9 @@ function promptPart(part: AssistantPart, rules: ReplayRules): JsonObject | null 
   const metadata = metadataField(own)
   switch (part.type) {
     case 'text':
-      return part.text === '' && !('providerOptions' in metadata) ? null : { ...textPart(part.text), ...metadata }
+      return part.text.trim() === '' && !('providerOptions' in metadata)
+        ? null
+        : { ...textPart(part.text), ...metadata }
     case 'reasoning':
       if (isAccepted(own, rules.traits)) return { type: 'reasoning', text: part.text, ...metadata }
       return part.text === '' ? null : textPart(thinkingText(part.text))
@@ -215,9 +217,11 @@ export interface AiSdkContentRules {
 
 /** Parts of a user message. Throws `invalid_options` for content that the model is known not to support. */
 function userParts(content: readonly ContentPart[], rules: AiSdkContentRules): JsonObject[] {
-  return content.filter(hasContent).map((part) => {
-    const form = partForm(part, rules)
+  return filledParts(content).map((part) => {
+    const sound = soundPart(part)
+    const form = soundForm(sound.part ?? part, rules)
     if (form.kind === 'unsupported') throw new HarnessError('invalid_options', form.problem)
+    if (sound.part === null) return textPart(omissionText(sound.problem, 'message'))
     return form.kind === 'text' ? textPart(form.text) : filePart(form.file, rules.version)
   })
 }
@@ -229,7 +233,12 @@ type PartForm =
   | { readonly kind: 'unsupported'; readonly problem: string }
 
 /** Text files are sent as text: few providers support them as files. */
-function partForm(part: ContentPart, { provider, version, inputs }: AiSdkContentRules): PartForm {
+function partForm(given: ContentPart, rules: AiSdkContentRules): PartForm {
+  const sound = soundPart(given)
+  return sound.part === null ? { kind: 'unsupported', problem: sound.problem } : soundForm(sound.part, rules)
+}
+
+function soundForm(part: ContentPart, { provider, version, inputs }: AiSdkContentRules): PartForm {
   if (part.type === 'text') return { kind: 'text', text: part.text }
   if (part.type === 'file' && isTextType(part.mediaType)) return { kind: 'text', text: textOfFile(part) }
   if (inputs?.includes(part.type) === false) {
@@ -250,8 +259,6 @@ function filePart({ source, mediaType, name }: PromptFile, version: Version): Js
 }
 
 function imageAt(url: string, version: Version): PromptFile {
-  const image = parseDataUrl(url)
-  if (image !== null) return { source: { data: image.data }, mediaType: bareType(image.mediaType) }
   if (!URL.canParse(url)) {
     const message = `Expected the \`url\` of an image to be a URL, got \`${url.slice(0, 100)}\`.`
     throw new HarnessError('invalid_options', message)

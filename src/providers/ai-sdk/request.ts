@@ -30,7 +30,7 @@ export function aiSdkFormat(calls: CallRules, entries: EncodeRules): WireFormat 
     path: '',
     conversationField: 'prompt',
     head: (constants) => callSettings(constants, calls),
-    opening: ({ instructions }) => (instructions === '' ? [] : [{ role: 'system', content: instructions }]),
+    opening: ({ instructions }) => (instructions.trim() === '' ? [] : [{ role: 'system', content: instructions }]),
     encode: (added) => encodeEntries(added, entries),
     tail: ({ toolChoice, maxOutputTokens }) => ({
       ...(toolChoice !== undefined && { toolChoice: aiSdkToolChoice(toolChoice) }),

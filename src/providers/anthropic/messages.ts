@@ -17,10 +17,10 @@ import {
   textWithin,
   thinkingText,
   bareType,
-  hasContent,
+  filledParts,
   isTextType,
   omissionText,
-  parseDataUrl,
+  soundPart,
 } from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'
 import { stringIn, without } from '../wire/wire-fields.js'
@@ -72,7 +72,8 @@ function addResult({ results, media }: Batch, entry: ToolEntry): void {
   const { callId, isError } = entry
   const content = resultForModel(entry, 'flag')
   const blocks = typeof content === 'string' ? [] : resultBlocks(content)
-  const inside = typeof content === 'string' ? content : isError ? blocks.filter(isTextBlock) : blocks
+  const ofText = typeof content === 'string' && content.trim() !== '' ? content : []
+  const inside = typeof content === 'string' ? ofText : isError ? blocks.filter(isTextBlock) : blocks
   if (isError) media.push(...blocks.filter((block) => !isTextBlock(block)))
   results.push({
     ...({ type: 'tool_result', tool_use_id: acceptedCallId(callId, CALL_ID) } satisfies ToolResultBlockParam),
@@ -95,7 +96,7 @@ function userContent({ content, notice, native }: UserEntry): string | readonly 
   const compaction = native === undefined ? null : compactionBlock(native)
   if (compaction !== null) return [compaction, ...userBlocks(content.slice(1))]
   const [only, ...others] = content
-  const isPlain = notice !== true && only?.type === 'text' && others.length === 0
+  const isPlain = notice !== true && only?.type === 'text' && others.length === 0 && only.text.trim() !== ''
   return isPlain ? only.text : userBlocks(content)
 }
 
@@ -168,17 +169,19 @@ function toolUse({ callId, name, arguments: text }: ToolCallPart, native: JsonOb
 
 /** Blocks of a user message. Throws `invalid_options` for content that the API does not support. */
 function userBlocks(content: readonly ContentPart[]): readonly JsonObject[] {
-  return content.filter(hasContent).map((part) => {
-    const form = contentBlock(part)
+  return filledParts(content).map((part) => {
+    const sound = soundPart(part)
+    const form = contentBlock(sound.part ?? part)
     if (form.block === null) throw new HarnessError('invalid_options', form.problem)
-    return form.block
+    return sound.part === null ? textBlock(omissionText(sound.problem, 'message')) : form.block
   })
 }
 
 /** Blocks of a tool result. Content that the API does not support is replaced by a sentence. */
 function resultBlocks(content: readonly ContentPart[]): readonly JsonObject[] {
-  return content.filter(hasContent).map((part) => {
-    const form = contentBlock(part)
+  return filledParts(content).map((part) => {
+    const sound = soundPart(part)
+    const form = sound.part === null ? { block: null, problem: sound.problem } : contentBlock(sound.part)
     return form.block ?? textBlock(omissionText(form.problem))
   })
 }
@@ -197,18 +200,14 @@ function contentBlock(part: ContentPart): Form {
     case 'text':
       return { block: textBlock(part.text) }
     case 'image':
-      return 'url' in part ? imageAt(part.url) : imageForm(part.data, part.mediaType)
+      return 'url' in part
+        ? { block: { type: 'image', source: { type: 'url', url: part.url } } satisfies ImageBlockParam }
+        : imageForm(part.data, part.mediaType)
     case 'file':
       return fileForm(part)
     case 'audio':
       return unsupportedForm('audio', part.mediaType)
   }
-}
-
-function imageAt(url: string): Form {
-  const image = parseDataUrl(url)
-  if (image !== null) return imageForm(image.data, image.mediaType)
-  return { block: { type: 'image', source: { type: 'url', url } } satisfies ImageBlockParam }
 }
 
 function imageForm(data: string, mediaType: string): Form {
@@ -229,8 +228,7 @@ function fileForm({ data, mediaType, name }: FilePart): Form {
     const source = { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString() } as const
     return { block: { type: 'document', source, ...title } satisfies DocumentBlockParam }
   }
-  const image = imageForm(data, type)
-  return image.block === null ? unsupportedForm('file', mediaType) : image
+  return unsupportedForm('file', mediaType)
 }
 
 function unsupportedForm(kind: ContentPart['type'], mediaType: string): Form {

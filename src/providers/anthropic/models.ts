@@ -66,7 +66,6 @@ export function modelCapabilities(id: string): ModelCapabilities {
     supportsTools: true,
     defaultStructuredOutputMode: 'tool',
     inputs: ['image', 'file'],
-    requestBytes: 32_000_000,
     ...(thinking.by === 'none' && { reasoningEfforts: [] }),
     ...(thinking.off === null && { reasoningEfforts: ACTIVE_EFFORTS }),
   }

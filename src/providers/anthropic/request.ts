@@ -56,6 +56,7 @@ export function messagesFormat(options: MessagesRequestOptions): WireFormat {
   return {
     path: '/v1/messages',
     conversationField: 'messages',
+    requestBytes: 32_000_000,
     head: (constants) => requestHead(constants, options, settled(constants).fields),
     opening: () => [],
     encode: (entries, constants) => encodeMessages(entries, settled(constants).thinking),
@@ -120,7 +121,7 @@ function requestHead(constants: RequestConstants, options: MessagesRequestOption
   const base = {
     model: options.id,
     max_tokens: maxTokens(settings, defaults),
-    ...(instructions !== '' && { system: systemField(instructions, cacheControl) }),
+    ...(instructions.trim() !== '' && { system: systemField(instructions, cacheControl) }),
     ...(tools.length > 0 && { tools: wireTools(tools, cacheControl) }),
     ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
     ...(cacheControl !== null && automaticCaching && { cache_control: cacheControl }),

@@ -12,11 +12,12 @@ import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
 import { acceptedName, customInput } from '../wire/call-ids.js'
 import {
+  bareType,
   omissionText,
   thinkingText,
-  bareType,
   dataUrl,
-  hasContent,
+  filledParts,
+  soundPart,
   isTextType,
   textOfFile,
   wellFormedEscapes,
@@ -68,7 +69,7 @@ function encodeResult(entry: ToolEntry, id: string, rules: ChatContentRules): En
   for (const part of content) {
     const form = wirePart(part, rules)
     if (form.part === null) texts.push(omissionText(form.problem))
-    else if (part.type === 'text') texts.push(part.text)
+    else if (form.part['type'] === 'text') texts.push(stringIn(form.part['text']))
     else media.push(form.part)
   }
   if (media.length === 0) return { message: message(texts.join('\n\n')), shown: [] }
@@ -209,14 +210,16 @@ export interface ChatContentRules {
 
 /** The content of a user message. Throws `invalid_options` for content that the model does not support. */
 function userContent(content: readonly ContentPart[], rules: ChatContentRules): string | readonly JsonObject[] {
-  const filled = content.filter(hasContent)
+  const telling = filledParts(content)
+  const filled = telling.length > 0 ? telling : content
   const [only, ...others] = filled
   if (only === undefined) return ''
   if (only.type === 'text' && others.length === 0) return only.text
   const parts = filled.map((part) => {
-    const form = wirePart(part, rules)
+    const sound = soundPart(part)
+    const form = soundForm(sound.part ?? part, rules)
     if (form.part === null) throw new HarnessError('invalid_options', form.problem)
-    return form.part
+    return sound.part === null ? textPart(omissionText(sound.problem, 'message')) : form.part
   })
   return rules.dialect.contentLists ? parts : parts.map((part) => stringIn(part['text'])).join('\n\n')
 }
@@ -228,7 +231,12 @@ function textPart(text: string): JsonObject {
 /** A part in the form of the API, or the reason why it has none. */
 type WirePart = { readonly part: JsonObject } | { readonly part: null; readonly problem: string }
 
-function wirePart(part: ContentPart, rules: ChatContentRules): WirePart {
+function wirePart(given: ContentPart, rules: ChatContentRules): WirePart {
+  const sound = soundPart(given)
+  return sound.part === null ? sound : soundForm(sound.part, rules)
+}
+
+function soundForm(part: ContentPart, rules: ChatContentRules): WirePart {
   if (part.type === 'text') return { part: textPart(part.text) }
   if (part.type === 'file' && isTextType(part.mediaType)) return { part: textPart(textOfFile(part)) }
   const problem = unsupportedReason(part, rules)

@@ -11,6 +11,8 @@ export interface WireFormat {
   /** Path below the base URL, such as `/responses`. */
   readonly path: string
   readonly conversationField: string
+  /** Bytes that a request may have, if the API says so. */
+  readonly requestBytes?: number
   /** The fields that all requests of a session share: model, instructions, tools, settings. Empty fields are omitted. */
   head(constants: RequestConstants): JsonObject
   /** Messages before the first entry, such as a system message. */

@@ -53,7 +53,6 @@ function capabilitiesOf(id: string): ModelCapabilities {
     supportsJsonSchemaOutput: true,
     defaultStructuredOutputMode: 'native',
     inputs: API_INPUTS,
-    requestBytes: 50_000_000,
     ...(isReasoningModel(id) === false && { reasoningEfforts: [] }),
   }
 }

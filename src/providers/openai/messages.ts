@@ -13,7 +13,7 @@ import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { acceptedCallId, acceptedName, customInput } from '../wire/call-ids.js'
-import { thinkingText, dataUrl, wellFormedEscapes } from '../wire/content.js'
+import { bareType, thinkingText, dataUrl, omissionText, soundPart, wellFormedEscapes } from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'
 import { objectsIn, without } from '../wire/wire-fields.js'
 import { compactedItems } from './compaction.js'
@@ -185,13 +185,24 @@ export const API_INPUTS: Inputs = ['image', 'file']
 
 /** Content of a user message: a string if it is one text. Throws `invalid_options` for unsupported content. */
 function userContent(content: readonly ContentPart[], inputs: Inputs): string | readonly JsonObject[] {
-  return onlyText(content) ?? content.map((part) => wireContent(part, inputs) ?? rejectPart(part, inputs))
+  const blockOf = (part: ContentPart): JsonObject => {
+    const sound = soundPart(part)
+    const block = wireContent(sound.part ?? part, inputs) ?? rejectPart(part, inputs)
+    return sound.part === null ? inputTextBlock(omissionText(sound.problem, 'message')) : block
+  }
+  return onlyText(content) ?? content.map(blockOf)
 }
 
 /** Output of a tool: a string if it is one text. Unsupported content is replaced by a sentence, for the model to know. */
 function toolOutput(content: string | readonly ContentPart[], inputs: Inputs): string | readonly JsonObject[] {
   if (typeof content === 'string') return content
-  return onlyText(content) ?? content.map((part) => wireContent(part, inputs) ?? inputTextBlock(missingMediaText(part)))
+  const blockOf = (part: ContentPart): JsonObject => {
+    const sound = soundPart(part)
+    const known = sound.part ?? part
+    const block = wireContent(known, inputs) ?? inputTextBlock(missingMediaText(known))
+    return sound.part === null && block['type'] !== 'input_text' ? inputTextBlock(omissionText(sound.problem)) : block
+  }
+  return onlyText(content) ?? content.map(blockOf)
 }
 
 function onlyText(content: readonly ContentPart[]): string | undefined {
@@ -204,18 +215,20 @@ function wireContent(part: ContentPart, inputs: Inputs): JsonObject | undefined 
   if (part.type === 'text') return inputTextBlock(part.text)
   const kind = inputKind(part)
   if (kind === undefined || !inputs.includes(kind)) return undefined
-  if (part.type === 'file' && kind === 'file') return fileBlock(part)
+  if (part.type === 'file') return fileBlock(part)
   const url = 'url' in part ? part.url : dataUrl(part.data, part.mediaType)
   return { type: 'input_image', image_url: url, detail: 'auto' } satisfies Wire.ResponseInputImage
 }
 
 /** The kind of input that a part is for the API; undefined if it has none. */
 function inputKind(part: Exclude<ContentPart, { type: 'text' }>): 'image' | 'file' | undefined {
-  if (part.type === 'image') return 'image'
-  const family = part.mediaType.split('/')[0]
-  if (part.type === 'audio' || family === 'audio' || family === 'video') return undefined
-  return family === 'image' ? 'image' : 'file'
+  if ('url' in part) return 'image'
+  const [family] = part.mediaType.split('/')
+  if (part.type === 'image') return IMAGE_TYPES.has(bareType(part.mediaType)) ? 'image' : undefined
+  return part.type === 'audio' || family === 'audio' || family === 'video' ? undefined : 'file'
 }
+
+const IMAGE_TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif'])
 
 function inputTextBlock(text: string): JsonObject {
   return { type: 'input_text', text } satisfies Wire.ResponseInputText

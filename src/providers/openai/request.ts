@@ -33,6 +33,7 @@ export function responsesFormat(id: string, options: FormatOptions = {}): WireFo
   return {
     path: '/responses',
     conversationField: 'input',
+    requestBytes: 50_000_000,
     head: (constants) => requestHead(constants, { id, reasoning: reasoning === true, options }),
     opening: () => [],
     encode: (entries) => encodeEntries(entries, encode),

@@ -1,11 +1,56 @@
 import type { AssistantPart, ContentPart } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
+import { mediaTypeOfBase64 } from '#util/media-type.js'
 
+type MediaPart = Exclude<ContentPart, { readonly type: 'text' }>
 export type FilePart = Extract<ContentPart, { readonly type: 'file' }>
 
-/** False for empty text, which some APIs reject. */
-export function hasContent(part: ContentPart): boolean {
-  return part.type !== 'text' || part.text !== ''
+/** The parts that say something: text of white space alone is left out, which some APIs reject. */
+export function filledParts(content: readonly ContentPart[]): readonly ContentPart[] {
+  return content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
+}
+
+/** A part for an API, or the reason why no API takes it. */
+type SoundPart = { readonly part: ContentPart } | { readonly part: null; readonly problem: string }
+
+/**
+ * A part as its bytes say: labels are often wrong, and one file that an API does not take would fail every later request of the
+ * conversation.
+ */
+export function soundPart(part: ContentPart): SoundPart {
+  if (part.type === 'text') return { part }
+  if ('url' in part) {
+    if (!/^data:/i.test(part.url)) return { part }
+    const image = parseDataUrl(part.url)
+    return image === null ? unsound(part, 'is a `data:` URL without base64') : soundPart({ type: 'image', ...image })
+  }
+  const data = plainBase64(part.data)
+  const label = bareType(part.mediaType)
+  if (data === null) return unsound(part, 'is not base64')
+  if (data === '') return unsound(part, 'is empty')
+  const isText = isTextType(label) && !label.startsWith('image/')
+  const found = isText ? part.mediaType : mediaTypeOfBase64(data)
+  if (found === undefined && HAVE_BEGINNINGS.test(label)) return unsound(part, 'has other bytes')
+  const mediaType = found ?? part.mediaType
+  if (mediaType.startsWith('image/')) return { part: { type: 'image', data, mediaType } }
+  const type = part.type === 'audio' && mediaType.startsWith('audio/') ? 'audio' : 'file'
+  return { part: { ...part, type, data, mediaType } }
+}
+
+/** Types whose files always begin in a known way. */
+const HAVE_BEGINNINGS = /^(?:image\/(?:png|jpeg|gif|webp|bmp)|application\/pdf)$/
+
+function unsound(part: MediaPart, problem: string): SoundPart {
+  const type = 'mediaType' in part ? ` of type \`${part.mediaType}\`` : ''
+  return { part: null, problem: `The \`${part.type}\`${type} ${problem}.` }
+}
+
+/** Base64 in its plain form; null for anything else. Lines, the alphabet of URLs and whole `data:` URLs are accepted. */
+function plainBase64(given: string): string | null {
+  const data = /^data:/i.test(given) ? (parseDataUrl(given)?.data ?? given) : given
+  if (/^[A-Za-z0-9+/]*={0,2}$/.test(data)) return data
+  const plain = data.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/')
+  return /^[A-Za-z0-9+/]*={0,2}$/.test(plain) ? plain : null
 }
 
 const ALIASES: ReadonlyMap<string, string> = new Map([
@@ -46,9 +91,9 @@ export function parseDataUrl(url: string): { readonly data: string; readonly med
   return mediaType === undefined || data === undefined ? null : { data, mediaType }
 }
 
-/** Text in place of a part of a tool result that the API does not accept, so that the model knows of it. */
-export function omissionText(problem: string): string {
-  return `[Left out of this result. ${problem}]`
+/** Text in place of a part that the API does not accept, so that the model knows of it. */
+export function omissionText(problem: string, place: 'result' | 'message' = 'result'): string {
+  return `[Left out of this ${place}. ${problem}]`
 }
 
 /** Reasoning that cannot be sent back as reasoning. */

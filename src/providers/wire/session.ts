@@ -37,6 +37,7 @@ export class SessionModel implements Model {
   readonly provider: string
   readonly id: string
   readonly capabilities: ModelCapabilities
+  readonly requestBytes: number | undefined
   readonly countTokens: Model['countTokens']
   readonly compact: Model['compact']
   readonly #options: WireSessionOptions
@@ -46,6 +47,7 @@ export class SessionModel implements Model {
     this.provider = options.provider
     this.id = options.model
     this.capabilities = options.capabilities
+    this.requestBytes = options.capabilities.requestBytes ?? options.format.requestBytes
     this.#options = options
     // An official client is given one of its methods only.
     const { path, counter, compactor } = options.format

@@ -1,3 +1,4 @@
+import { mediaTypeOfBase64 } from '#util/media-type.js'
 import { isObject } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'
 import type { ContentPart } from '#contracts/entry.js'
@@ -132,16 +133,6 @@ function textData(text: string): string {
 function fullType(mediaType: string, data: string): string | undefined {
   const [kind = '', format = '*'] = mediaType.split('/')
   if (format !== '*') return mediaType
-  return FORMATS.find(([start, type]) => data.startsWith(start) && type.startsWith(`${kind}/`))?.[1]
+  const type = mediaTypeOfBase64(data)
+  return type?.startsWith(`${kind}/`) === true ? type : undefined
 }
-
-const FORMATS: readonly (readonly [string, string])[] = [
-  ['iVBOR', 'image/png'],
-  ['/9j/', 'image/jpeg'],
-  ['R0lGOD', 'image/gif'],
-  ['UklGR', 'image/webp'],
-  ['UklGR', 'audio/wav'],
-  ['SUQz', 'audio/mpeg'],
-  ['//', 'audio/mpeg'],
-  ['JVBERi', 'application/pdf'],
-]

@@ -1,5 +1,6 @@
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import { parseJson } from '#util/json.js'
+import { mediaTypeOf } from '#util/media-type.js'
 import { convertDocument, PDF_TO_PAGES } from '../workspace/convert.js'
 import { FileFailure, invalidInput } from '../workspace/file-failure.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
@@ -150,18 +151,25 @@ const HEADER_BYTES = 32
 
 /** The header of a PNG, JPEG, GIF or WebP image; `undefined` for other bytes. */
 function imageHeader(bytes: Buffer): ImageHeader | undefined {
-  const starts = (text: string, at = 0): boolean => bytes.toString('latin1', at, at + text.length) === text
-  if (starts('\x89PNG\r\n\x1a\n')) {
-    const size = bytes.length < 24 ? null : { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) }
-    return { mediaType: 'image/png', size }
+  const mediaType = mediaTypeOf(bytes)
+  switch (mediaType) {
+    case 'image/png':
+      return {
+        mediaType,
+        size: bytes.length < 24 ? null : { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) },
+      }
+    case 'image/gif':
+      return {
+        mediaType,
+        size: bytes.length < 10 ? null : { width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) },
+      }
+    case 'image/jpeg':
+      return { mediaType, size: jpegSize(bytes) }
+    case 'image/webp':
+      return { mediaType, size: webpSize(bytes) }
+    default:
+      return undefined
   }
-  if (starts('GIF87a') || starts('GIF89a')) {
-    const size = bytes.length < 10 ? null : { width: bytes.readUInt16LE(6), height: bytes.readUInt16LE(8) }
-    return { mediaType: 'image/gif', size }
-  }
-  if (starts('\xff\xd8\xff')) return { mediaType: 'image/jpeg', size: jpegSize(bytes) }
-  if (starts('RIFF') && starts('WEBP', 8)) return { mediaType: 'image/webp', size: webpSize(bytes) }
-  return undefined
 }
 
 /** From the first frame header; segments before it are skipped. */

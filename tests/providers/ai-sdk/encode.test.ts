@@ -5,8 +5,8 @@ import type { JsonObject } from '#util/json.js'
 import { assistant, call, encoded, errorOf, own, result, user, VERSION_NAMES } from './support.js'
 import type { VersionName } from './support.js'
 
-const PNG = { type: 'image', data: 'aWNv', mediaType: 'image/png' } as const
-const PDF = { type: 'file', data: 'cGRm', mediaType: 'application/pdf', name: 'a.pdf' } as const
+const PNG = { type: 'image', data: 'iVBORw0KGgo=', mediaType: 'image/png' } as const
+const PDF = { type: 'file', data: 'JVBERi0=', mediaType: 'application/pdf', name: 'a.pdf' } as const
 const CSV = { type: 'file', data: Buffer.from('a,b').toString('base64'), mediaType: 'text/csv', name: 't.csv' } as const
 const WAV = { type: 'audio', data: 'd2F2', mediaType: 'audio/x-wav' } as const
 const AT_URL = { type: 'image', url: 'https://example.com/a.png' } as const
@@ -15,17 +15,17 @@ const URL_OBJECT = new URL(AT_URL.url)
 describe('user messages', () => {
   test.each<[string, VersionName, ContentPart, object]>([
     ['text', 'v2', { type: 'text', text: 'Hi' }, { type: 'text', text: 'Hi' }],
-    ['an image', 'v2', PNG, { type: 'file', data: 'aWNv', mediaType: 'image/png' }],
-    ['an image', 'v4', PNG, { type: 'file', data: { type: 'data', data: 'aWNv' }, mediaType: 'image/png' }],
+    ['an image', 'v2', PNG, { type: 'file', data: 'iVBORw0KGgo=', mediaType: 'image/png' }],
+    ['an image', 'v4', PNG, { type: 'file', data: { type: 'data', data: 'iVBORw0KGgo=' }, mediaType: 'image/png' }],
     ['an image elsewhere', 'v3', AT_URL, { type: 'file', data: URL_OBJECT, mediaType: 'image/*' }],
     ['an image elsewhere', 'v4', AT_URL, { type: 'file', data: { type: 'url', url: URL_OBJECT }, mediaType: 'image' }],
     [
       'an image in its address',
       'v3',
-      { type: 'image', url: 'data:image/JPG;base64,aWNv' },
-      { type: 'file', data: 'aWNv', mediaType: 'image/jpeg' },
+      { type: 'image', url: 'data:image/JPG;base64,/9j/' },
+      { type: 'file', data: '/9j/', mediaType: 'image/jpeg' },
     ],
-    ['a PDF', 'v3', PDF, { type: 'file', data: 'cGRm', mediaType: 'application/pdf', filename: 'a.pdf' }],
+    ['a PDF', 'v3', PDF, { type: 'file', data: 'JVBERi0=', mediaType: 'application/pdf', filename: 'a.pdf' }],
     ['a text file', 'v3', CSV, { type: 'text', text: 'The file `t.csv` (text/csv):\n\na,b' }],
     ['a sound', 'v3', WAV, { type: 'file', data: 'd2F2', mediaType: 'audio/wav' }],
   ])('%s (%s)', (_name, version, part, expected) => {
@@ -262,16 +262,16 @@ describe('the results of a batch', () => {
   })
 
   test.each<[VersionName, object]>([
-    ['v2', { type: 'media', data: 'aWNv', mediaType: 'image/png' }],
-    ['v3', { type: 'image-data', data: 'aWNv', mediaType: 'image/png' }],
-    ['v4', { type: 'file', data: { type: 'data', data: 'aWNv' }, mediaType: 'image/png' }],
+    ['v2', { type: 'media', data: 'iVBORw0KGgo=', mediaType: 'image/png' }],
+    ['v3', { type: 'image-data', data: 'iVBORw0KGgo=', mediaType: 'image/png' }],
+    ['v4', { type: 'file', data: { type: 'data', data: 'iVBORw0KGgo=' }, mediaType: 'image/png' }],
   ])('an image stays within the result if the provider supports it (%s)', (version, image) => {
     expect(batch('anthropic.messages', version, PNG)).toEqual([answered({ type: 'content', value: [envelope, image] })])
   })
 
   test.each<[VersionName, object]>([
-    ['v3', { type: 'file-data', data: 'cGRm', mediaType: 'application/pdf', filename: 'a.pdf' }],
-    ['v4', { type: 'file', data: { type: 'data', data: 'cGRm' }, mediaType: 'application/pdf', filename: 'a.pdf' }],
+    ['v3', { type: 'file-data', data: 'JVBERi0=', mediaType: 'application/pdf', filename: 'a.pdf' }],
+    ['v4', { type: 'file', data: { type: 'data', data: 'JVBERi0=' }, mediaType: 'application/pdf', filename: 'a.pdf' }],
   ])('so does a PDF (%s)', (version, file) => {
     expect(batch('openai.responses', version, PDF)).toEqual([answered({ type: 'content', value: [envelope, file] })])
   })

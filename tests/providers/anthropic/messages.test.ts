@@ -28,13 +28,13 @@ describe('user messages', () => {
   test.each<[string, ContentPart, unknown]>([
     [
       'an image',
-      { type: 'image', data: 'aGk=', mediaType: 'image/png' },
-      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } },
+      { type: 'image', data: 'iVBORw0KGgo=', mediaType: 'image/png' },
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } },
     ],
     [
       'an image by a common misnomer',
-      { type: 'image', data: 'aGk=', mediaType: 'IMAGE/JPG' },
-      { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: 'aGk=' } },
+      { type: 'image', data: '/9j/', mediaType: 'IMAGE/JPG' },
+      { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: '/9j/' } },
     ],
     [
       'an image by its address',
@@ -43,13 +43,13 @@ describe('user messages', () => {
     ],
     [
       'an image within its address',
-      { type: 'image', url: 'data:image/webp;base64,aGk=' },
-      { type: 'image', source: { type: 'base64', media_type: 'image/webp', data: 'aGk=' } },
+      { type: 'image', url: 'data:image/webp;base64,UklGRgAAAABXRUJQ' },
+      { type: 'image', source: { type: 'base64', media_type: 'image/webp', data: 'UklGRgAAAABXRUJQ' } },
     ],
     [
       'a PDF',
-      { type: 'file', data: 'aGk=', mediaType: 'application/pdf', name: 'a.pdf' },
-      { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'aGk=' }, title: 'a.pdf' },
+      { type: 'file', data: 'JVBERi0=', mediaType: 'application/pdf', name: 'a.pdf' },
+      { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' }, title: 'a.pdf' },
     ],
     [
       'a text file',
@@ -63,8 +63,8 @@ describe('user messages', () => {
     ],
     [
       'a file that is an image',
-      { type: 'file', data: 'aGk=', mediaType: 'image/gif', name: 'a.gif' },
-      { type: 'image', source: { type: 'base64', media_type: 'image/gif', data: 'aGk=' } },
+      { type: 'file', data: 'R0lGODlh', mediaType: 'image/gif', name: 'a.gif' },
+      { type: 'image', source: { type: 'base64', media_type: 'image/gif', data: 'R0lGODlh' } },
     ],
   ])('%s is sent', (_name, part, block) => {
     expect(blocks(text('Look:'), part)).toEqual([text('Look:'), block])
@@ -85,8 +85,8 @@ describe('user messages', () => {
 })
 
 describe('results', () => {
-  const image: ContentPart = { type: 'image', data: 'aGk=', mediaType: 'image/png' }
-  const imageBlock = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } }
+  const image: ContentPart = { type: 'image', data: 'iVBORw0KGgo=', mediaType: 'image/png' }
+  const imageBlock = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } }
   const audio: ContentPart = { type: 'audio', data: 'aGk=', mediaType: 'audio/wav' }
 
   /** The messages for the results of a batch with the calls `a` and `b`. */

@@ -28,7 +28,7 @@ const part: fc.Arbitrary<AssistantPart> = fc.oneof(
 
 const content: fc.Arbitrary<ContentPart> = fc.oneof(
   anyText.map((text) => ({ type: 'text', text }) as const),
-  fc.constant({ type: 'image', data: 'aGk=', mediaType: 'image/png' } as const),
+  fc.constant({ type: 'image', data: 'iVBORw0KGgo=', mediaType: 'image/png' } as const),
   fc.constant({ type: 'file', data: 'aGk=', mediaType: 'text/csv', name: 'a.csv' } as const),
 )
 

@@ -16,11 +16,11 @@ type Step = readonly TranscriptEntry[]
 
 const text: fc.Arbitrary<ContentPart> = fc.record({ type: fc.constant('text'), text: fc.string() })
 const image: fc.Arbitrary<ContentPart> = fc.constantFrom(
-  { type: 'image', data: 'aW1n', mediaType: 'image/png' } as const,
+  { type: 'image', data: 'iVBORw0KGgo=', mediaType: 'image/png' } as const,
   { type: 'image', url: 'https://example.com/a.png' } as const,
 )
 const file: fc.Arbitrary<ContentPart> = fc.constantFrom(
-  { type: 'file', data: 'cGRm', mediaType: 'application/pdf', name: 'a.pdf' } as const,
+  { type: 'file', data: 'JVBERi0=', mediaType: 'application/pdf', name: 'a.pdf' } as const,
   { type: 'file', data: 'dGV4dA==', mediaType: 'text/plain' } as const,
 )
 const audio: fc.Arbitrary<ContentPart> = fc.constant({ type: 'audio', data: 'AA', mediaType: 'audio/wav' } as const)

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { AssistantPart, ContentPart } from '#contracts/entry.js'
 import { assistant, chunksOf, decode, DIALECTS, encode, formatOf, hear, replyOf, result, user } from './wire.js'
 
-const IMAGE = { type: 'image', data: 'aW1n', mediaType: 'image/png' } as const
-const PDF = { type: 'file', data: 'cGRm', mediaType: 'application/pdf', name: 'a.pdf' } as const
+const IMAGE = { type: 'image', data: 'iVBORw0KGgo=', mediaType: 'image/png' } as const
+const PDF = { type: 'file', data: 'JVBERi0=', mediaType: 'application/pdf', name: 'a.pdf' } as const
 
 describe('user messages', () => {
   test.each<[string, readonly (ContentPart | string)[], unknown]>([
@@ -21,7 +21,7 @@ describe('user messages', () => {
     [
       'an image, an empty text left out',
       ['', IMAGE],
-      [{ type: 'image_url', image_url: { url: 'data:image/png;base64,aW1n' } }],
+      [{ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }],
     ],
     [
       'an image by its address',
@@ -31,11 +31,15 @@ describe('user messages', () => {
         { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
       ],
     ],
-    ['a PDF', [PDF], [{ type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,cGRm' } }]],
+    [
+      'a PDF',
+      [PDF],
+      [{ type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } }],
+    ],
     [
       'a file without a name',
-      [{ type: 'file', data: 'cGRm', mediaType: 'application/pdf' }],
-      [{ type: 'file', file: { filename: 'file.pdf', file_data: 'data:application/pdf;base64,cGRm' } }],
+      [{ type: 'file', data: 'JVBERi0=', mediaType: 'application/pdf' }],
+      [{ type: 'file', file: { filename: 'file.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } }],
     ],
     [
       'a text file, as text',
@@ -67,10 +71,10 @@ describe('user messages', () => {
   })
 
   test.each<[string, ContentPart, RegExp]>([
-    ['an image type', { ...IMAGE, mediaType: 'image/tiff' }, /`image`, got `image\/tiff`/],
+    ['an image type', { ...IMAGE, data: 'SUkqAA==', mediaType: 'image/tiff' }, /`image`, got `image\/tiff`/],
     [
       'a file type',
-      { ...PDF, mediaType: 'application/zip' },
+      { ...PDF, data: 'UEsDBA==', mediaType: 'application/zip' },
       /supports `application\/pdf` as `file`, got `application\/zip`/,
     ],
     ['an audio type', { type: 'audio', data: 'AA', mediaType: 'audio/flac' }, /`audio\/wav`, `audio\/mpeg` as `audio`/],
@@ -112,10 +116,10 @@ describe('results of tools', () => {
         role: 'user',
         content: [
           { type: 'text', text: 'From the result of the call `a` of `look`:' },
-          { type: 'image_url', image_url: { url: 'data:image/png;base64,aW1n' } },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } },
           { type: 'text', text: 'From the result of the call `c` of `look`:' },
-          { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,cGRm' } },
-          { type: 'image_url', image_url: { url: 'data:image/png;base64,aW1n' } },
+          { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } },
         ],
       },
       { role: 'user', content: 'Go on' },

@@ -1,5 +1,5 @@
 import { atOnce } from '#util/at-once.js'
-import { contentOfEnvelope, shownContent } from '../shown-content.js'
+import { contentOfEnvelope, shownContent, shownEnvelope } from '../shown-content.js'
 import { DIAGNOSTICS, project, toReadable, splitRuns, untilEnd } from '../projection.js'
 import type { AnyRunEvent, Projection, LinkedContent, ProjectionOptions } from '../projection.js'
 import { errorSentence } from '../error-sentence.js'
@@ -264,7 +264,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     if (call === null) return []
     const { ok, output, value, callId, runId, seq, parts = [], background = [] } = event
     const text = contentOfEnvelope(output)
-    const shown = this.#options.envelopes === true ? parseInput(output) : (value ?? text)
+    const shown = this.#options.envelopes === true ? parseInput(shownEnvelope(output)) : (value ?? text)
     const settled = this.#calls.settle(call, { ok, output: shown, text })
     const files = fileChunks(parts, { runId, seq, callId }, this.#options)
     const begun =

@@ -18,7 +18,7 @@ import type { HandlerContext } from './handler-context.js'
 import { asHandler, asRequestError, badRequest, jsonResponse, pathAfter, RequestError } from './http.js'
 import type { Handler } from './http.js'
 import { storedRun } from './messages-response.js'
-import type { HandlerOptions } from './options.js'
+import type { ServedOptions } from './options.js'
 import { readBody } from './request-body.js'
 import { streamAbort, itemsOfRun, KEEP_ALIVE, streamResponse } from './run-stream.js'
 import type { MessageDelivery, NewMessage, RunInfo, Thread } from './thread.js'
@@ -28,7 +28,7 @@ import type { MessageDelivery, NewMessage, RunInfo, Thread } from './thread.js'
  * stream; `GET …/agui/capabilities` says what the agent can do.
  */
 export function agUiHandler(context: HandlerContext): Handler {
-  return asHandler(async (request, url) => {
+  return asHandler(context, async (request, url) => {
     const path = pathAfter(url, 'agui')
     if (path === null) return new Response(null, { status: 404 })
     const isDescription = path.length === 1 && path[0] === 'capabilities'
@@ -74,7 +74,7 @@ async function streamStretch(context: HandlerContext, request: Request): Promise
 }
 
 /** The input of a request; without its tools and their results if the handlers do not take them. */
-function readInput(body: JsonObject, { clientTools }: HandlerOptions): AgUiInput {
+function readInput(body: JsonObject, { clientTools }: ServedOptions): AgUiInput {
   const input = readAgUiInput(body)
   return clientTools === true ? input : { ...input, tools: [], results: [] }
 }
@@ -86,7 +86,7 @@ interface Begun extends MessageDelivery {
   readonly warnings?: readonly string[]
 }
 
-async function sendMessage(thread: Thread, message: NewMessage, { newMessage }: HandlerOptions): Promise<Begun> {
+async function sendMessage(thread: Thread, message: NewMessage, { newMessage }: ServedOptions): Promise<Begun> {
   const { latest } = thread
   if (latest !== null && thread.messageIds(latest.runId).includes(message.messageId)) return attachedTo(latest)
   if (latest !== null && latest.pending.length > 0 && newMessage !== 'decline')
@@ -138,7 +138,7 @@ interface StretchOfThread {
 }
 
 function stretchResponse(
-  options: HandlerOptions,
+  options: ServedOptions,
   request: Request,
   { thread, input, begun }: StretchOfThread,
 ): Response {

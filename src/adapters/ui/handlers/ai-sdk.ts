@@ -8,7 +8,7 @@ import { uiMessageProjection } from '../ai-sdk/ui-projection.js'
 import type { HandlerContext } from './handler-context.js'
 import { asHandler, badRequest, requestDialect, pathAfter, RequestError } from './http.js'
 import type { Handler } from './http.js'
-import type { HandlerOptions } from './options.js'
+import type { ServedOptions } from './options.js'
 import { readAnswers, readBody, readWhenBusy } from './request-body.js'
 import { streamAbort, KEEP_ALIVE, runBatches, streamResponse } from './run-stream.js'
 import type { MessageDelivery, Thread } from './thread.js'
@@ -19,7 +19,7 @@ import type { MessageDelivery, Thread } from './thread.js'
  * dialect is `?dialect=`, else that of the options, else 7.
  */
 export function aiSdkHandler(context: HandlerContext): Handler {
-  return asHandler(async (request, url) => {
+  return asHandler(context, async (request, url) => {
     const path = pathAfter(url, 'chat')
     if (path === null) return new Response(null, { status: 404 })
     const [chatId, last] = path
@@ -92,7 +92,7 @@ function regenerateReply(thread: Thread, { messages, body: { messageId } }: Chat
 async function answerPending(
   thread: Thread,
   { messages, body }: ChatPost,
-  options: HandlerOptions,
+  options: ServedOptions,
 ): Promise<MessageDelivery> {
   const { latest } = thread
   if (latest === null) throw badRequest('The conversation has no run that waits for an answer.')
@@ -138,7 +138,7 @@ interface Skipped {
 
 /** The steps that a replay leaves out; undefined if it is whole. */
 async function skippedSteps(
-  { aiSdk }: HandlerOptions,
+  { aiSdk }: ServedOptions,
   thread: Thread,
   { url, runId }: { readonly url: URL; readonly runId: string },
 ): Promise<Skipped | undefined> {
@@ -162,7 +162,7 @@ interface MessageStream {
   readonly skipped?: Skipped | undefined
 }
 
-function messageStreamResponse(options: HandlerOptions, request: Request, stream: MessageStream): Response {
+function messageStreamResponse(options: ServedOptions, request: Request, stream: MessageStream): Response {
   const { dialect, thread, run, abort, after, skipped } = stream
   const whole = uiMessageProjection({ ...options.aiSdk, ...options, dialect, after, threadId: thread.threadId })
   const projection = skipped === undefined ? whole : new SkippedSteps(whole, skipped)

@@ -8,7 +8,7 @@ import type { AnyRunEvent, Projection } from '../projection.js'
 import type { HandlerContext } from './handler-context.js'
 import { asHandler, badRequest, jsonResponse, pathAfter, waitMs } from './http.js'
 import type { Handler } from './http.js'
-import type { HandlerOptions } from './options.js'
+import type { ServedOptions } from './options.js'
 import { streamResponse } from './run-stream.js'
 import type { Thread } from './thread.js'
 
@@ -22,7 +22,7 @@ const PREAMBLE = 'retry: 2000\n: thinharness\n\n'
  */
 export function eventsHandler(context: HandlerContext): Handler {
   const frames = new ThreadFrames(context.options)
-  return asHandler(async (request, url) => {
+  return asHandler(context, async (request, url) => {
     if (request.method !== 'GET') return new Response(null, { status: 405, headers: { allow: 'GET' } })
     const [threadId, last] = pathAfter(url, 'threads') ?? []
     if (threadId !== undefined && last === 'events') return threadEvents(context, request, { url, threadId, frames })
@@ -147,7 +147,7 @@ async function threadCursor(request: Request, url: URL, thread: Thread): Promise
 /** What is stored, for proxies that buffer. Deltas are left out: the next request would get them again at once. */
 async function threadList(
   thread: Thread,
-  options: HandlerOptions,
+  options: ServedOptions,
   { after, ms, signal }: Pick<EventsOptions, 'after'> & { readonly ms: number; readonly signal: AbortSignal },
 ): Promise<Response> {
   let stored = await storedEvents(thread, after)
@@ -172,10 +172,10 @@ async function firstStored(thread: Thread, after: string | undefined, signal: Ab
 
 /** Frames of the events of conversations; all readers share them. */
 class ThreadFrames {
-  readonly #options: HandlerOptions
+  readonly #options: ServedOptions
   readonly #frames = new WeakMap<ChatEvent, string>()
 
-  constructor(options: HandlerOptions) {
+  constructor(options: ServedOptions) {
     this.#options = options
   }
 
@@ -197,7 +197,8 @@ class ThreadFrames {
     if (frame === undefined) {
       const shown = shownThreadEvent(event, this.#options)
       const idLine = isStored(event) ? `id: ${event.cursor}\n` : ''
-      frame = shown === null ? '' : `${idLine}event: ${event.kind}\ndata: ${JSON.stringify(shown)}\n\n`
+      const data = shown === null ? '' : this.#options.paths.hide(JSON.stringify(shown))
+      frame = shown === null ? '' : `${idLine}event: ${event.kind}\ndata: ${data}\n\n`
       this.#frames.set(event, frame)
     }
     return frame
@@ -205,7 +206,8 @@ class ThreadFrames {
 }
 
 /** What a page gets of an event; null: nothing. */
-function shownThreadEvent({ cursor, ...event }: ChatEvent, options: HandlerOptions): object | null {
+function shownThreadEvent({ cursor, ...event }: ChatEvent, options: ServedOptions): object | null {
+  if (!('threadId' in event)) options.paths.learn(event)
   const shown = 'threadId' in event ? event : shownEvent(event, options)
   return shown && { ...shown, cursor }
 }

@@ -13,13 +13,14 @@ import type { RedactEvent } from '../hub/redacted-log.js'
 import { checkAccess, LOCAL, notFound } from './authorization.js'
 import type { Access, Action, RequestedPlace } from './authorization.js'
 import { badRequest, errorCode, RequestError } from './http.js'
-import type { HandlerOptions } from './options.js'
+import { HostPaths } from './host-paths.js'
+import type { HandlerOptions, ServedOptions } from './options.js'
 import { LoneRun, Thread, ThreadFeed } from './thread.js'
 import type { RunReading, ServedChat, ServedSessions } from './thread.js'
 
 /** What every handler has: the conversations, and who may reach them. */
 export class HandlerContext {
-  readonly options: HandlerOptions
+  readonly options: ServedOptions
   readonly #log: LogStore
   /** The log as readers may see it. */
   readonly #readerLog: LogStore
@@ -29,7 +30,7 @@ export class HandlerContext {
 
   /** Throws `invalid_options`. */
   constructor(options: HandlerOptions) {
-    this.options = options
+    this.options = { ...options, paths: new HostPaths() }
     this.#log = handlerLog(options)
     this.#readerLog = redactedLog(this.#log, this.#redaction)
     this.#hub = options.hub ?? new Hub({ log: this.#readerLog })
@@ -77,7 +78,7 @@ export class HandlerContext {
     const { resourceId: owner } = top.metadata
     const isOwn = owner === access.resourceId || (owner === undefined && access === LOCAL)
     if (!isOwn) throw notFound()
-    return new LoneRun(summary, await this.#reading())
+    return new LoneRun(summary, await this.#reading(top.runId))
   }
 
   /** The conversation of a run that a request changes. */
@@ -145,13 +146,15 @@ export class HandlerContext {
     return (text) => textThrough(redact, text)
   }
 
-  async #reading(): Promise<RunReading> {
+  /** `runId`: of the run that is read first. */
+  async #reading(runId: string | undefined): Promise<RunReading> {
     const [hub, isOwn] = [this.#hub, this.options.hub === undefined]
     const redact = await this.#redaction()
+    if (runId !== undefined) await this.options.paths.learnRun(this.#log, runId)
     return {
       readerLog: this.#readerLog,
-      batches(runId, options) {
-        const batches = hub.batches(runId, options)
+      batches(id, options) {
+        const batches = hub.batches(id, options)
         // The hub of a host reads a log of its own.
         return isOwn ? batches : redactedBatches(batches, redact)
       },
@@ -160,7 +163,10 @@ export class HandlerContext {
 
   readonly #redaction = async (): Promise<RedactEvent> => {
     const sessions = await this.#sessions()
-    return (event) => sessions.redact?.(event) ?? event
+    return (event) => {
+      this.options.paths.learn(event)
+      return sessions.redact?.(event) ?? event
+    }
   }
 
   #sessions(): Promise<ServedSessions> {
@@ -187,7 +193,7 @@ export class HandlerContext {
     const feed = this.#feeds.get(chat) ?? new ThreadFeed(chat, this.#hub)
     this.#feeds.set(chat, feed)
     return new Thread(chat, {
-      ...(await this.#reading()),
+      ...(await this.#reading(chat.snapshot.runs.at(-1)?.runId)),
       access,
       log: this.#log,
       feed,

@@ -6,6 +6,7 @@ import type { SessionErrorCode } from '#session/errors.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
 import { InputError } from '../input-error.js'
 import { errorSentence } from '../error-sentence.js'
+import type { HostPaths } from './host-paths.js'
 
 /** Answers a request: the form of every handler. */
 export type Handler = (request: Request) => Promise<Response>
@@ -35,24 +36,40 @@ export class RequestError extends Error {
 
 /** A handler whose refusals are answers. `form`: how they are written. */
 export function asHandler(
+  { options: { paths } }: { readonly options: { readonly paths: HostPaths } },
   answer: (request: Request, url: URL) => Promise<Response>,
   form: (error: RequestError) => Response = refusalResponse,
 ): Handler {
   return async (request) => {
     try {
-      return await answer(request, new URL(request.url))
+      return withoutPaths(await answer(request, new URL(request.url)), paths)
     } catch (error) {
-      return form(asRequestError(error) ?? new RequestError(500, 'error', { message: 'Something went wrong.' }))
+      const refused = asRequestError(error) ?? new RequestError(500, 'error', { message: 'Something went wrong.' })
+      return withoutPaths(form(refused), paths)
     }
   }
 }
 
+/** The texts of JSON bodies. */
+const texts = new WeakMap<Response, string>()
+
+/** A JSON body without paths of the host; what the host answers itself is sent as it is. */
+function withoutPaths(response: Response, paths: HostPaths): Response {
+  const text = texts.get(response)
+  const shown = text === undefined ? undefined : paths.hide(text)
+  if (shown === text || shown === undefined) return response
+  return new Response(shown, { status: response.status, headers: response.headers })
+}
+
 /** The answer with a JSON body. */
 export function jsonResponse(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Response {
-  return new Response(JSON.stringify(body), {
+  const text = JSON.stringify(body)
+  const response = new Response(text, {
     status,
     headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...headers },
   })
+  texts.set(response, text)
+  return response
 }
 
 /** A refused request. `message` is a sentence for people: clients show the body as it is. */

@@ -6,6 +6,7 @@ import type { Dialect, UiStreamOptions } from '../ai-sdk/chunk.js'
 import type { Hub } from '../hub/hub.js'
 import type { ProjectionOptions } from '../projection.js'
 import type { Authorize } from './authorization.js'
+import type { HostPaths } from './host-paths.js'
 import type { ServedSessions } from './thread.js'
 
 /** How the handler of the AI SDK writes messages. */
@@ -24,6 +25,11 @@ export interface ResponsesHandlerOptions {
    * answer 404. Default: any name, served by the harness, or in the default mode.
    */
   readonly models?: Readonly<Record<string, ModeHarness | string>> | undefined
+}
+
+/** The options, and what every handler shares. */
+export interface ServedOptions extends HandlerOptions {
+  readonly paths: HostPaths
 }
 
 export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {

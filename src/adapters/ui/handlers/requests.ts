@@ -5,8 +5,9 @@ import type { Action } from './authorization.js'
 import type { HandlerContext } from './handler-context.js'
 import { asHandler, badRequest, jsonResponse, pathAfter } from './http.js'
 import type { Handler } from './http.js'
+import { withoutPaths } from '../shown-content.js'
 import { messagesResponse } from './messages-response.js'
-import type { HandlerOptions } from './options.js'
+import type { ServedOptions } from './options.js'
 import {
   readAnswers,
   readBody,
@@ -20,7 +21,7 @@ import type { MessageDelivery, Thread } from './thread.js'
 
 interface RouteRequest {
   readonly context: HandlerContext
-  readonly options: HandlerOptions
+  readonly options: ServedOptions
   readonly thread: Thread
   /** The run that the path names, or the latest one of the conversation; empty if that has none. */
   readonly runId: string
@@ -102,7 +103,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
  */
 export function requestsHandler(context: HandlerContext): Handler {
   const { options } = context
-  return asHandler(async (request, url) => {
+  return asHandler(context, async (request, url) => {
     const ofThread = pathAfter(url, 'threads')
     const ofRun = pathAfter(url, 'runs') ?? []
     const isRun = ofRun.length > 0
@@ -154,7 +155,12 @@ async function threadList(context: HandlerContext, request: Request, { searchPar
   const shown = await context.shownText()
   const threads: ThreadItem[] = []
   for await (const item of items)
-    threads.push({ ...item, title: shown(item.title), firstMessage: shown(item.firstMessage) })
+    threads.push({
+      ...item,
+      title: shown(item.title),
+      firstMessage: shown(item.firstMessage),
+      metadata: withoutPaths(item.metadata) as JsonObject,
+    })
   return jsonResponse(200, { threads })
 }
 
@@ -167,7 +173,7 @@ function findRoute(method: string, place: string): Route | Response {
   return new Response(null, { status: 405, headers: { allow: methods.join(', ') } })
 }
 
-async function optionalBody(request: Request, options: HandlerOptions): Promise<JsonObject> {
+async function optionalBody(request: Request, options: ServedOptions): Promise<JsonObject> {
   if (request.method === 'GET' || request.headers.get('content-length') === '0' || request.body === null) return {}
   return readBody(request, options)
 }

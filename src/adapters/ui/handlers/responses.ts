@@ -10,7 +10,7 @@ import type { AnyRunEvent } from '../projection.js'
 import type { HandlerContext } from './handler-context.js'
 import { asHandler, jsonResponse, pathAfter, RequestError } from './http.js'
 import type { Handler } from './http.js'
-import type { HandlerOptions } from './options.js'
+import type { ServedOptions } from './options.js'
 import { readAnswers, readBody } from './request-body.js'
 import { streamAbort, itemsOfRun, KEEP_ALIVE, streamResponse } from './run-stream.js'
 import type { MessageDelivery, NewMessage, RequestedRuns, Thread } from './thread.js'
@@ -21,17 +21,21 @@ import type { MessageDelivery, NewMessage, RequestedRuns, Thread } from './threa
  * from the beginning; `POST …/responses/{id}/cancel` stops its run. A response is one stretch of a run.
  */
 export function responsesHandler(context: HandlerContext): Handler {
-  return asHandler(async (request, url) => {
-    const path = pathAfter(url, 'responses')
-    const [id, name] = path ?? []
-    const isCancel = name === 'cancel'
-    if (path === null || path.length > 2 || (name !== undefined && !isCancel)) throw unknownResponse()
-    const method = id === undefined || isCancel ? 'POST' : 'GET'
-    if (request.method !== method)
-      throw new RequestError(405, 'method_not_allowed', { message: `Expected the method ${method}.` })
-    if (id === undefined) return createResponse(context, request)
-    return isCancel ? cancelResponse(context, request, id) : retrieveResponse(context, request, { id, url })
-  }, responsesError)
+  return asHandler(
+    context,
+    async (request, url) => {
+      const path = pathAfter(url, 'responses')
+      const [id, name] = path ?? []
+      const isCancel = name === 'cancel'
+      if (path === null || path.length > 2 || (name !== undefined && !isCancel)) throw unknownResponse()
+      const method = id === undefined || isCancel ? 'POST' : 'GET'
+      if (request.method !== method)
+        throw new RequestError(405, 'method_not_allowed', { message: `Expected the method ${method}.` })
+      if (id === undefined) return createResponse(context, request)
+      return isCancel ? cancelResponse(context, request, id) : retrieveResponse(context, request, { id, url })
+    },
+    responsesError,
+  )
 }
 
 /** A refused request in the form of the API. */
@@ -85,7 +89,7 @@ async function newMessage(context: HandlerContext, request: Request, input: Resp
   }
 }
 
-function responseMode({ responses }: HandlerOptions, model: string | null): string | undefined {
+function responseMode({ responses }: ServedOptions, model: string | null): string | undefined {
   const models = responses?.models
   if (models === undefined || model === null) return undefined
   if (!Object.hasOwn(models, model))
@@ -161,7 +165,7 @@ async function answersTo(
 }
 
 async function answerWith(
-  options: HandlerOptions,
+  options: ServedOptions,
   request: Request,
   { thread, delivery, input }: Begun & { readonly input: ResponsesInput },
 ): Promise<Response> {
@@ -211,11 +215,7 @@ async function cancelResponse(context: HandlerContext, request: Request, id: str
 }
 
 /** A response from the log alone. */
-async function storedResponse(
-  options: HandlerOptions,
-  thread: RequestedRuns,
-  id: string,
-): Promise<ResponsesProjection> {
+async function storedResponse(options: ServedOptions, thread: RequestedRuns, id: string): Promise<ResponsesProjection> {
   const { runId, stretch } = parseResponseId(id)
   const projection = responsesProjection({ ...options, stretch })
   for await (const event of thread.stored(runId)) projection.next(event)
@@ -240,7 +240,7 @@ interface ResponseStream {
 }
 
 function responseStream(
-  options: HandlerOptions,
+  options: ServedOptions,
   request: Request,
   { thread, runId, projection, abort }: ResponseStream,
 ): Response {

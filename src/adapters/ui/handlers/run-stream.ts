@@ -1,7 +1,7 @@
 import { SSE_HEADERS, sseBody } from '../http/sse.js'
 import type { FollowRunOptions } from '../hub/follow-stretch.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
-import type { HandlerOptions } from './options.js'
+import type { ServedOptions } from './options.js'
 import type { MessageDelivery, RequestedRuns, Thread } from './thread.js'
 import type { PendingItem } from '#contracts/result.js'
 import { isDelta } from '#util/queue/deltas.js'
@@ -22,19 +22,20 @@ export interface StreamAnswer<Item> {
 
 /** The answer with the stream of a protocol. */
 export function streamResponse<Item>(
-  { heartbeatMs, maxStreamMs }: HandlerOptions,
+  { heartbeatMs, maxStreamMs, paths }: ServedOptions,
   request: Request,
   batches: AsyncIterable<readonly AnyRunEvent[]>,
   { protocol, headers, preamble, abort, finale }: StreamAnswer<Item>,
 ): Response {
-  const frames = eventFrames(batches, protocol, finale)
+  const encode = (item: Item): string => paths.hide(protocol.encode(item))
+  const frames = eventFrames(batches, { ...protocol, encode, onEvent: (event) => paths.learn(event) }, finale)
   const body = sseBody(frames, { preamble, heartbeatMs, maxStreamMs, request, onCancel: () => abort.abort() })
   return new Response(body, { headers: { ...SSE_HEADERS, ...headers } })
 }
 
 /** Ends the reading of a run; with `stopOnDisconnect` also the run, if the request has begun or continued it. */
 export function streamAbort(
-  { stopOnDisconnect }: HandlerOptions,
+  { stopOnDisconnect }: ServedOptions,
   thread: Thread,
   { status, run }: MessageDelivery,
 ): AbortController {
@@ -82,14 +83,18 @@ const shared = new WeakMap<AnyRunEvent, Map<string, string>>()
 /** The frames of a run's events: those of one batch are one piece. `finale` ends them. */
 async function* eventFrames<Item>(
   batches: AsyncIterable<readonly AnyRunEvent[]>,
-  { projection, encode, key }: Protocol<Item>,
+  { onEvent, ...protocol }: Protocol<Item> & { readonly onEvent: (event: AnyRunEvent) => void },
   finale = '',
 ): AsyncGenerator<string, void, undefined> {
   for await (const batch of batches) {
     let piece = ''
-    for (const event of batch) piece += framesOfEvent(event, { projection, encode, key })
+    for (const event of batch) {
+      onEvent(event)
+      piece += framesOfEvent(event, protocol)
+    }
     if (piece !== '') yield piece
   }
+  const { projection, encode } = protocol
   const last = projection.end().map(encode).join('') + finale
   if (last !== '') yield last
 }

@@ -1,5 +1,5 @@
 import type { AssistantPart, ContentPart } from '#contracts/entry.js'
-import { shownContent } from '../shown-content.js'
+import { shownContent, shownEnvelope } from '../shown-content.js'
 import { DIAGNOSTICS } from '../projection.js'
 import type { AnyRunEvent, ProjectionOptions } from '../projection.js'
 import { errorSentence } from '../error-sentence.js'
@@ -60,6 +60,7 @@ export function shownEvent(event: AnyRunEvent, options: Options): ShownEvent | n
         ? entry
         : { ...entry, content: entry.content.map((part, index) => sendableContent(part, { event, index }, options)) },
     )
+  if (event.kind === 'tool_call_completed') shown['output'] = shownEnvelope(event.output)
   if (event.kind === 'tool_call_completed' && event.parts !== undefined)
     shown['parts'] = event.parts.map((part, index) => sendableContent(part, { event, index }, options))
   return { ...shown, kind, runId, seq }

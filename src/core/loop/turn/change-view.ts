@@ -87,7 +87,7 @@ function viewContext(
     hasTool: (name) => tools.has(name),
     promptId: state.transcript[state.firstEntry]?.id ?? '',
     ...refused,
-    mostBytes: model.capabilities.requestBytes ?? null,
+    mostBytes: model.requestBytes ?? null,
     budget: spending?.budget ?? null,
     compact: compactionOf(setup),
     get prepared() {

@@ -106,8 +106,8 @@ type Medium = ContentPart & { readonly mediaType: string; readonly data: string 
 
 /** Each of a kind that some API takes. */
 const MEDIA: readonly Medium[] = [
-  { type: 'image', mediaType: 'image/png', data: `${MARKS[0]}==` },
-  { type: 'file', mediaType: 'application/pdf', data: `${MARKS[1]}=`, name: 'a.pdf' },
+  { type: 'image', mediaType: 'image/png', data: `iVBORw0KGgoA${MARKS[0]}==` },
+  { type: 'file', mediaType: 'application/pdf', data: `JVBERi0x${MARKS[1]}=`, name: 'a.pdf' },
   { type: 'file', mediaType: 'text/plain', data: `${MARKS[2]}`, name: 'a.txt' },
   { type: 'audio', mediaType: 'audio/wav', data: `${MARKS[3]}==` },
   { type: 'file', mediaType: 'application/zip', data: `${MARKS[4]}==`, name: 'a.zip' },
