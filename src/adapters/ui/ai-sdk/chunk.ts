@@ -90,6 +90,8 @@ export interface UiStreamOptions extends ProjectionOptions {
   readonly titles?: Readonly<Record<string, string>> | undefined
   /** Results as whole envelopes. Default false: their content. */
   readonly envelopes?: boolean | undefined
+  /** The model, the tokens and the cost of the run, in the metadata of the message. Default false. */
+  readonly usage?: boolean | undefined
   /** The text of a structured answer as text too. Default false: as `data-output` alone. */
   readonly outputText?: boolean | undefined
   /**

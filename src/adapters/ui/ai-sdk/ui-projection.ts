@@ -13,7 +13,7 @@ import { UiMessageFold } from './message-fold.js'
 import type { UiMessage } from './message-fold.js'
 import { hasWholeInputs } from './chunk.js'
 import type { ContentPart } from '#contracts/entry.js'
-import type { PendingItem } from '#contracts/result.js'
+import type { PendingItem, RunUsage } from '#contracts/result.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 
 /** The chunks of an AI SDK UI message stream: one assistant message for a run, with all its stretches. */
@@ -205,11 +205,11 @@ class UiMessageProjection implements Projection<UiChunk> {
     this.#answersByTool = event.rules.answersByTool
     if (this.#isStarted || (event.begun !== 'fresh' && event.begun !== 'forked')) return []
     const { runId, at: startedAt, provider, model } = event
-    const { threadId } = this.#options
+    const { threadId, usage } = this.#options
     const messageMetadata = {
       runId,
       ...(threadId !== undefined && { threadId }),
-      model: `${provider}:${model}`,
+      ...(usage === true && { model: `${provider}:${model}` }),
       startedAt,
     }
     return [{ type: 'start', messageId: runId, messageMetadata }]
@@ -237,7 +237,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     }
     this.#ending = { kind: 'completed' }
     const output = this.#answer === null ? [] : [this.#output(this.#answer.value, true)]
-    const messageMetadata = { usage, costUsd: usage.costUsd, stopReason, endedAt: at }
+    const messageMetadata = { ...this.#usage(usage), stopReason, endedAt: at }
     return [...this.#left(), ...output, { type: 'message-metadata', messageMetadata }]
   }
 
@@ -247,10 +247,14 @@ class UiMessageProjection implements Projection<UiChunk> {
     this.#ending = isCancelled ? { kind: 'cancelled' } : { kind: 'failed', errorText: this.#errorText(event) }
     // An end that is not stored is none for those who read the log: the message stays as it is.
     if (!durable) return []
-    const messageMetadata = { usage, costUsd: usage.costUsd, stopReason, endedAt: at }
+    const messageMetadata = { ...this.#usage(usage), stopReason, endedAt: at }
     const data = { code, stopReason, retryable: retryable === true }
     const error: UiChunk = { type: 'data-error', id: `${runId}.error`, data }
     return [...this.#left(), ...(isCancelled ? [] : [error]), { type: 'message-metadata', messageMetadata }]
+  }
+
+  #usage(usage: RunUsage): object {
+    return this.#options.usage === true ? { usage, costUsd: usage.costUsd } : {}
   }
 
   /** What a run leaves open at its end: nothing waits any more. */

@@ -61,11 +61,26 @@ test('UI-02 UI-03 UI-14 a turn with one call is seven chunks; ids are made of th
   )
   expect(chunks[0]).toMatchObject({
     messageId: 'run_1',
-    messageMetadata: { runId: 'run_1', model: 'scripted:scripted-1', startedAt: stored[0]?.at },
+    messageMetadata: { runId: 'run_1', startedAt: stored[0]?.at },
   })
   expect(of(chunks, 'start')).toHaveLength(1)
   expect(of(chunks, 'text-start').map(({ id }) => id)).toEqual(['2.t0', '6.t0'])
   expect(chunks.at(-1)).toEqual({ type: 'finish', finishReason: 'stop' })
+})
+
+test('a page learns the model, the tokens and the cost only if the host says so', async () => {
+  const { stored } = await ran(new ScriptedModel().says('Done.'))
+  const metadata = (options: object): unknown =>
+    chunksOf(stored, options).flatMap((chunk) => ('messageMetadata' in chunk ? [chunk.messageMetadata] : []))
+  const [startedAt, endedAt] = [stored[0]?.at, stored.at(-1)?.at]
+  expect(metadata({})).toEqual([
+    { runId: 'run_1', startedAt },
+    { stopReason: 'end_turn', endedAt },
+  ])
+  expect(metadata({ usage: true })).toMatchObject([
+    { model: 'scripted:scripted-1' },
+    { usage: { modelRequests: 1 }, costUsd: null },
+  ])
 })
 
 test('UI-05 calls are dynamic unless the page knows the tool; titles from dialect 6', async () => {
