@@ -5,6 +5,7 @@ import { deepFreeze, frozenCopy } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Prompt } from '#harness/options.js'
+import { abortSignal, leaf, oneOf, parseAs, partial, string } from '#util/shape.js'
 import { errorOf, SessionError } from '../errors.js'
 import { readBy, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatSnapshot } from '../thread/reduce-chat.js'
@@ -80,12 +81,21 @@ export function toJson(value: object): JsonObject {
   return JSON.parse(JSON.stringify(value)) as JsonObject
 }
 
+const OPTIONS = partial<SendOptions>({
+  mode: string,
+  model: string,
+  whenBusy: oneOf('queue', 'steer', 'decline', 'reject'),
+  messageId: string,
+  metadata: leaf<object>('an object', (value) => typeof value === 'object' && value !== null),
+  by: string,
+  signal: abortSignal,
+})
+
 /** A message as it is stored. Throws a `SessionError` for one that is refused. */
-export function threadMessage(
-  prompt: Prompt,
-  { mode, model, messageId, metadata, by }: SendOptions,
-  limits: ContentLimits,
-): ThreadMessage {
+export function threadMessage(prompt: Prompt, options: SendOptions, limits: ContentLimits): ThreadMessage {
+  const parsed = parseAs(OPTIONS, options, 'the options of a message')
+  if (!parsed.ok) throw new SessionError('invalid_options', parsed.problem)
+  const { mode, model, messageId, metadata, by } = options
   return {
     messageId: messageId ?? newId('msg'),
     content: frozenCopy(messageContent(prompt, limits)),

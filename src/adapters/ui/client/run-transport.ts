@@ -48,6 +48,7 @@ export interface RunTransport<Chunk> {
  * const chat = useChat({ id: threadId, transport: runTransport({ api: '/api/chat' }), sendAutomaticallyWhen: whenAnswered })
  */
 export function runTransport<Chunk = never>(options: RunTransportOptions = {}): RunTransport<Chunk> {
+  checkNames(options)
   const {
     api = '/api/chat',
     stopUrl = (chatId: string): string => siblingUrl(api, `threads/${encodeURIComponent(chatId)}/stop`),
@@ -70,6 +71,20 @@ export function runTransport<Chunk = never>(options: RunTransportOptions = {}): 
     stop: async (chatId) => {
       await link.send(stopUrl(chatId), { chatId }, { method: 'POST' })
     },
+  }
+}
+
+const NAMES = ['api', 'fetch', 'headers', 'body', 'credentials', 'dialect', 'stopUrl']
+
+function checkNames(options: object): void {
+  for (const name of Object.keys(options)) {
+    if (NAMES.includes(name)) continue
+    const letters = (text: string): string => [...text.toLowerCase()].sort().join('')
+    const isNear = (each: string): boolean =>
+      letters(each) === letters(name) || each.startsWith(name.slice(0, 3)) || each.endsWith(name.slice(-3))
+    const near = NAMES.find(isNear)
+    const hint = near === undefined ? '' : ` Did you mean \`${near}\`?`
+    throw new TypeError(`Unknown option of \`runTransport\`: \`${name}\`.${hint}`)
   }
 }
 

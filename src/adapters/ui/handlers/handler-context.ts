@@ -14,6 +14,7 @@ import { checkAccess, LOCAL, notFound } from './authorization.js'
 import type { Access, Action, RequestedPlace } from './authorization.js'
 import { badRequest, errorCode, RequestError } from './http.js'
 import { HostPaths } from './host-paths.js'
+import { handlerOptions } from './options.js'
 import type { HandlerOptions, ServedOptions } from './options.js'
 import { LoneRun, Thread, ThreadFeed } from './thread.js'
 import type { RunReading, ServedChat, ServedSessions } from './thread.js'
@@ -29,7 +30,8 @@ export class HandlerContext {
   readonly #feeds = new WeakMap<ServedChat, ThreadFeed>()
 
   /** Throws `invalid_options`. */
-  constructor(options: HandlerOptions) {
+  constructor(given: HandlerOptions) {
+    const options = handlerOptions(given)
     this.options = { ...options, paths: new HostPaths() }
     this.#log = handlerLog(options)
     this.#readerLog = redactedLog(this.#log, this.#redaction)

@@ -1,3 +1,19 @@
+import { parse } from '#contracts/parse.js'
+import { isObject } from '#util/json.js'
+import {
+  anything,
+  boolean,
+  functionOf,
+  having,
+  integer,
+  leaf,
+  list,
+  milliseconds,
+  oneOf,
+  partial,
+  record,
+  string,
+} from '#util/shape.js'
 import type { LogStore } from '#core/log/log.js'
 import type { StreamEvent } from '#core/state/events.js'
 import type { AgUiOptions } from '../ag-ui/options.js'
@@ -84,4 +100,52 @@ export interface HandlerOptions extends Omit<ProjectionOptions, 'after'> {
   readonly heartbeatMs?: number | undefined
   /** Streams are closed after so long, in ms; clients come back. Default: never. */
   readonly maxStreamMs?: number | undefined
+}
+
+const HARNESS = having<ModeHarness>('a `Harness`', 'stream', 'streamResume', 'streamRecover', 'cancel', 'describe')
+const AI_SDK = partial<AiSdkHandlerOptions>({
+  replaySteps: integer(1),
+  toolInputs: oneOf('stream', 'whole'),
+  staticTools: list(string),
+  titles: record(string),
+  envelopes: boolean,
+  usage: boolean,
+  outputText: boolean,
+  children: oneOf('status', 'message', 'none'),
+})
+const SHAPE = partial<HandlerOptions>({
+  sessions: having<ServedSessions>('`Sessions`', 'for'),
+  harness: HARNESS,
+  log: having<LogStore>('a `LogStore`', 'append', 'read', 'inspect', 'list'),
+  redact: functionOf(),
+  hub: having<Hub>('a `Hub`', 'batches', 'open', 'close'),
+  authorize: functionOf(),
+  origins: list(string),
+  remember: list(oneOf('tool', 'category', 'rule')),
+  maxBodyBytes: integer(1),
+  dialect: oneOf(5, 6, 7),
+  aiSdk: AI_SDK,
+  agUi: partial({ activities: boolean, toolSchemas: anything() }),
+  responses: partial({ models: record(leaf<ModeHarness | string>('a harness, or the name of a mode', isServed)) }),
+  allowUrl: functionOf(),
+  clientTools: boolean,
+  newMessage: oneOf('refuse', 'decline'),
+  stopOnDisconnect: boolean,
+  heartbeatMs: milliseconds,
+  maxStreamMs: milliseconds,
+  deltas: oneOf('live', 'settled'),
+  reasoning: boolean,
+  diagnostics: boolean,
+  errorText: functionOf(),
+  maxInlineBytes: integer(0),
+  contentUrl: functionOf(),
+})
+
+/** Throws `invalid_options`. */
+export function handlerOptions(options: HandlerOptions): HandlerOptions {
+  return parse(SHAPE, options, '`createHandlers`')
+}
+
+function isServed(value: unknown): boolean {
+  return typeof value === 'string' || isObject(value)
 }
