@@ -79,6 +79,11 @@ export function tellProcess(threadId: string, what: string): void {
   warn(`Thread \`${threadId}\`: ${what}`, 'SessionWarning')
 }
 
+/** A log that cannot be read. */
+export function isDamage(thrown: unknown): thrown is HarnessError {
+  return thrown instanceof HarnessError && thrown.code === 'invalid_log'
+}
+
 /** An error with a code: what was thrown, or what it was the cause of. */
 export function codedError(thrown: unknown): HarnessError | SessionError {
   if (thrown instanceof HarnessError || thrown instanceof SessionError) return thrown

@@ -10,7 +10,7 @@ import type { TranscriptEntry } from '#contracts/entry.js'
 import { deepFreeze, frozenCopy, isObject } from '#util/json.js'
 import { Chat } from './conversation/chat.js'
 import { ThreadConversation } from './conversation/conversation.js'
-import { SessionError, sessionsClosed } from './errors.js'
+import { codedError, isDamage, SessionError, sessionsClosed, storedError } from './errors.js'
 import type { StoredError } from './errors.js'
 import { toJson, newId } from './conversation/message.js'
 import { inboxItems } from './people/inbox.js'
@@ -26,7 +26,7 @@ import { resolvedModel } from './conversation/modes.js'
 import type { ModeHarness, Modes } from './conversation/modes.js'
 import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
 import { forkPoint, threadTranscript } from './thread/transcript.js'
-import type { ThreadPayloads } from './thread/thread-events.js'
+import type { ThreadEvent, ThreadPayloads } from './thread/thread-events.js'
 
 /** How long `open` waits for a thread that another process is creating, and how often it looks, in ms. */
 const PATIENCE_MS = 10_000
@@ -113,6 +113,13 @@ class OpenChats<M extends Modes> {
   /** One that has something which is not stored stays. */
   keep(threadId: string, chat: Chat<M>): void {
     this.#kept.set(threadId, chat)
+  }
+
+  /** Closes one that is open, and forgets it. */
+  async drop(threadId: string): Promise<void> {
+    const chat = await settledOpening(this.get(threadId))
+    await chat?.close()
+    if (chat) this.forget(threadId, chat)
   }
 
   /** Forgets one that was closed, unless the thread has been opened again. */
@@ -238,20 +245,39 @@ export class Threads<M extends Modes = Modes> {
 
   /**
    * Deletes a thread and its runs, except those that other threads continue. A run in progress is cancelled, also in another process.
-   * Rejects with `thread_owned`, and deletes nothing, if the thread's owner does not give it up within 10 s.
+   * A run whose log cannot be read is deleted like any other. Rejects with `thread_owned`, and deletes nothing, if the thread's owner does
+   * not give it up within 10 s; with `invalid_log` if the log of the thread itself cannot be read.
    */
   async delete(threadId: string): Promise<void> {
-    const chat = await this.#existing(threadId)
-    const deadline = Date.now() + PATIENCE_MS
-    for (;;) {
-      await chat.cancel({ queue: 'drop' })
-      if (await chat.remove()) break
-      if (Date.now() >= deadline)
-        throw new SessionError('thread_owned', `Thread \`${threadId}\` is in use by another process.`)
-      await new Promise((resolve) => setTimeout(resolve, DELETE_MS))
+    try {
+      const chat = await this.#existing(threadId)
+      const removeNow = async (): Promise<boolean> => {
+        await chat.cancel({ queue: 'drop' })
+        return chat.remove()
+      }
+      await untilRemoved(threadId, removeNow)
+      await chat.close()
+      this.#chats.forget(threadId, chat)
+    } catch (thrown) {
+      if (!isDamage(thrown)) throw thrown
+      await this.#deleteUnread(threadId)
     }
-    await chat.close()
-    this.#chats.forget(threadId, chat)
+  }
+
+  /** Deletes a thread with a run that cannot be read: the log of the thread names its runs. Rejects with `invalid_log` if that is damaged. */
+  async #deleteUnread(threadId: string): Promise<void> {
+    await this.#chats.drop(threadId)
+    const { store } = this.#config
+    const runIds: string[] = []
+    for await (const event of store.read<ThreadEvent>({ kind: 'thread', id: threadId })) {
+      const isOther =
+        event.kind === 'thread_opened' && this.#resourceId !== null && event.resourceId !== this.#resourceId
+      if (isOther) throw threadNotFound(threadId)
+      if (event.kind === 'run_begun') runIds.push(event.runId)
+    }
+    const writer = new ThreadWriter(store, threadId)
+    const removeNow = async (): Promise<boolean> => (await writer.claim()) && (await writer.remove(runIds))
+    await untilRemoved(threadId, removeNow).finally(() => writer.release())
   }
 
   /** Everything that waits for people, across all threads; with `answered`, what they answered. Claims nothing. */
@@ -339,11 +365,9 @@ export class Threads<M extends Modes = Modes> {
   async #itemOf({ threadId, createdAt, updatedAt, owner, digest }: LogSummaries['thread']): Promise<ThreadItem> {
     const { title, firstMessage, tags, resourceId, metadata, runId, continues, refused } = digest ?? {}
     // A run that cannot be read does not hide its thread.
-    const run =
-      typeof runId === 'string'
-        ? await this.#config.store.inspect({ kind: 'run', id: runId }).catch(() => null)
-        : undefined
-    const error = isObject(refused) && refused['seq'] === run?.lastSeq ? storedIn(refused) : null
+    const inspected = typeof runId === 'string' ? inspectedRun(this.#config.store, runId) : undefined
+    const { run, problem = null } = (await inspected) ?? {}
+    const error = isObject(refused) && refused['seq'] === run?.lastSeq ? storedIn(refused) : problem
     const phase = phaseOf(run)
     // A queue that goes on belongs to somebody, unless that process has ended.
     const isStranded = phase === 'idle' && continues === true && owner === null
@@ -363,7 +387,28 @@ export class Threads<M extends Modes = Modes> {
   }
 }
 
-/** `run`: the latest run as its log shows it; null if it has stored nothing. */
+/** The latest run as its log shows it; null if it has stored nothing, or cannot be read, with the problem. */
+async function inspectedRun(
+  store: LogStore,
+  runId: string,
+): Promise<{ readonly run: LogSummaries['run'] | null; readonly problem: StoredError | null }> {
+  try {
+    return { run: await store.inspect({ kind: 'run', id: runId }), problem: null }
+  } catch (thrown) {
+    return { run: null, problem: storedError(codedError(thrown)) }
+  }
+}
+
+/** Tries again and again, while another process has the thread. */
+async function untilRemoved(threadId: string, removeNow: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + PATIENCE_MS; !(await removeNow());) {
+    if (Date.now() >= deadline)
+      throw new SessionError('thread_owned', `Thread \`${threadId}\` is in use by another process.`)
+    await new Promise((resolve) => setTimeout(resolve, DELETE_MS))
+  }
+}
+
+/** `run`: the latest run as its log shows it; null if it has stored nothing, or cannot be read. */
 function phaseOf(run: LogSummaries['run'] | null | undefined): ThreadItem['phase'] {
   if (run === undefined) return 'idle'
   if (run === null || run.status === 'interrupted') return 'interrupted'

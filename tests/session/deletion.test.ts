@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fileLog, memoryLog } from 'thinharness'
@@ -6,6 +6,7 @@ import type { LogRef, LogStore } from 'thinharness'
 import type { Chat } from 'thinharness/session'
 import { sqliteLog } from 'thinharness/store/sqlite'
 import { ScriptedModel } from 'thinharness/testing'
+import { openDatabase } from '#store/sqlite-schema.js'
 import { harnessOf, tool } from '../harness/support.js'
 import { collect } from '../support/collect.js'
 import { allStores, codeOf, gate, said, sessionsOf, temporaryFolder } from './support.js'
@@ -211,3 +212,75 @@ test.each([
   await sessions.delete('t2')
   expect(filesWith(folder, 'SECRET')).toEqual([])
 })
+
+/** Breaks the second record of a run, as a disk or an editor does. */
+const DAMAGE: readonly (readonly [
+  string,
+  (folder: string) => LogStore,
+  (folder: string, runId: string) => Promise<void>,
+])[] = [
+  [
+    'file',
+    (folder) => fileLog(folder),
+    async (folder, runId) => {
+      const path = join(folder, `${runId}.jsonl`)
+      const [first, second = '', ...rest] = readFileSync(path, 'utf8').split('\n')
+      writeFileSync(path, [first, second.slice(1), ...rest].join('\n'))
+    },
+  ],
+  [
+    'SQLite',
+    (folder) => sqliteLog(join(folder, 'x.db')),
+    async (folder, runId) => {
+      const database = await openDatabase(join(folder, 'x.db'), 'normal')
+      database.exec(`update events set event = substr(event, 2) where run_id = '${runId}' and seq = 2`)
+      database.close()
+    },
+  ],
+]
+
+describe.each(DAMAGE)(
+  'a conversation in a %s log, one of whose runs cannot be read any more',
+  (_name, open, damage) => {
+    test.each([
+      ['has ended', 'open here'],
+      ['has ended', 'opened by another process'],
+      ['waits', 'open here'],
+      ['waits', 'opened by another process'],
+    ])(
+      'is deleted with its words (the run %s; the conversation is %s), and lists say that it cannot be read',
+      async (phase, where) => {
+        const folder = temporaryFolder()
+        const log = open(folder)
+        const warnings: string[] = []
+        const note = ({ message }: Error): unknown => warnings.push(message)
+        process.on('warning', note)
+        onTestFinished(() => void process.off('warning', note))
+        const pay = tool('pay', () => 'paid', { requiresApproval: true })
+        const model = new ScriptedModel().says('Violet.').calls('pay')
+        const harness = harnessOf({ model, tools: [pay] })
+        const before = sessionsOf({ log, harness })
+        const chat = await before.open('t1')
+        await done(chat, 'Crimson?')
+        if (phase === 'waits') await done(chat, 'Pay for crimson.')
+        const runId = chat.snapshot.runs.at(-1)?.runId ?? ''
+        const sessions = where === 'open here' ? before : sessionsOf({ log, harness })
+        if (where !== 'open here') await before.close()
+        await damage(folder, runId)
+        const items = await collect(sessions.inbox())
+        await new Promise((resolve) => setImmediate(resolve))
+        const listed = await collect(sessions.list())
+        // A summary that is stored still has the items.
+        if (items.length > 0) expect(warnings.join('\n')).toContain(runId)
+        else if (phase === 'waits') expect(listed).toMatchObject([{ threadId: 't1', error: { code: 'invalid_log' } }])
+        await sessions.delete('t1')
+        expect(await log.inspect({ kind: 'thread', id: 't1' })).toBeNull()
+        expect(await collect(log.list())).toEqual([])
+        const files = readdirSync(folder, { recursive: true, encoding: 'utf8', withFileTypes: true })
+        for (const file of files.filter((each) => each.isFile()))
+          expect(readFileSync(join(file.parentPath, file.name), 'latin1')).not.toMatch(/crimson|violet/i)
+        expect((await sessions.open('t1')).snapshot.runs).toEqual([])
+      },
+    )
+  },
+)

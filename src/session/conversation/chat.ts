@@ -474,10 +474,10 @@ async function placeOf(conversation: ThreadConversation, cursor: string | undefi
   if (cursor === undefined) return BEGINNING
   const place = parseCursor(cursor)
   const { runId } = place
-  if (runId === null || conversation.seen.hasRun(runId)) return place
+  if (runId === null || conversation.seen.runIds.has(runId)) return place
   // Another process may have begun it.
   await conversation.load()
-  if (!conversation.seen.hasRun(runId)) throw notACursor(cursor)
+  if (!conversation.seen.runIds.has(runId)) throw notACursor(cursor)
   return place
 }
 

@@ -447,8 +447,7 @@ export class ThreadOwner {
   async delete(): Promise<boolean> {
     const { conversation } = this
     if (this.openRun !== null) return false
-    const runIds = conversation.snapshot.runs.map(({ runId }) => runId)
-    const isGone = await this.#writer.remove([...runIds, ...conversation.state.replaced])
+    const isGone = await this.#writer.remove([...conversation.seen.runIds])
     if (isGone) conversation.markGone()
     return isGone
   }

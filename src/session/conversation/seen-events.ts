@@ -6,15 +6,16 @@ import type { ThreadEvent } from '../thread/thread-events.js'
 export class SeenEvents {
   /** Posts of this process that nobody is known to have dealt with. */
   readonly posted = new Set<string>()
+  /** All runs that the thread has begun, whatever has become of them. */
+  readonly runIds = new Set<string>()
   readonly #messageIds = new Set<string>()
-  readonly #runIds = new Set<string>()
   /** By the ids of the posts. */
   readonly #outcomes = new Map<string, JsonObject>()
 
   /** Gives the id of a message that the owner has refused. It is back with its sender, who may know only that it was posted. */
   note(event: ThreadEvent | RunEvent): string | null {
     if (event.kind === 'message_queued') this.#messageIds.add(event.messageId)
-    if (event.kind === 'run_begun') this.#runIds.add(event.runId)
+    if (event.kind === 'run_begun') this.runIds.add(event.runId)
     if (event.kind !== 'message_taken') return null
     const { postId, messageId, outcome } = event
     this.#outcomes.set(postId, outcome)
@@ -25,11 +26,6 @@ export class SeenEvents {
   /** The message is stored. */
   hasMessage(messageId: string): boolean {
     return this.#messageIds.has(messageId)
-  }
-
-  /** The thread has begun the run. */
-  hasRun(runId: string): boolean {
-    return this.#runIds.has(runId)
   }
 
   /** What the owner has said about a post; undefined if it has not been dealt with. */

@@ -1,4 +1,4 @@
-import { SessionError } from '../errors.js'
+import { isDamage, SessionError, tellProcess } from '../errors.js'
 import type { ChatCallAnswer } from '../thread/reduce-chat.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { LogSummaries } from '#core/log/digest.js'
@@ -55,7 +55,7 @@ export async function* inboxItems(
   for await (const { run, after } of waitingRuns(log, { resourceId, answered, before })) {
     const thread = await runThread(log, run, answered)
     if (thread === null || (resourceId !== null && thread.resourceId !== resourceId)) continue
-    const all = await runItems(log, run)
+    const all = await readableItems(log, run, thread)
     const items = all.filter((each) => (each.answered !== null) === answered)
     const passed = items.findIndex(({ item }) => item.callId === after)
     for (const each of items.slice(passed + 1)) {
@@ -97,6 +97,17 @@ async function runThread(log: LogStore, { runId, metadata }: RunSummary, anyRun:
     title: stringOrEmpty(title),
     firstMessage: stringOrEmpty(firstMessage),
     resourceId: stringOrEmpty(resourceId) || null,
+  }
+}
+
+/** Of a run whose log cannot be read, what its summary still has; the process is told. */
+async function readableItems(log: LogStore, run: RunSummary, { threadId }: ThreadFacts): Promise<readonly AskedItem[]> {
+  try {
+    return await runItems(log, run)
+  } catch (thrown) {
+    if (!isDamage(thrown)) throw thrown
+    tellProcess(threadId, `the answers of run \`${run.runId}\` are not in the inbox. ${thrown.message}`)
+    return run.pending.map((item) => ({ item, askedAt: run.updatedAt, answered: null }))
   }
 }
 

@@ -3,7 +3,7 @@ import { endOwner, newOwner } from '#util/platform/owner.js'
 import type { LogRef } from '#core/log/ref.js'
 import type { LogStore, Post } from '#core/log/log.js'
 import { canonicalJson, deepFreeze, withMembers } from '#util/json.js'
-import { SessionError } from '../errors.js'
+import { isDamage, SessionError } from '../errors.js'
 import type { NewThreadEvent, RunPlace, ThreadEvent } from './thread-events.js'
 import { applyThread, threadDigest } from './thread-state.js'
 import type { ThreadState } from './thread-state.js'
@@ -105,8 +105,11 @@ export class ThreadWriter {
   async remove(runIds: readonly string[]): Promise<boolean> {
     const owner = this.#owner
     if (owner === null) throw new RangeError('Expected the owner of the thread.')
-    // Those of a source that was deleted before.
-    const continued = await continuedBy(this.#log, this.ref.id)
+    // Those of a source that was deleted before. Deleting needs no reading: what cannot be read is deleted too.
+    const continued = await continuedBy(this.#log, this.ref.id).catch((thrown: unknown) => {
+      if (isDamage(thrown)) return []
+      throw thrown
+    })
     const runs = [...runIds, ...continued].map((id) => ({ kind: 'run', id }) as const)
     await this.#log.prune({ only: [this.ref, ...runs], owner })
     if ((await this.#log.inspect(this.ref)) !== null) return false
