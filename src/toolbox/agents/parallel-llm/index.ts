@@ -91,7 +91,7 @@ async function askAll(
   const written = await writeResults(workspace, outputFile, { results: payload, signal: context.signal })
   const summary = { ...counts, output_file: written }
   const content = JSON.stringify({ ...summary, ...(failed.length > 0 && { failed_indices: failed }) })
-  return { kind: 'succeeded', content, metadata: { ...summary, ...about } }
+  return { kind: 'succeeded', content, metadata: summary }
 }
 
 const DESCRIPTION =
