@@ -1,4 +1,4 @@
-import type { TokenUsage, TranscriptEntry } from '#contracts/entry.js'
+import type { TranscriptEntry } from '#contracts/entry.js'
 import type { Model, ModelTurn, RequestConstants } from './model-session.js'
 import type { RunRules } from './state/rules.js'
 
@@ -49,6 +49,12 @@ export interface PaidReply<Turn> {
   readonly cost: number | null
 }
 
+/** A reply as far as its price depends on it. */
+export interface AnsweredTurn {
+  readonly entry: Pick<ModelTurn['entry'], 'usage'> & Partial<Pick<ModelTurn['entry'], 'provider' | 'model'>>
+  readonly responseModel?: string | null
+}
+
 /** Pays for the requests of one run with a limit. */
 export interface RequestPayer {
   readonly budget: RunBudget
@@ -56,13 +62,11 @@ export interface RequestPayer {
   /** The cost of the last request if its reply was cut off: what was reserved. Null if there was none. */
   readonly cutOff: number | null
   /** Rejects, before anything is asked, when the request could pass a limit. */
-  pay<Turn extends { readonly entry: Pick<ModelTurn['entry'], 'usage'> }>(
-    request: PricedRequest<Turn>,
-  ): Promise<PaidReply<Turn>>
+  pay<Turn extends AnsweredTurn>(request: PricedRequest<Turn>): Promise<PaidReply<Turn>>
 }
 
-/** The cost of a reply; null if its usage is unknown. */
-export type CostOf = (usage: TokenUsage) => number | null
+/** The cost of a reply at the price of the model that answered; null if its usage or that price is unknown. */
+export type CostOf = (turn: AnsweredTurn) => number | null | Promise<number | null>
 
 /** The money of a run: limited, only counted, or neither. */
 export interface RunMoney {

@@ -3,7 +3,7 @@ import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import type { SentCall } from '../wire/repeated-calls.js'
-import { listIn, objectsIn, stringIn, countIn } from '../wire/wire-fields.js'
+import { listIn, objectsIn, outputTokens, stringIn, countIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import type { ProviderTraits } from './traits.js'
 import type { AssistantPart, FinishReason, TokenUsage, NativePart } from '#contracts/entry.js'
@@ -186,7 +186,12 @@ function nestedUsage(input: WireFields, output: WireFields, raw: unknown): Token
   return {
     ...UNREPORTED_USAGE,
     inputTokens: countIn(input['total']),
-    outputTokens: countIn(output['total']),
+    outputTokens: outputTokens({
+      input: countIn(input['total']),
+      output: countIn(output['total']),
+      reasoning: countIn(output['reasoning']),
+      total: isObject(raw) ? countIn(raw['total_tokens']) : null,
+    }),
     cacheReadTokens: reported(input['cacheRead'], /cache(?!.*(?:creat|writ))/i),
     cacheWriteTokens: reported(input['cacheWrite'], /cache.*(?:creat|writ)/i),
     ...longWrites(raw),
@@ -211,7 +216,12 @@ function flatUsage(usage: WireFields, providerMetadata: unknown): TokenUsage {
   return {
     ...UNREPORTED_USAGE,
     inputTokens: input === null ? null : input + cached,
-    outputTokens: countIn(usage['outputTokens']),
+    outputTokens: outputTokens({
+      input,
+      output: countIn(usage['outputTokens']),
+      reasoning: countIn(usage['reasoningTokens']),
+      total: countIn(usage['totalTokens']),
+    }),
     cacheReadTokens,
     cacheWriteTokens,
     ...longWrites(isObject(anthropic) ? anthropic['usage'] : undefined),

@@ -8,7 +8,7 @@ import type { DecodedReply } from '../http/wire.js'
 import { argumentsText, customArguments } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import type { SentCall } from '../wire/repeated-calls.js'
-import { countIn, isFilled, listIn, objectsIn, stringIn, without } from '../wire/wire-fields.js'
+import { countIn, isFilled, listIn, objectsIn, outputTokens, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import { isJsonObject, chatNativePart, REASONING_FIELDS } from './dialect.js'
 
@@ -196,13 +196,30 @@ export function chatUsage(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
   const input = isObject(usage['prompt_tokens_details']) ? usage['prompt_tokens_details'] : {}
   const output = isObject(usage['completion_tokens_details']) ? usage['completion_tokens_details'] : {}
+  const inputTokens = firstCount(usage['prompt_tokens'], usage['input_tokens'])
+  const reasoningTokens = firstCount(output['reasoning_tokens'], usage['reasoning_tokens'])
+  const counts = { input: inputTokens, reasoning: reasoningTokens, total: countIn(usage['total_tokens']) }
+  const cacheReadTokens = firstCount(
+    input['cached_tokens'],
+    usage['cached_tokens'],
+    usage['prompt_cache_hit_tokens'],
+    usage['cache_read_input_tokens'],
+  )
+  const cacheWriteTokens = firstCount(
+    input['cache_write_tokens'],
+    input['cache_creation_tokens'],
+    input['cache_creation_input_tokens'],
+    usage['cache_creation_input_tokens'],
+  )
+  const all = (cacheReadTokens ?? 0) + (cacheWriteTokens ?? 0)
   return {
     ...UNREPORTED_USAGE,
-    inputTokens: firstCount(usage['prompt_tokens'], usage['input_tokens']),
-    outputTokens: firstCount(usage['completion_tokens'], usage['output_tokens']),
-    cacheReadTokens: firstCount(input['cached_tokens'], usage['cached_tokens'], usage['prompt_cache_hit_tokens']),
-    cacheWriteTokens: firstCount(input['cache_write_tokens']),
-    reasoningTokens: firstCount(output['reasoning_tokens'], usage['reasoning_tokens']),
+    cacheReadTokens,
+    cacheWriteTokens,
+    // As in Anthropic's API, some count what is cached beside the rest.
+    inputTokens: inputTokens !== null && all > inputTokens ? inputTokens + all : inputTokens,
+    outputTokens: outputTokens({ ...counts, output: firstCount(usage['completion_tokens'], usage['output_tokens']) }),
+    reasoningTokens,
   }
 }
 

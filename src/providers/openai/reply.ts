@@ -6,7 +6,7 @@ import { errorFromBody, waitsForClient } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
 import { ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
-import { countIn, objectsIn, stringIn } from '../wire/wire-fields.js'
+import { countIn, objectsIn, outputTokens, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import { nativeDataOf, callIdOf, clientItems, outputParts, sentCall } from './parts.js'
 
@@ -130,12 +130,15 @@ export function responseUsage(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
   const input = usage['input_tokens_details'] ?? usage['prompt_tokens_details']
   const output = usage['output_tokens_details'] ?? usage['completion_tokens_details']
+  const inputTokens = countIn(usage['input_tokens'] ?? usage['prompt_tokens'])
+  const reasoningTokens = isObject(output) ? countIn(output['reasoning_tokens']) : null
+  const counts = { input: inputTokens, reasoning: reasoningTokens, total: countIn(usage['total_tokens']) }
   return {
     ...UNREPORTED_USAGE,
-    inputTokens: countIn(usage['input_tokens'] ?? usage['prompt_tokens']),
-    outputTokens: countIn(usage['output_tokens'] ?? usage['completion_tokens']),
+    inputTokens,
+    outputTokens: outputTokens({ ...counts, output: countIn(usage['output_tokens'] ?? usage['completion_tokens']) }),
     cacheReadTokens: isObject(input) ? countIn(input['cached_tokens']) : null,
     cacheWriteTokens: isObject(input) ? countIn(input['cache_write_tokens']) : null,
-    reasoningTokens: isObject(output) ? countIn(output['reasoning_tokens']) : null,
+    reasoningTokens,
   }
 }

@@ -23,6 +23,16 @@ export function countIn(value: unknown): number | null {
   return Number.isInteger(value) && (value as number) >= 0 ? (value as number) : null
 }
 
+/** Tokens of a reply's output. Some servers count thoughts beside it: their total says so, or thoughts that are more than all output. */
+export function outputTokens(
+  counts: Readonly<Record<'input' | 'output' | 'reasoning' | 'total', number | null>>,
+): number | null {
+  const { input, output, reasoning, total } = counts
+  if (output === null || reasoning === null || reasoning === 0) return output
+  const isBeside = reasoning > output || total === (input ?? NaN) + output + reasoning
+  return isBeside && total !== (input ?? NaN) + output ? output + reasoning : output
+}
+
 /** True if `value` is a list or an object with at least one member. */
 export function isFilled(value: unknown): value is object {
   return typeof value === 'object' && value !== null && Object.keys(value).length > 0

@@ -2,7 +2,7 @@ import type { Model } from '#core/model-session.js'
 import type { MoneyPort, RunMoney, SpendingRun } from '#core/money.js'
 import { RunStopped } from '#core/loop/run-failure.js'
 import { openSpending } from './open.js'
-import { costOf } from './price.js'
+import { costOfAnswer } from './answered.js'
 import { knownWindow, priceOf } from './prices.js'
 import type { Prices } from './prices.js'
 import { asPurse } from './purse.js'
@@ -40,8 +40,9 @@ export class Money implements MoneyPort {
   /** A price that cannot be looked up is unknown. */
   #priceOf(model: Model): RunMoney['price'] {
     if (this.#prices === null) return null
-    return priceOf(model, this.#prices).then(
-      (price) => (price === null ? null : (usage) => costOf(price, usage)),
+    const prices = this.#prices
+    return priceOf(model, prices).then(
+      (price) => (turn) => costOfAnswer(turn, { model, price, prices }).catch(() => null),
       () => null,
     )
   }

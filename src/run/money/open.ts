@@ -1,6 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { Model } from '#core/model-session.js'
 import { inDollars } from '#core/money.js'
+import { costOfAnswer } from './answered.js'
 import { inMicroDollars } from './price.js'
 import { priceOf } from './prices.js'
 import type { Prices } from './prices.js'
@@ -36,6 +37,7 @@ export async function openSpending({
   const purse = new Purse(limit, { outer, spent: inMicroDollars(spentUsd) })
   return new Spending(purse, {
     price,
+    costOfTurn: (turn) => costOfAnswer(turn, { model, price, prices }),
     modelCap: model.capabilities.maxOutputTokens,
     cachesLong: model.capabilities.longCacheWrites !== false,
     stop: (short) => stop({ ...short, limit: inDollars(short.limit), needed: inDollars(short.needed) }),

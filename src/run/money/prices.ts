@@ -20,8 +20,12 @@ export async function priceOf(
   { models = {}, unknown }: Prices = {},
   now = new Date(),
 ): Promise<Price | null> {
-  const given = own(models, `${provider}:${id}`) ?? own(models, id)
-  return given ?? (await knownPrice(provider, id, now)) ?? unknown ?? null
+  return givenPrice({ provider, id }, models) ?? (await knownPrice(provider, id, now)) ?? unknown ?? null
+}
+
+/** The price that the host has given for a model. */
+export function givenPrice({ provider, id }: PricedModel, models: Readonly<Record<string, Price>>): Price | undefined {
+  return own(models, `${provider}:${id}`) ?? own(models, id)
 }
 
 function own(models: Readonly<Record<string, Price>>, name: string): Price | undefined {

@@ -1,12 +1,12 @@
 import type { TranscriptEntry, AssistantPart, ContentPart, TokenUsage } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
-import type { ModelTurn, RequestConstants } from '#core/model-session.js'
+import type { RequestConstants } from '#core/model-session.js'
 import { listenToAbort } from '#util/abort.js'
 import { affordableOutput, costBound, costOf, withoutLongCaching } from './price.js'
 import type { Price } from './price.js'
 import type { Hold, Purse, Shortage } from './purse.js'
 import { budgetOf } from './budget.js'
-import type { PaidReply, PricedRequest, RequestPayer, RunBudget } from '#core/money.js'
+import type { AnsweredTurn, PaidReply, PricedRequest, RequestPayer, RunBudget } from '#core/money.js'
 import { byteLength } from '#util/bytes.js'
 
 /** Cap of a reply if its model has none, in tokens. */
@@ -20,6 +20,8 @@ export interface SpendingOptions {
   readonly cachesLong: boolean
   /** Tokens of a reply if settings name none. */
   readonly modelCap: number | undefined
+  /** At the price of the model that answered; null if its usage or its price is unknown. Default: at `price`. */
+  readonly costOfTurn?: (turn: AnsweredTurn) => Promise<number | null>
   /** The error of a request that could exceed a limit. */
   readonly stop: (shortage: Shortage) => Error
 }
@@ -40,10 +42,8 @@ export class Spending implements RequestPayer {
   }
 
   /** Rejects, before anything is asked, when the request could pass a limit. */
-  async pay<Turn extends { readonly entry: Pick<ModelTurn['entry'], 'usage'> }>(
-    request: PricedRequest<Turn>,
-  ): Promise<PaidReply<Turn>> {
-    const { price, stop } = this.#options
+  async pay<Turn extends AnsweredTurn>(request: PricedRequest<Turn>): Promise<PaidReply<Turn>> {
+    const { price, stop, costOfTurn = async ({ entry }) => costOf(price, entry.usage) } = this.#options
     const input = this.#inputBound(request)
     const highest = this.#highestPrice(price, request.constants)
     const { most, least } = this.#caps(request.constants)
@@ -53,8 +53,8 @@ export class Spending implements RequestPayer {
     if (request.isAside !== true) this.#hold = hold
     const cap = Math.min(most, affordableOutput(highest, input, hold.amount))
     const turn = await settledOnFailure(hold, request.signal, () => request.ask(cap))
-    // A reply without usage is charged its maximum cost.
-    const cost = costOf(price, turn.entry.usage) ?? hold.amount
+    // A reply without usage, or of another model without a known price, is charged what was reserved.
+    const cost = (await costOfTurn(turn).catch(() => null)) ?? hold.amount
     hold.settle(cost)
     if (request.isAside !== true) this.#measure(request, turn.entry.usage)
     return { turn, cost }

@@ -142,7 +142,7 @@ function compactionOf({ model, constants, spending, price }: RunSetup): ViewCont
     }
     const asked = await askProvider(null)
     const known = await price
-    return paid(asked, known === null ? null : known(asked.compaction.usage))
+    return paid(asked, known === null ? null : await known(asked))
   }
 }
 

@@ -111,7 +111,7 @@ export class LiveEffects implements Effects {
       throw new RangeError('Expected a reply of the model, got nothing.')
     }
     const rates = price === null ? null : await price
-    const cost = answered?.cost ?? spending?.cutOff ?? (rates === null ? null : rates(entry.usage))
+    const cost = answered?.cost ?? spending?.cutOff ?? (rates === null ? null : await rates({ entry }))
     return { turn: { entry }, cost, resolution: { kind: 'ask_again', reason: 'aborted' } }
   }
 
@@ -165,7 +165,7 @@ export class LiveEffects implements Effects {
     const { turn: reply, cost: paid } = await this.#ask(asked)
     const read = await readTurn(reply, model, { tools, ids: this.#ids })
     const rates = price === null ? null : await price
-    const cost = rates === null ? paid : rates(reply.entry.usage)
+    const cost = rates === null ? paid : await rates(reply)
     const isLast = read.calls.length > 1 && output?.mode === 'tool' && isLastReply(state, reply.entry, cost)
     const context = { ...this.#outputContext, transcript: state.transcript }
     const resolved = await resolveTurn({ ...read, isLast }, output, context)
