@@ -79,14 +79,14 @@ export function frozenCopy<T>(value: T): T {
 
 function jsonCopy(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map((item: unknown) => frozenCopy(isKept(item) ? item : null))
+  if (Array.isArray(value)) return value.map((item: unknown) => frozenCopy(isJsonMember(item) ? item : null))
   if ('toJSON' in value && typeof value.toJSON === 'function') return jsonCopy(value.toJSON())
-  const members = Object.entries(value).filter(([, member]) => isKept(member))
+  const members = Object.entries(value).filter(([, member]) => isJsonMember(member))
   return Object.fromEntries(members.map(([name, member]) => [name, frozenCopy<unknown>(member)]))
 }
 
 /** JSON leaves out anything else. */
-function isKept(value: unknown): boolean {
+function isJsonMember(value: unknown): boolean {
   return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
 }
 

@@ -188,7 +188,7 @@ export async function checkKinds(
 
 async function sendMessage(owner: ThreadOwner, message: ThreadMessage, whenBusy: WhenBusy): Promise<SentStatus> {
   const { conversation } = owner
-  if (conversation.isKnown(message.messageId)) return sentStatus(conversation, message.messageId)
+  if (conversation.seen.hasMessage(message.messageId)) return sentStatus(conversation, message.messageId)
   await checkKinds(conversation, message)
   const { phase, state, pending } = conversation
   if (phase === 'idle') {
@@ -224,7 +224,7 @@ async function sendMessage(owner: ThreadOwner, message: ThreadMessage, whenBusy:
 /** Gives the message to the run; an idle thread begins one. */
 async function steerRun(owner: ThreadOwner, message: ThreadMessage): Promise<SentStatus> {
   const { conversation } = owner
-  if (conversation.isKnown(message.messageId)) return sentStatus(conversation, message.messageId)
+  if (conversation.seen.hasMessage(message.messageId)) return sentStatus(conversation, message.messageId)
   if (!isBusy(conversation)) return sendMessage(owner, message, 'queue')
   await checkKinds(conversation, message, conversation.state.run)
   // The run may have ended since then.
@@ -245,7 +245,7 @@ function isBusy({ phase }: ThreadConversation): boolean {
 /** Begins with the message after an interrupted run has ended: before the queue, which continues after it. */
 async function interruptWith(owner: ThreadOwner, message: ThreadMessage): Promise<SentStatus> {
   const { conversation } = owner
-  if (conversation.isKnown(message.messageId)) return sentStatus(conversation, message.messageId)
+  if (conversation.seen.hasMessage(message.messageId)) return sentStatus(conversation, message.messageId)
   await owner.cancelStored()
   await owner.begin(message, [messageQueued(message), ...releaseEvents(conversation)])
   return 'started'

@@ -296,7 +296,7 @@ export class Chat<M extends Modes = Modes> {
     const talk = this.#conversation
     signal?.throwIfAborted()
     const done = talk.ends.of(messageId) as Promise<MessageEnd<Output>>
-    const isKnown = talk.isKnown(messageId)
+    const isKnown = talk.seen.hasMessage(messageId)
     let stopListening = (): void => undefined
     try {
       const { outcome } = await this.#handOver(action, signal)
@@ -466,7 +466,7 @@ async function isAtRest(conversation: ThreadConversation): Promise<boolean> {
   await conversation.turns.over
   const { phase, state, ends } = conversation
   if (phase !== 'idle' || (state.queue.length > 0 && !isHeld(state))) return false
-  return ends.awaited.every((messageId) => conversation.isKnown(messageId))
+  return ends.awaited.every((messageId) => conversation.seen.hasMessage(messageId))
 }
 
 /** The place of a cursor. Rejects with a `SessionError` for one in a run that the thread has not begun: it may be anybody's. */

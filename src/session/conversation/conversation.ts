@@ -271,10 +271,6 @@ export class ThreadConversation {
     return this.starter.redaction.stored(storedEvents(this.log, this.threadId, from))
   }
 
-  isKnown(messageId: string): boolean {
-    return this.seen.hasMessage(messageId)
-  }
-
   /** Posts of other processes that nobody has dealt with; none if this process does not own the thread. */
   takePosts(): Promise<readonly Post[]> {
     return this.#owner.takePosts()
@@ -284,7 +280,7 @@ export class ThreadConversation {
   settleStored(): void {
     if (this.openRun !== null || !this.ends.areAwaited) return
     const { snapshot } = this.feed
-    if (snapshot !== undefined) this.ends.settleStored(snapshot, (messageId) => this.isKnown(messageId))
+    if (snapshot !== undefined) this.ends.settleStored(snapshot, (messageId) => this.seen.hasMessage(messageId))
   }
 
   /** Settles the messages that a run has read. */
@@ -306,8 +302,7 @@ export class ThreadOwner {
   asking: Promise<void> | null = null
   readonly #deps: ConversationDeps
   readonly #writer: ThreadWriter
-  /** The latest append failed. */
-  #hasFailed = false
+  #hasFailed = false // The latest append.
   #recoverTimer: NodeJS.Timeout | undefined
 
   constructor(conversation: ThreadConversation, deps: ConversationDeps) {
