@@ -7,6 +7,7 @@ import type { Envelope } from '../tools/boundary/envelope.js'
 import type { ToolAnnotations } from '../tools/tool-spec.js'
 import type { RunAbort } from '#util/abort.js'
 import { isObject } from '#util/json.js'
+import { readOnly } from '#util/read-only.js'
 import type { JsonObject } from '#util/json.js'
 import { Mismatch } from '#util/mismatch.js'
 import {
@@ -238,7 +239,7 @@ async function askOne<Event extends HookEvent>(
   run: AskingRun,
 ): Promise<NonNullable<HookAnswers[Event]> | undefined> {
   try {
-    const fresh = { ...context, metadata: structuredClone(context.metadata) }
+    const fresh = { ...readOnly({ ...context }), deps: context.deps, metadata: structuredClone(context.metadata) }
     return checkedAnswer(context.event, await patiently(hook, fresh, run.abort))
   } catch (cause) {
     await run.hookFailed(context.event, messageOf(cause))

@@ -1,5 +1,6 @@
 import { withTokens, withTurn, withUsage } from '#contracts/result.js'
 import { withText } from '#contracts/notices.js'
+import { deepFreeze } from '#util/json.js'
 import { FINAL_RESULT } from '../state/output-format.js'
 import { verdictOf } from '../state/answers.js'
 import type { Answer } from '../state/answers.js'
@@ -172,7 +173,7 @@ function changeByRecord(state: RunState, { extension, value }: Event<'extension_
 function addToPrompt({ transcript, firstEntry }: RunState, addition: string | undefined): void {
   const prompt = transcript[firstEntry]
   if (addition === undefined || prompt?.role !== 'user') return
-  transcript[firstEntry] = { ...prompt, content: withText(prompt.content, addition) }
+  transcript[firstEntry] = deepFreeze({ ...prompt, content: withText(prompt.content, addition) })
 }
 
 function changeByReply(state: RunState, { at, entry, resolution, cost }: Event<'model_message'>): void {

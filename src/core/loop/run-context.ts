@@ -40,6 +40,7 @@ import type { Clock } from '#util/clock.js'
 import { deepFreeze } from '#util/json.js'
 import type { JsonInput, JsonObject, JsonValue } from '#util/json.js'
 import { plainJson } from '#util/plain-json.js'
+import { readOnly } from '#util/read-only.js'
 import { isDelta } from '#util/queue/deltas.js'
 
 /** Creates the dependencies of a run. */
@@ -487,5 +488,6 @@ export class StateAhead {
 /** The run as extensions see it. */
 export function extensionContext({ runId, agentName, metadata, deps, state, signal }: RunContext): ExtensionContext {
   const { transcript, usage } = state
-  return { runId, agentName, metadata, deps, transcript, usage, signal }
+  const shown = readOnly({ metadata, transcript, usage })
+  return { runId, agentName, deps, signal, ...shown }
 }

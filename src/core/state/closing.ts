@@ -6,6 +6,7 @@ import { acceptedAnswer, cutOff, endedError } from './settled.js'
 import type { EndedError, SettledCall } from './settled.js'
 import type { Conversation } from './history.js'
 import type { Phase, Position, RunState } from './state.js'
+import { deepFreeze } from '#util/json.js'
 
 /** Closes a run that has its answer. */
 export function complete(state: RunState, { stopReason, at }: { stopReason: StopReason; at: string }): void {
@@ -40,7 +41,7 @@ export function conversationOf(state: RunState): Conversation {
 function closingEntries(state: RunState, at: string): readonly TranscriptEntry[] {
   const first = state.transcript.length
   return [...openResults(state, at), ...reportEntries(state)].map((entry, index) => {
-    return { id: entryId(first + index), at, ...entry }
+    return deepFreeze({ id: entryId(first + index), at, ...entry })
   })
 }
 
@@ -68,7 +69,7 @@ function positionOf({ phase }: RunState): Position | undefined {
  */
 export function closeReply(state: RunState, at: string): void {
   for (const entry of resultsBefore(state, at))
-    state.transcript.push({ id: entryId(state.transcript.length), ...entry })
+    state.transcript.push(deepFreeze({ id: entryId(state.transcript.length), ...entry }))
 }
 
 /** The results that the next request sends, without those that it answers itself. */

@@ -3,6 +3,7 @@ import type { RunUsage, StopReason } from '#contracts/result.js'
 import { contentOf, entryId } from '#contracts/entry.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { Resolution } from './resolve-turn.js'
+import { deepFreeze } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { Background } from './other-runs.js'
 import type { BatchCall } from './batch-call.js'
@@ -128,7 +129,7 @@ export function openState(
 ): RunState {
   const { runId, parentRunId, parentToolCallId, agentName } = event
   const content = contentOf(event.prompt ?? '')
-  const prompt: TranscriptEntry = { id: entryId(entries.length), at: event.at, role: 'user', content }
+  const prompt: TranscriptEntry = deepFreeze({ id: entryId(entries.length), at: event.at, role: 'user', content })
   return {
     kind: 'run_state',
     version: FORMAT_VERSION,

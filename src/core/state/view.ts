@@ -1,3 +1,4 @@
+import { deepFreeze } from '#util/json.js'
 import { sourcesOf } from '#contracts/entry.js'
 import type { ContentPart, ContentSource, NativePart, TranscriptEntry } from '#contracts/entry.js'
 
@@ -75,7 +76,7 @@ function changed(transcript: readonly TranscriptEntry[], { generation, changes }
   let next = 0
   for (const change of changes) {
     const range = rangeOf(transcript, change)
-    entries.push(...transcript.slice(next, range.first), entryOf(transcript, range, change))
+    entries.push(...transcript.slice(next, range.first), deepFreeze(entryOf(transcript, range, change)))
     next = range.last + 1
   }
   return { generation, entries, covered: next }

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
-import { HarnessError, memoryLog } from 'thinharness'
+import { z } from 'zod'
+import { defineExtension, HarnessError, memoryLog } from 'thinharness'
 import type { AssistantEntry, Model, RunEvent } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
+import { collect } from '../../support/collect.js'
 import { failureOf, harnessOf, ofKind, tool } from '../../harness/support.js'
 
 /** Tries to change every object that it can reach. */
@@ -66,4 +68,54 @@ test.each<[string, unknown, RegExp]>([
   expect(failed.code).toBe('provider_error')
   expect(failed.message).toMatch(message)
   expect(failed.message).toContain('`p:m`')
+})
+
+test('notices, views, policies, wraps and hooks cannot change what a run sends, stores or returns', async () => {
+  const tried: string[] = []
+  const deny = (who: string, change: () => unknown): void => {
+    tried.push(who)
+    expect(change, who).toThrow(TypeError)
+  }
+  const changes = (who: string, shown: { readonly transcript: readonly unknown[]; readonly usage?: object }): void => {
+    const [entry] = shown.transcript as { content: { text: string }[] }[]
+    deny(who, () => (entry!.content[0]!.text = 'defaced'))
+    deny(who, () => (shown.transcript as unknown[]).push({ role: 'user', content: 'defaced' }))
+    deny(who, () => Object.assign(shown.transcript, { length: 0 }))
+    if (shown.usage !== undefined) deny(who, () => Object.assign(shown.usage!, { modelRequests: 99 }))
+    for (const each of shown.transcript as { content: object }[])
+      if (Array.isArray(each.content)) deny(who, () => (each.content = []))
+  }
+  const extension = defineExtension({
+    name: 'vandal',
+    notices: (context) => (changes('notices', context), [{ name: 'hello', text: 'Hello.' }]),
+    view: (context) => (changes('view', context), changes('shown view', { transcript: context.view }), null),
+    policy: (_call, _spec, context) => (changes('policy', context), null),
+    wrapModelCall: (call, next) => (changes('wrap', call), next(call)),
+    hooks: [
+      {
+        event: 'run_end',
+        handler: ({ result }) => {
+          deny('run_end', () => Object.assign(result!, { text: 'defaced' }))
+          deny('run_end', () => Object.assign(result!.output as object, { answer: 'defaced' }))
+          deny('run_end', () => Object.assign(result!.toolCallRecords[0]!, { output: 'defaced' }))
+          deny('run_end', () => Object.assign(result!.usage, { modelRequests: 99 }))
+        },
+      },
+    ],
+  })
+  const model = new ScriptedModel().calls('look').replies({ text: '{"answer":"Done."}' })
+  const log = memoryLog()
+  const harness = harnessOf({
+    ...{ model, tools: [tool('look')], use: [extension], log },
+    ...{ outputType: z.object({ answer: z.string() }), outputMode: 'prompted' as const },
+  })
+  const result = await harness.run('Go.', { runId: 'run_v' })
+  expect(result.output).toEqual({ answer: 'Done.' })
+  expect(new Set(tried)).toEqual(new Set(['notices', 'view', 'shown view', 'policy', 'wrap', 'run_end']))
+  expect(JSON.stringify([model.heard, result, await collect(log.read({ kind: 'run', id: 'run_v' }))])).not.toContain(
+    'defaced',
+  )
+  expect(result.usage.modelRequests).toBe(2)
+  // The caller's own is the caller's own.
+  expect(Object.assign(result.output, { answer: 'Mine.' })).toEqual({ answer: 'Mine.' })
 })

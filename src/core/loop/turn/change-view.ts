@@ -2,6 +2,7 @@ import { messageOf } from '#contracts/errors.js'
 import type { Compaction } from '../../model-session.js'
 import { inDollars } from '../../money.js'
 import { isObject } from '#util/json.js'
+import { readOnly } from '#util/read-only.js'
 import type { RunContext } from '../run-context.js'
 import { extensionContext } from '../run-context.js'
 import type { RunSetup } from '../run-plan.js'
@@ -80,7 +81,7 @@ function viewContext(
   const last = index < Math.max(state.firstEntry, state.view?.changedAt ?? 0) ? undefined : state.transcript[index]
   return {
     ...extensionContext(context),
-    view,
+    view: readOnly(view),
     generation,
     lastInputTokens: last?.role === 'assistant' ? last.usage.inputTokens : null,
     window: model.capabilities.contextTokens ?? setup.plan.money.knownWindow(model),

@@ -1,6 +1,7 @@
 import type { ModelTurn, RequestConstants, TurnOptions } from '../../model-session.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { PaidReply } from '../../money.js'
+import { readOnly } from '#util/read-only.js'
 import { wrapped } from '#util/wrapped.js'
 import type { Work, Wrap } from '#util/wrapped.js'
 import type { RunContext } from '../run-context.js'
@@ -99,7 +100,8 @@ function middleware({ extensions, runId, agentName, metadata }: RunContext): rea
   return [
     async (request, next) => {
       const { requestKind, transcript, constants, signal } = request
-      const call = { runId, agentName, metadata, requestKind, transcript, constants, signal }
+      const shown = readOnly({ metadata, transcript, constants })
+      const call = { runId, agentName, requestKind, signal, ...shown }
       const turn = await wrappedTurn(extensions.modelWraps, call, (changed) =>
         next({ ...request, ...partsOf(changed) }).then((reply) => reply.turn),
       )
