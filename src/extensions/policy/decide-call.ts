@@ -75,7 +75,16 @@ function partRuling(rules: readonly CompiledRule[], subject: Subject, part: Shel
   const granted = isAllowed ? undefined : mostSpecific(matching.filter(({ rule }) => rule.grant === true))
   const lifts = matching.some(({ rule, namesTool }) => rule.decision === 'allow' && namesTool)
   if (granted !== undefined) return { ...decidedBy(granted, 'grant'), lifts }
+  if (best === undefined && part !== null && startsUnknown(part)) {
+    const reason = 'the command has a word that can start any program.'
+    return { decision: 'ask', by: null, step: 'command', reason, lifts }
+  }
   return best === undefined ? { ...rulingWithoutRule(null, 'none'), lifts } : { ...decidedBy(best, 'rule'), lifts }
+}
+
+/** An option that starts a program which is not one of the words. */
+function startsUnknown({ words: [first], starter }: ShellPart): boolean {
+  return starter !== null && first?.isFixed === false && first.text === ''
 }
 
 const STRICTNESS = { allow: 0, none: 1, ask: 2, deny: 3 } as const

@@ -1,3 +1,4 @@
+import { startingWords } from './starting-options.js'
 import { UNKNOWN_WORDS } from './word.js'
 import type { ShellWord } from './word.js'
 
@@ -28,8 +29,27 @@ export function innerCommands(words: readonly ShellWord[]): InnerCommands {
   if (name === 'trap') return trapCommands(words)
   if (name === 'find') return findCommands(words)
   if (SHELLS.has(name)) return ofShell(words)
-  const launcher = LAUNCHERS.get(name)
-  return launcher === undefined ? NONE : launchedCommands(words, launcher)
+  const launcher = launcherOf(name, words)
+  if (launcher !== undefined) return launchedCommands(words, launcher)
+  const commands = startingWords(name, words).map((at) => ({ words: [{ ...UNKNOWN_WORDS }], script: null, at: [at] }))
+  return { commands, unclear: null }
+}
+
+/** Programs that are in many folders under many names. */
+const UNKNOWN_LAUNCHER = /^(?:ld(?:-[\w.-]+)?\.so[\d.]*|ld-musl-[\w.-]+|qemu-[\w.-]+)$/
+
+function launcherOf(name: string, words: readonly ShellWord[]): Launcher | undefined {
+  const known = LAUNCHERS.get(name)
+  if (known !== undefined) return known
+  if (UNKNOWN_LAUNCHER.test(name)) return { isUnknown: true }
+  const subcommands = SUBCOMMANDS.get(name)
+  if (subcommands === undefined) return undefined
+  const [, first] = words
+  const operands =
+    first?.isFixed === true && Object.hasOwn(subcommands, first.text) ? subcommands[first.text] : undefined
+  if (operands !== undefined) return { operands }
+  const hasOptions = first?.text.startsWith('-') === true
+  return hasOptions && words.some(({ text }) => Object.hasOwn(subcommands, text)) ? { isUnknown: true } : undefined
 }
 
 /** Name of a program without its folder; null if it is not fixed. */
@@ -48,6 +68,7 @@ function launchedCommands(words: readonly ShellWord[], launcher: Launcher): Inne
     if (words[at]?.isFixed === false) return commandsAnywhere(words)
     at++
   }
+  if ((launcher.operands ?? 0) > 0 && words[at]?.text === '--') at++
   if (at >= words.length) return launcher.startsShell === true ? { commands: [], unclear: HIDDEN } : NONE
   const own = words.slice(at)
   return ofWords(launcher.appends === true ? [...own, { ...UNKNOWN_WORDS }] : own, [at])
@@ -235,10 +256,32 @@ export interface Launcher {
 }
 
 const OTHERS =
-  'builtin busybox bwrap caffeinate capsh catchsegv cgexec chroot chronic chrt daemonize dbus-run-session doas entr expect ' +
-  'fakeroot firejail flock gdb ionice ltrace nocache nsenter numactl parallel perf pkexec prlimit proot rlwrap runuser script ' +
-  'setarch setpriv setsid ssh-agent start-stop-daemon strace su systemd-run taskset toybox ts unbuffer unshare valgrind watch ' +
-  'xvfb-run'
+  'abduco ansible arch-chroot at authbind autossh aws-vault batch box64 bpftrace builtin bunx busybox bwrap caffeinate capsh ' +
+  'catatonit catchsegv ccache cgexec chamber choom chpst chroot chronic chrt coreutils cpulimit crictl datefudge ' +
+  'daemonize dbus-launch dbus-run-session distcc doas dotenv dotenvx dtach dtrace dtruss dumb-init eatmydata entr envchain envdir ' +
+  'envuidgid expect faketime fakechroot fakeroot fakeroot-ng firejail flock fswatch gdb genv gnice gnohup gosu gstdbuf gtime gtimeout ' +
+  'gxargs heaptrack honcho hyperfine i386 icecc ifne ionice ktrace lckdo linux32 linux64 lldb ltrace lxc-attach mispipe mosh newgrp nocache ' +
+  'nocorrect nodemon noglob npx nsenter numactl osascript parallel pee perf pivot_root pkexec pnpx prlimit proot proxychains proxychains4 ' +
+  'pseudo reflex rlwrap rr rsh run-parts run0 runcon runit runuser s6-envdir s6-setuidgid sandbox-exec sccache schedtool schroot screen ' +
+  'script scriptlive sem setarch setlock setpriv setsid setuidgid sg softlimit ssh-agent sshpass start-stop-daemon strace su su-exec ' +
+  'switch_root systemd-cat systemd-inhibit systemd-nspawn systemd-run taskset time timelimit tini tmux torify torsocks toybox trickle truss ' +
+  'ts tsocks uclampset uname26 unbuffer unshare valgrind watch watchexec wine x86_64 xterm xvfb-run zrun'
+
+/** Subcommands that run the command after so many words, themselves included. */
+const SUBCOMMANDS: ReadonlyMap<string, Readonly<Record<string, number>>> = new Map([
+  ...each('npm pnpm yarn', { exec: 1, x: 1, dlx: 1, explore: 2 }),
+  ...each('asdf bundle fnm mise nvm pyenv rbenv volta', { exec: 1, x: 1, run: 1 }),
+  ...each('conda doppler hatch mamba micromamba op pdm pipenv pipx poetry rye uv', { run: 1 }),
+  ...each('docker kubectl lxc nerdctl podman', { exec: 2, run: 2, debug: 2 }),
+  ...each('direnv', { exec: 2 }),
+  ...each('ip', { netns: 3, vrf: 3 }),
+  ...each('machinectl', { shell: 2 }),
+  ...each('nix', { run: 1, shell: 1, develop: 1 }),
+])
+
+function each<T>(names: string, value: T): readonly (readonly [string, T])[] {
+  return names.split(' ').map((name) => [name, value])
+}
 
 /** Programs and builtins that run the command in their arguments. The options of the usual ones are known. */
 export const LAUNCHERS: ReadonlyMap<string, Launcher> = new Map<string, Launcher>([
@@ -267,6 +310,7 @@ export const LAUNCHERS: ReadonlyMap<string, Launcher> = new Map<string, Launcher
     },
   ],
   ['nohup', {}],
+  ['arch', {}],
   ['nice', { values: 'n', long: ['adjustment='], numeric: true }],
   [
     'timeout',
