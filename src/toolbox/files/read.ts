@@ -274,7 +274,7 @@ function fittingLines(lines: readonly string[], budget: number, offset: number):
 function wholeLines(read: LinesRead): { readonly lines: readonly string[]; readonly cut: boolean } {
   const text = decodeLines(read)
   const lines = splitLines(text)
-  if (read.end !== 'bytes' || /[\r\n]$/.test(text)) return { lines, cut: false }
+  if (read.end !== 'bytes' || text.endsWith('\n')) return { lines, cut: false }
   return lines.length > 1 ? { lines: lines.slice(0, -1), cut: false } : { lines, cut: true }
 }
 

@@ -7,6 +7,7 @@ import { FileFailure, invalidInput } from '../workspace/file-failure.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { hashOfBytes, hashOfFile, KnownFiles } from '../workspace/known-files.js'
+import { inFormOf } from '../workspace/lines.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { appendToFile, replaceFile, withTarget, writableStats } from '../workspace/replace-file.js'
@@ -56,7 +57,6 @@ async function writeFile(call: FileCall<WriteArguments>): Promise<ToolOutcome> {
   if (hasLoneSurrogate(content)) {
     throw invalidInput('`content` has half of a surrogate pair, which cannot be encoded in UTF-8.')
   }
-  const bytes = Buffer.from(content)
   const resolve = async (): Promise<string> => {
     const path = await workspace.writePolicy.resolve(args.path)
     if (/[\\/]$/.test(args.path)) throw new FileFailure('PathTypeError', `path is a directory: ${shown}`)
@@ -68,13 +68,35 @@ async function writeFile(call: FileCall<WriteArguments>): Promise<ToolOutcome> {
     // The model could not read it.
     const file = known !== null && workspace.readPolicy.covers(path) ? { known, name } : null
     const { read, write } = editorFilesOf(workspace)
-    await withTarget(workspace, { path, shown, signal: context.signal, create: true }, (target) => {
+    const size = await withTarget(workspace, { path, shown, signal: context.signal, create: true }, async (target) => {
       if (write !== undefined) return writeInEditor({ read, write }, { target, path, content, append, file })
-      return append ? appendTo(target, bytes, file) : overwriteFile(target, bytes, file)
+      const before = await beginningOf(target)
+      const bytes = Buffer.from(append ? appended(before, content) : inFormOf(before, content))
+      await (append ? appendTo(target, bytes, file) : overwriteFile(target, bytes, file))
+      return bytes.length
     })
-    const text = `${append ? 'appended' : 'wrote'} ${bytes.length} bytes to ${name}`
+    const text = `${append ? 'appended' : 'wrote'} ${size} bytes to ${name}`
     return { kind: 'succeeded', content: text, metadata: { path, ...known?.metadata } }
   })
+}
+
+/** The line ends of the rest are taken to be the same. */
+const FORM_BYTES = 65_536
+
+async function beginningOf(target: WriteTarget): Promise<string> {
+  if ((await writableStats(target)) === undefined) return ''
+  const handle = await openIn(target.folder, target.name, { flags: constants.O_RDONLY })
+  try {
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(FORM_BYTES), 0, FORM_BYTES, 0)
+    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(buffer.subarray(0, bytesRead))
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The mark is at the beginning only. */
+function appended(before: string, content: string): string {
+  return inFormOf(before.replace(/^\uFEFF/, ''), content)
 }
 
 /** A file that the model has to know before it changes it. */
@@ -95,16 +117,18 @@ interface EditorWrite {
 async function writeInEditor(
   { read, write }: WritingEditor,
   { target, path, content, append, file }: EditorWrite,
-): Promise<void> {
+): Promise<number> {
   const place = { path, shown: target.shown, signal: target.signal }
   const isThere = (await writableStats(target)) !== undefined
   const edited = await read?.(place)
   const hash = edited !== undefined ? hashOfText(edited) : isThere ? await fileHash(target) : undefined
   if (!append && hash !== undefined) file?.known.require(file.name, hash)
   const before = append ? (edited ?? (isThere ? await writtenText(target) : '')) : ''
-  await write(place, before + content)
-  if (append && hash !== undefined) file?.known.appended(file.name, hash, hashOfText(before + content))
-  else file?.known.wrote(file.name, hashOfText(before + content))
+  const own = append ? appended(before, content) : inFormOf(edited ?? (await beginningOf(target)), content)
+  await write(place, before + own)
+  if (append && hash !== undefined) file?.known.appended(file.name, hash, hashOfText(before + own))
+  else file?.known.wrote(file.name, hashOfText(before + own))
+  return Buffer.byteLength(own)
 }
 
 function hashOfText(text: string): string {

@@ -2,13 +2,20 @@ import type { FileHandle } from 'node:fs/promises'
 
 const CHUNK_BYTES = 262_144
 const LF = 10
-const CR = 13
 
-/** The lines of a string: only LF, CRLF and a lone CR end a line. A line end at the end adds no line. */
+/** The lines of a string: LF and CRLF end a line, nothing else. A line end at the end adds no line. */
 export function splitLines(text: string): string[] {
-  const lines = text.split(/\r\n|\n|\r/)
+  const lines = text.split(/\r?\n/)
   if (lines.at(-1) === '') lines.pop()
   return lines
+}
+
+/** Text for an existing file: with its byte order mark and its line ends, those of most of its lines. */
+export function inFormOf(before: string, text: string): string {
+  const crlf = before.split('\r\n').length - 1
+  const lf = before.split('\n').length - 1 - crlf
+  const mark = before.startsWith('\uFEFF') && !text.startsWith('\uFEFF') ? '\uFEFF' : ''
+  return mark + (crlf + lf === 0 ? text : text.replace(/\r?\n/g, crlf > lf ? '\r\n' : '\n'))
 }
 
 export interface LineRange {
@@ -36,7 +43,7 @@ export async function readLineRange(
   const pieces: Buffer[] = []
   let size = 0
   let position = 0
-  let place: Place = { at: 0, line: 1, afterCr: false }
+  let place: Place = { at: 0, line: 1 }
   for (;;) {
     signal.throwIfAborted()
     const { bytesRead } = await file.read(buffer, 0, CHUNK_BYTES, position)
@@ -46,7 +53,6 @@ export async function readLineRange(
     const first = lineBeginning(offset, chunk, { ...place, at: 0 })
     place = lineBeginning(offset + limit, chunk, first)
     if (first.line < offset) continue
-    // An LF after a CR at the end of the last piece belongs to the range, unless the range begins after it.
     const start = size > 0 ? 0 : first.at
     // The buffer is reused.
     const piece = Buffer.from(chunk.subarray(start, place.at))
@@ -57,28 +63,19 @@ export async function readLineRange(
   }
 }
 
-/** A position in the chunk and its line; `afterCr`: a following LF belongs to the CR before. */
+/** A position in the chunk and its line. */
 interface Place {
   readonly at: number
   readonly line: number
-  readonly afterCr: boolean
 }
 
 /** The beginning of a line, or the end of the chunk if that comes first. */
-function lineBeginning(wanted: number, chunk: Buffer, from: Place): Place {
-  let { at, line, afterCr } = from
-  if (afterCr && at < chunk.length) {
-    if (chunk[at] === LF) at++
-    afterCr = false
+function lineBeginning(wanted: number, chunk: Buffer, { at, line }: Place): Place {
+  while (line < wanted) {
+    const end = chunk.indexOf(LF, at)
+    if (end === -1) return { at: chunk.length, line }
+    at = end + 1
+    line++
   }
-  while (line < wanted && at < chunk.length) {
-    const byte = chunk[at++]
-    if (byte === LF) line++
-    else if (byte === CR) {
-      line++
-      if (at === chunk.length) afterCr = true
-      else if (chunk[at] === LF) at++
-    }
-  }
-  return { at, line, afterCr }
+  return { at, line }
 }

@@ -46,7 +46,7 @@ describe('read', () => {
     ['an empty file', '', '[read 0 of 0 lines from a.txt]'],
     ['no line ending at the end', 'a', 'a'],
     ['empty lines', '\n\n', '\n'],
-    ['CRLF and a lone CR', 'a\r\nb\rc', 'a\nb\nc'],
+    ['CRLF, and a lone CR, which ends no line', 'a\r\nb\rc', 'a\nb\rc'],
     ['other separators, which end no line', 'a\fb\u0085c\u2028d\u2029e\vf', 'a\fb\u0085c\u2028d\u2029e\vf'],
     ['a byte order mark', '\uFEFFa', 'a'],
     ['invalid bytes', Uint8Array.of(0x61, 0xff, 0x62, 0x0a), 'a\uFFFDb'],

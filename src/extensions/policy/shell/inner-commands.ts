@@ -268,7 +268,10 @@ const OTHERS =
   'ts tsocks uclampset uname26 unbuffer unshare valgrind watch watchexec wine x86_64 xterm xvfb-run zrun'
 
 /** Subcommands that run the command after so many words, themselves included. */
-const SUBCOMMANDS: ReadonlyMap<string, Readonly<Record<string, number>>> = new Map([
+const SUBCOMMANDS: ReadonlyMap<string, Readonly<Record<string, number>>> = new Map<
+  string,
+  Readonly<Record<string, number>>
+>([
   ...each('npm pnpm yarn', { exec: 1, x: 1, dlx: 1, explore: 2 }),
   ...each('asdf bundle fnm mise nvm pyenv rbenv volta', { exec: 1, x: 1, run: 1 }),
   ...each('conda doppler hatch mamba micromamba op pdm pipenv pipx poetry rye uv', { run: 1 }),

@@ -167,8 +167,7 @@ function refusedEdit(result: Refusal, { text, shown, mayBeRead, replacement }: R
 function nearestLinesText(text: string, wanted: string): string {
   const lines = nearestLines(text, wanted).map(({ line, text }) => `${line}: ${text}`)
   const near = lines.length === 0 ? '' : ` The nearest lines are ${lines.map((line) => `\`${line}\``).join(', ')}.`
-  const mixed = /(?<!\r)\n/.test(text) && text.includes('\r\n') ? ' The file has both LF and CRLF line endings.' : ''
-  return `${near}${mixed} Read the file again and copy the text exactly.`
+  return `${near} Read the file again and copy the text exactly.`
 }
 
 function tooLargeToEdit(shown: string): FileFailure {

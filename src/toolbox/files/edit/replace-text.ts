@@ -37,21 +37,22 @@ const FIRST_MATCHES = 5
 const MAX_TEXT_CHARS = 100_000_000
 
 /**
- * Replaces exact text, never similar text. If all lines of the text end in CRLF, LF in the arguments means CRLF; any other
- * text is matched unchanged.
+ * Replaces exact text, never similar text. LF and CRLF are the same in the arguments and in the text: lines that stay keep their end,
+ * and new ones have the end of the line before.
  */
 export function replaceText(text: string, { oldText, newText, replaceAll, expected }: Replacement): Replaced {
-  if (oldText === newText) return { kind: 'equal' }
-  const isCrlf = endsLinesWithCrlf(text)
-  const adapt = (part: string): string => (isCrlf ? part.replace(/\r?\n/g, '\r\n') : part)
-  const exact = { old: adapt(oldText), new: adapt(newText) }
-  const matches = textMatches(text, exact.old)
-  if (matches.count === 0) return replaceRepaired(text, { oldText, newText, expected }, adapt)
+  const source = sourceOf(text)
+  const exact = { old: withLf(oldText), new: withLf(newText) }
+  if (exact.old === exact.new) return { kind: 'equal' }
+  const matches = textMatches(source.plain, exact.old)
+  if (matches.count === 0) return replaceRepaired(source, { oldText, newText, expected })
   if (expected !== undefined && matches.count !== expected) {
     return { kind: 'unexpected_count', count: matches.count, expected }
   }
-  if (matches.count > 1 && !replaceAll) return { kind: 'ambiguous', ...matches }
-  return applyReplacement(text, exact, { matches, repaired: false })
+  if (matches.count > 1 && !replaceAll) {
+    return { kind: 'ambiguous', count: matches.count, offsets: matches.offsets.map(offsetsIn(source)) }
+  }
+  return applyReplacement(source, exact, { matches, repaired: false })
 }
 
 interface Pair {
@@ -65,37 +66,85 @@ interface Matches {
   readonly offsets: readonly number[]
 }
 
+/** A text, and the same with LF alone at the end of each line. */
+interface Source {
+  readonly text: string
+  readonly plain: string
+}
+
+function sourceOf(text: string): Source {
+  return { text, plain: withLf(text) }
+}
+
+function withLf(text: string): string {
+  return text.replaceAll('\r\n', '\n')
+}
+
+/** The offsets in the text of offsets in the plain one, which ascend. */
+function offsetsIn({ text, plain }: Source): (offset: number) => number {
+  if (text.length === plain.length) return (offset) => offset
+  let [at, before] = [0, 0]
+  return (offset) => {
+    for (let next = text.indexOf('\r\n', at + before); next !== -1 && next < offset + before; before++) {
+      at = next - before
+      next = text.indexOf('\r\n', next + 2)
+    }
+    return offset + before
+  }
+}
+
 /** Models sometimes escape text unnecessarily. Escapes are decoded only if this leads to exactly one match. */
-function replaceRepaired(
-  text: string,
-  { oldText, newText, expected }: Omit<Replacement, 'replaceAll'>,
-  adapt: (text: string) => string,
-): Replaced {
+function replaceRepaired(source: Source, { oldText, newText, expected }: Omit<Replacement, 'replaceAll'>): Replaced {
   const decoded = decodeEscapes(oldText)
   if (decoded === undefined || decoded === oldText) return { kind: 'not_found' }
-  const pair = { old: adapt(decoded), new: adapt(decodeEscapes(newText) ?? newText) }
+  const pair = { old: withLf(decoded), new: withLf(decodeEscapes(newText) ?? newText) }
   if (pair.old === pair.new) return { kind: 'equal' }
-  const matches = textMatches(text, pair.old)
+  const matches = textMatches(source.plain, pair.old)
   if (matches.count !== 1) return { kind: 'not_found' }
   if (expected !== undefined && expected !== 1) return { kind: 'unexpected_count', count: 1, expected }
-  return applyReplacement(text, pair, { matches, repaired: true })
+  return applyReplacement(source, pair, { matches, repaired: true })
 }
 
 function applyReplacement(
-  text: string,
+  source: Source,
   pair: Pair,
   { matches, repaired }: { readonly matches: Matches; readonly repaired: boolean },
 ): Replaced {
-  const growth = pair.new.length - pair.old.length
-  if (text.length + matches.count * growth > MAX_TEXT_CHARS) return { kind: 'too_large' }
-  const changes = matches.offsets.map((oldAt, index) => ({
-    oldAt,
-    newAt: oldAt + index * growth,
-    oldLength: pair.old.length,
-    newLength: pair.new.length,
-  }))
-  const after = text.replaceAll(pair.old, () => pair.new)
-  return { kind: 'replaced', text: after, count: matches.count, changes, repaired }
+  const { text, plain } = source
+  if (text.length + matches.count * (pair.new.length * 2 - pair.old.length) > MAX_TEXT_CHARS)
+    return { kind: 'too_large' }
+  const [head, tail] = commonEnds(pair.old, pair.new)
+  const offsetOf = offsetsIn(source)
+  const changes: Change[] = []
+  const pieces: string[] = []
+  let [length, from] = [0, 0]
+  for (let at = plain.indexOf(pair.old); at !== -1; at = plain.indexOf(pair.old, at + pair.old.length)) {
+    const [start, keptTo] = [offsetOf(at), offsetOf(at + head)]
+    const [keptFrom, end] = [offsetOf(at + pair.old.length - tail), offsetOf(at + pair.old.length)]
+    const middle = pair.new.slice(head, pair.new.length - tail)
+    const added = middle.includes('\n') ? middle.replaceAll('\n', lineEndAt(text, keptTo)) : middle
+    const newAt = length + start - from
+    pieces.push(text.slice(from, keptTo), added)
+    length += keptTo - from + added.length
+    if (changes.length < FIRST_MATCHES)
+      changes.push({
+        oldAt: start,
+        newAt,
+        oldLength: end - start,
+        newLength: keptTo - start + added.length + end - keptFrom,
+      })
+    from = keptFrom
+  }
+  pieces.push(text.slice(from))
+  return { kind: 'replaced', text: pieces.join(''), count: matches.count, changes, repaired }
+}
+
+/** The end of the line before a place; within a line, its own. */
+function lineEndAt(text: string, at: number): string {
+  const before = text.lastIndexOf('\n', at - 1)
+  const own = at === 0 || before === at - 1 ? -1 : text.indexOf('\n', at)
+  const end = own === -1 ? (before === -1 || at === 0 ? text.indexOf('\n') : before) : own
+  return end > 0 && text[end - 1] === '\r' ? '\r\n' : '\n'
 }
 
 function textMatches(text: string, wanted: string): Matches {
@@ -120,10 +169,6 @@ function decodeEscapes(text: string): string | undefined {
   }
 }
 
-function endsLinesWithCrlf(text: string): boolean {
-  return text.includes('\r\n') && !/(?<!\r)\n|\r(?!\n)/.test(text)
-}
-
 const SHOWN_CHANGES = 3
 const SHOWN_LINES = 6
 const SHOWN_LINE_CHARS = 120
@@ -135,7 +180,7 @@ const NEAR_ENOUGH = 0.6
 /** The line numbers, from 1, of offsets in ascending order. */
 export function lineNumbers(text: string, offsets: readonly number[]): number[] {
   const numbers: number[] = []
-  const ends = /\r\n|\n|\r/g
+  const ends = /\n/g
   let line = 1
   let end = endAfter(ends, text)
   for (const offset of offsets) {
@@ -206,11 +251,11 @@ function wholeLines(text: string, from: number, to: number): Lines {
   while (start > 0 && !isLineEnd(text, start - 1)) start--
   let end = to
   while (end < text.length && !isLineEnd(text, end)) end++
-  return { start, end, text: text.slice(start, end) }
+  return { start, end, text: text.slice(start, end).replace(/\r$/, '') }
 }
 
 function isLineEnd(text: string, at: number): boolean {
-  return text[at] === '\n' || text[at] === '\r'
+  return text[at] === '\n'
 }
 
 /** Without the common lines at both ends; and the number of common lines at the beginning. */
