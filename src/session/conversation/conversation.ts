@@ -486,9 +486,10 @@ export class ThreadOwner {
   async #ended(run: ThreadRun, { end, error }: RunOutcome, from: number): Promise<void> {
     const { conversation, openRun } = this
     const { continues = false, plan = null } = openRun ?? {}
+    if (end.status === 'left' && plan !== null && !conversation.isClosed && this.isOwner)
+      return this.#afterPlan(run, plan)
     this.openRun = null
     if (end.status === 'left') {
-      if (plan !== null && !conversation.isClosed && this.isOwner) return this.#afterPlan(run, plan)
       conversation.settleAll(run, end)
       conversation.refusals.leave(conversation.latest, end)
       if (!conversation.isClosed) void conversation.rest().catch(doNothing) // Another process may continue, after this turn.
@@ -578,9 +579,13 @@ export class ThreadOwner {
 
   /** The same run continues in the mode of its plan, or ends. */
   async #afterPlan({ runId }: ThreadRun, { mode }: PlanOutcome): Promise<void> {
-    if (mode === null || this.conversation.phase === 'cancelling') return this.cancelStored()
-    await this.append({ kind: 'mode_handed_over', runId, mode })
-    this.recover()
+    // Until then the run is in progress: it only changes hands.
+    if (mode !== null && this.conversation.phase !== 'cancelling') {
+      await this.append({ kind: 'mode_handed_over', runId, mode })
+      return this.recover()
+    }
+    this.openRun = null
+    await this.cancelStored()
   }
 
   /** The thread belongs to another process now: it ends the run. */

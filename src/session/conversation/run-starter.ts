@@ -161,6 +161,8 @@ export class RunStarter {
     const passOn = (event: StreamEvent): void => {
       // An end that could not be stored: according to the log, the run is interrupted.
       if (event.kind === 'run_failed' && !event.durable) return
+      // The answer to a plan: the run goes on in another mode, or its end follows.
+      if (event.kind === 'run_left' && open.plan !== null) return
       chat.pass(event)
       if (event.durable) open.markStarted()
     }
