@@ -582,7 +582,8 @@ export class ThreadOwner {
     // Until then the run is in progress: it only changes hands.
     if (mode !== null && this.conversation.phase !== 'cancelling') {
       await this.append({ kind: 'mode_handed_over', runId, mode })
-      return this.recover()
+      this.recover()
+      return
     }
     this.openRun = null
     await this.cancelStored()

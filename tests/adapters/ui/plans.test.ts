@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Sessions, submitPlan } from 'thinharness/session'
+import type { Modes } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { createHandlers, localOnly } from 'thinharness/ui'
 import type { Handlers } from 'thinharness/ui'
@@ -15,7 +16,7 @@ function post(path: string, body: object): Request {
 }
 
 function sessionsWithPlan(): Sessions {
-  const modes = {
+  const modes: Modes = {
     plan: harnessOf({
       model: new ScriptedModel().calls('submit_plan', { plan: '1. Build.' }),
       use: [submitPlan({ then: 'build' })],

@@ -106,14 +106,24 @@ async function answerPending(thread: Thread, input: AgUiInput): Promise<Begun> {
   // The same answers again, after their answer was lost: the run checks that they are the same.
   const earlier = current.answers.length === 0 ? await itemsOfRun(thread, latest.runId) : []
   const { answers } = current.answers.length === 0 ? answersTo(input, earlier) : current
-  const warnings = current.stale
-    .filter((id) => !earlier.some(({ callId }) => callId === id))
-    .map((id) => `Nothing waits for the answer to \`${id.slice(0, 200)}\`.`)
+  const warnings = current.stale.filter((id) => !earlier.some(({ callId }) => callId === id)).map(staleWarning)
   // Entries of `resume` are for all items that wait; without any, results of tools are enough.
   const isWhole = !input.resume?.length || current.open.length === 0 || current.answers.length === 0
   if (!isWhole || answers.length === 0) return { ...attachedTo(latest), warnings }
-  const delivery = await thread.answer(latest.runId, answers)
-  return { ...delivery, after: (await delivery.run)?.beyond ?? 0, warnings }
+  try {
+    const delivery = await thread.answer(latest.runId, answers)
+    return { ...delivery, after: (await delivery.run)?.beyond ?? 0, warnings }
+  } catch (error) {
+    const isLate = error instanceof RequestError && error.code === 'stale_answer'
+    if (!isLate || !input.resume?.length) throw error
+    // Somebody else was first: the client learns how the run stands, and keeps no interrupt.
+    const late = answers.map(({ callId }) => staleWarning(callId))
+    return { ...attachedTo(thread.latest ?? latest), warnings: [...warnings, ...late] }
+  }
+}
+
+function staleWarning(id: string): string {
+  return `Nothing waits for the answer to \`${id.slice(0, 200)}\`.`
 }
 
 function answersTo({ resume, results }: AgUiInput, pending: readonly PendingItem[]): ResumeAnswers {

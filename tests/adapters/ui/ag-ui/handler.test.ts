@@ -102,6 +102,29 @@ describe.each(['sessions', 'harness'] as const)('AG-UI over %s', (kind) => {
     for (const { content } of results) expect(content).toContain('The person did not decide.')
   })
 
+  test.each([
+    ['refused', '/answers', { answers: ['call_1', 'call_2'].map((callId) => ({ callId, approved: false })) }],
+    ['stopped', '/stop', {}],
+  ])(
+    'an answer that comes too late is passed over, and its client goes on: what waited was %s',
+    async (_, path, body) => {
+      const model = new ScriptedModel().callsAll([{ name: 'pay' }, { name: 'pay' }]).always({ text: 'Well.' })
+      const handlers = served(kind, model)
+      const client = agentOf(handlers)
+      await client.send('Pay twice.')
+      const request = { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
+      expect((await handlers.requests(new Request(`http://localhost/threads/chat_1${path}`, request))).status).toBe(202)
+      const approved = { status: 'resolved', payload: { approved: true } } as const
+      const resume = ['call_1', 'call_2'].map((interruptId) => ({ interruptId, ...approved }))
+      const events = await client.send(null, resume)
+      const warnings = events.filter((event) => 'name' in event && event['name'] === 'thinharness.warning')
+      expect(warnings).toMatchObject([{ value: { message: 'Nothing waits for the answer to `call_1`.' } }, {}])
+      expect(events.at(-1)?.type).toBe('RUN_FINISHED')
+      expect(client.agent.pendingInterrupts).toEqual([])
+      expect((await client.send('And now?')).at(-1)).toMatchObject({ type: 'RUN_FINISHED', result: 'Well.' })
+    },
+  )
+
   test('AG-18 a message while the run waits changes nothing', async () => {
     const handlers = served(kind, new ScriptedModel().calls('pay', {}).says('Paid.'))
     const client = agentOf(handlers)
