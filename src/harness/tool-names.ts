@@ -27,6 +27,29 @@ export function withUniqueIds(sources: readonly ToolSource[]): readonly ToolSour
   })
 }
 
+/**
+ * The tools of servers in an order that does not depend on that of their lists: by name when they are first listed, later ones after those that
+ * are known. The same tools are the same bytes for a provider, in each process.
+ */
+export class ToolOrder {
+  readonly #places = new WeakMap<ToolSource, Map<string, number>>()
+  /** A list that has not changed stays the same array. */
+  readonly #sorted = new WeakMap<readonly ToolSpec[], readonly ToolSpec[]>()
+
+  sorted(source: ToolSource, specs: readonly ToolSpec[]): readonly ToolSpec[] {
+    const known = this.#sorted.get(specs)
+    if (known !== undefined) return known
+    const places = this.#places.get(source) ?? new Map<string, number>()
+    this.#places.set(source, places)
+    const added = specs.map(({ name }) => name).filter((name) => !places.has(name))
+    for (const name of added.sort()) places.set(name, places.size)
+    const place = ({ name }: ToolSpec): number => places.get(name) ?? 0
+    const sorted = [...specs].sort((left, right) => place(left) - place(right))
+    this.#sorted.set(specs, sorted)
+    return sorted
+  }
+}
+
 function renamedSource(source: ToolSource, id: string): ToolSource {
   // A list that has not changed stays the same array.
   const known = new WeakMap<readonly ToolSpec[], readonly ToolSpec[]>()

@@ -75,6 +75,7 @@ export function toolContext(
     // The same for every attempt at the call.
     idempotencyKey: `${surroundings.runId}:${callId}`,
     signal,
+    requestsLeft: () => (context.state.rules.limits.modelRequests ?? Infinity) - context.state.usage.modelRequests,
     progress: (update) => {
       if (!signal.aborted && !hasEnded())
         context.emitLive('tool_progress', { callId, toolName, update: plainJson(update) })

@@ -166,6 +166,8 @@ export interface ToolContext<out Deps = unknown> {
   readonly deps: Deps
   /** Aborted when the run is cancelled or the tool's time is up. */
   readonly signal: AbortSignal
+  /** How many requests to its model the run may still make, without those of this call; infinite if nothing limits them. */
+  readonly requestsLeft?: (() => number) | undefined
   /** Reports the progress of the call, as plain JSON, to readers of the stream; never stored. */
   readonly progress: (update: JsonInput) => void
   /**

@@ -1,5 +1,5 @@
 import type { Config } from '../config.js'
-import { withUniqueIds } from '../tool-names.js'
+import { ToolOrder, withUniqueIds } from '../tool-names.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Offer } from '#core/loop/run-plan.js'
@@ -33,6 +33,7 @@ export class HarnessResources {
 
   /** All servers of the harness and of its child runs, each under an id of its own. */
   readonly #sources = new Map<ToolSource, ToolSource>()
+  readonly #order = new ToolOrder()
   /** The servers of the harness, each once. */
   readonly sources: readonly ToolSource[]
   /** Warnings from a time without runs. */
@@ -117,7 +118,7 @@ export class HarnessResources {
     return Promise.all(
       sources.map(async (source, index) => {
         try {
-          return await source.tools(hostOf(index), signal)
+          return this.#order.sorted(source, await source.tools(hostOf(index), signal))
         } catch (error) {
           signal.throwIfAborted()
           const known = before?.[index]

@@ -198,9 +198,9 @@ class ServerAtEndpoint implements McpServer {
     }
   }
 
-  #list(connection: McpConnection): Promise<readonly McpTool[]> {
+  async #list(connection: McpConnection): Promise<readonly McpTool[]> {
     const { id, toolPrefix: prefix, includeTools: include, excludeTools: exclude, connectMs, offer } = this.#settings
-    if (!offer.includes('tools')) return Promise.resolve([])
+    if (!offer.includes('tools')) return []
     const options = { timeoutMs: connectMs, warn: (message: string) => this.#warn(message) }
     return listTools(connection, id, { filter: { prefix, include, exclude }, options })
   }
@@ -233,21 +233,29 @@ class ServerAtEndpoint implements McpServer {
   }
 
   async #call(tool: McpTool, args: JsonObject, context: ToolContext): Promise<ToolOutcome> {
-    if (this.#settings.changedTools === 'refuse' && this.#stale) await this.#current().catch(() => undefined)
-    const now = this.#listed.find(({ name }) => name === tool.name) ?? tool
-    if (!this.#pins.admits(now)) return this.#failed(tool, 'Its definition has changed: it was not executed.')
     const metadata = mcpSource(this.id, tool.name)
-    const sent = await this.#sent(context, (connection, signal) =>
-      connection.callTool(tool.definition, args, {
+    const sent = await this.#sent(context, async (connection, signal) => {
+      // Over a connection that is open: a server that was started again may be another.
+      if (!(await this.#isAdmitted(tool))) return CHANGED
+      return connection.callTool(tool.definition, args, {
         signal,
         timeoutMs: this.#settings.callMs,
         onProgress: ({ message, ...progress }) =>
           context.progress({ ...progress, ...(message !== undefined && { message: withoutTerminalCodes(message) }) }),
-      }),
-    )
+      })
+    })
+    if (sent.ok && sent.result === CHANGED) return this.#failed(tool, CHANGED.problem)
     if (!sent.ok) return this.#failed(tool, sent.problem)
     const note = await resultProblem(tool, sent.result)
     return outcomeOfResult(sent.result, metadata, this.#settings.retryErrors, note)
+  }
+
+  /** False if the definition is not the pinned one, or cannot be compared with it. */
+  async #isAdmitted(tool: McpTool): Promise<boolean> {
+    if (this.#settings.changedTools !== 'refuse') return true
+    if (this.#stale) await this.#current().catch(() => undefined)
+    const now = this.#listed.find(({ name }) => name === tool.name) ?? tool
+    return !this.#stale && this.#pins.admits(now)
   }
 
   /** Sends a call; again over a new connection if the server cannot have seen it. */
@@ -303,6 +311,8 @@ class ServerAtEndpoint implements McpServer {
   }
 }
 
+const CHANGED = { problem: 'Its definition has changed: it was not executed.' }
+
 type Send = (connection: McpConnection, signal: AbortSignal) => Promise<unknown>
 
 type Sent = { readonly ok: true; readonly result: unknown } | { readonly ok: false; readonly problem: string }
@@ -310,11 +320,10 @@ type Sent = { readonly ok: true; readonly result: unknown } | { readonly ok: fal
 /** Most characters of a server's instructions that are added to the system prompt. */
 const LONGEST_INSTRUCTIONS = 4_000
 
+/** The order of a list says nothing. */
 function areSame(left: readonly Pinned[], right: readonly Pinned[]): boolean {
-  return (
-    left.length === right.length &&
-    left.every(({ name, digest }, index) => name === right[index]?.name && digest === right[index].digest)
-  )
+  const digests = new Map(right.map(({ name, digest }) => [name, digest]))
+  return left.length === right.length && left.every(({ name, digest }) => digests.get(name) === digest)
 }
 
 /** How a session opens connections. */

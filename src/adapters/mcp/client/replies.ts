@@ -2,6 +2,7 @@ import { messageOf } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
 import { LARGEST_MESSAGE } from '../sdk/connection.js'
 import { failedAnswer, soundText } from '../sdk/messages.js'
+import { withBody } from '../sdk/event-streams.js'
 import type { AnswerFailure } from '../sdk/messages.js'
 
 /** A request that a reply has to answer. */
@@ -19,11 +20,8 @@ export function readReply(response: Response, init: RequestInit | undefined): Re
   if (response.body === null || kind === undefined || !response.ok) return response
   const request = openRequest(init)
   const reader = kind === 'application/json' ? new DocumentReader(request) : new EventReader(request)
-  const { status, statusText, headers } = response
-  const whole = new Response(readStream(response.body, reader), { status, statusText, headers })
+  const whole = withBody(response, readStream(response.body, reader))
   whole.headers.delete('content-length')
-  Object.defineProperty(whole, 'url', { value: response.url })
-  Object.defineProperty(whole, 'redirected', { value: response.redirected })
   return whole
 }
 

@@ -148,6 +148,14 @@ async function sampleInRun(request: SamplingRequest, context: ToolContext | null
   if (context === null) {
     throw new HarnessError('error', 'The model to ask is unknown: no call is open, or several are.')
   }
+  const asked = (sampled.get(context.runId) ?? 0) + 1
+  // One request is left for the run itself.
+  if (asked > Math.min(MOST_SAMPLED, (context.requestsLeft?.() ?? Infinity) - 1)) {
+    throw new HarnessError('limit_reached', 'The run may make no more requests to its model.')
+  }
+  sampled.delete(context.runId)
+  sampled.set(context.runId, asked)
+  for (const [runId] of sampled) if (sampled.size > MOST_RUNS) sampled.delete(runId)
   const { instructions, messages, maxOutputTokens, temperature } = request
   const child = context.spawn({
     prompt: samplingPrompt(messages),
@@ -164,6 +172,12 @@ async function sampleInRun(request: SamplingRequest, context: ToolContext | null
     stopReason: last?.role === 'assistant' && last.finishReason === 'length' ? 'max_tokens' : 'end_turn',
   }
 }
+
+/** How many requests servers have sent during a run: those are not among its own. */
+const sampled = new Map<string, number>()
+/** Most of one run, whatever it may use. */
+const MOST_SAMPLED = 100
+const MOST_RUNS = 1_000
 
 /** A run begins with one user message: a conversation becomes one, with the role before each message. */
 function samplingPrompt(messages: readonly SamplingMessage[]): readonly ContentPart[] {

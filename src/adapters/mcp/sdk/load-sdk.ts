@@ -1,5 +1,6 @@
 import type * as http from '@modelcontextprotocol/client'
 import { Authorization } from './authorization.js'
+import { EventStreams } from './event-streams.js'
 import { LARGEST_MESSAGE } from './connection.js'
 import type {
   ConnectionSetup,
@@ -109,10 +110,13 @@ async function transportTo(endpoint: McpEndpoint, sdk: Sdk, authorization: Autho
     return transport
   }
   const { url, auth } = endpoint
-  const { fetch } = authorization ?? endpoint
+  const streams = new EventStreams((authorization ?? endpoint).fetch)
+  const { fetch, reopen: reconnectionScheduler } = streams
   // Our type of a provider names only the members that we check; the SDK reads the rest.
   const options = { fetch, ...(auth !== null && { authProvider: auth as OAuthClientProvider }) }
-  if (endpoint.kind === 'http') return new sdk.StreamableHTTPClientTransport(url, options)
+  if (endpoint.kind === 'http') {
+    return new sdk.StreamableHTTPClientTransport(url, { ...options, reconnectionScheduler })
+  }
   // The SDK calls SSE deprecated; servers still use it.
   const { SSEClientTransport: SseTransport }: { SSEClientTransport: new (...args: SseArguments) => Transport } = sdk
   return new SseTransport(url, options)

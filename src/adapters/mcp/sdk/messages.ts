@@ -132,14 +132,62 @@ export function passAnswersOn<T extends Transport>(transport: T): T {
     if ('method' in message && message.method === 'notifications/cancelled') own.delete(message.params?.['requestId'])
     return send(message, options)
   }
+  const progress = new ThinProgress()
   let listener: Transport['onmessage']
   Object.defineProperty(transport, 'onmessage', {
     get: () => listener,
     set: (given: Transport['onmessage']) => {
-      listener = given && ((message, extra) => given(passedOn(message, own), extra))
+      listener =
+        given &&
+        ((message, extra) => {
+          const passOn = (): void => given(passedOn(message, own), extra)
+          if (!progress.holds(message, passOn)) passOn()
+        })
     },
   })
   return transport
+}
+
+/** After so many reports of progress of one request, the shortest time between two, in ms. */
+const FREE_REPORTS = 100
+const BETWEEN_REPORTS_MS = 50
+
+/** Of reports of progress that come too fast only the latest is passed on, at the latest before the answer. */
+class ThinProgress {
+  readonly #requests = new Map<unknown, { count: number; passedAt: number; held: (() => void) | null }>()
+
+  /** True if a message is passed on later, or not at all. */
+  holds(message: JSONRPCMessage, passOn: () => void): boolean {
+    if (!('method' in message)) return 'id' in message && this.#ends(message.id, passOn)
+    if (message.method !== 'notifications/progress') return false
+    const token = message.params?.['progressToken']
+    const request = this.#requests.get(token)
+    const now = performance.now()
+    const { count = 0, passedAt = 0, held = null } = request ?? {}
+    if (request === undefined || count < FREE_REPORTS || (held === null && now - passedAt >= BETWEEN_REPORTS_MS)) {
+      this.#requests.set(token, { count: count + 1, passedAt: now, held: null })
+      return false
+    }
+    if (request.held === null) setTimeout(() => this.#release(token), BETWEEN_REPORTS_MS).unref()
+    request.held = passOn
+    return true
+  }
+
+  #release(token: unknown): void {
+    const request = this.#requests.get(token)
+    request?.held?.()
+    if (request !== undefined) Object.assign(request, { passedAt: performance.now(), held: null })
+  }
+
+  /** The SDK handles a report of progress after the message: the answer waits for it. */
+  #ends(id: unknown, passOn: () => void): boolean {
+    const token = this.#requests.has(id) ? id : Number(id)
+    if (!this.#requests.has(token)) return false
+    this.#release(token)
+    this.#requests.delete(token)
+    queueMicrotask(() => queueMicrotask(passOn))
+    return true
+  }
 }
 
 function passedOn<T extends JSONRPCMessage>(message: T, own: Set<unknown>): T {
