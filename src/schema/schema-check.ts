@@ -1,7 +1,7 @@
-import type * as Vm from 'node:vm'
 import { schemaIssues } from './argument-issues.js'
 import { isStandardSchema, jsonSchemaOf, parseTyped } from './schema.js'
 import type { ParsedArguments, Schema } from './schema.js'
+import { asPattern, boundedCheck, TooManySteps } from './bounded-check.js'
 import { checkedKeywords } from './sound-schema.js'
 import { isEndless, isSchema, mapSubschemas, schemasIn, withGatheredTargets, withoutKeywords } from './subschemas.js'
 import type { ArgumentIssue } from './argument-issues.js'
@@ -18,22 +18,23 @@ type SchemaProblems =
   | { readonly kind: 'broken'; readonly message: string }
 
 /**
- * Checks a value with an untrusted JSON Schema. Draft by `$schema`, else 2020-12. The check of one value takes
- * at most 500 ms, whatever the schema: a value that cannot be checked in that time (a `pattern` that backtracks without
- * end, `uniqueItems` of a huge list, references that multiply) is invalid. `format` is sent to the model and left to the
- * tool to judge, the default of JSON Schema; so is a `pattern` that is no regular expression of JavaScript. `chars`: the
- * length of the value as JSON text, if known.
+ * Checks a value with an untrusted JSON Schema. Draft by `$schema`, else 2020-12. The check takes a bounded number of steps, whatever
+ * the schema: a value that takes more (references that multiply, equal items among very many) is invalid. Nothing is measured in
+ * time, so the verdict is the same on a busy machine. `format` is sent to the model and left to the tool to judge, the default of
+ * JSON Schema; so is a `pattern` that is no regular expression of JavaScript, or that nothing can judge quickly.
  */
-export async function schemaProblems(schema: JsonSchema, value: unknown, chars = Infinity): Promise<SchemaProblems> {
+export async function schemaProblems(schema: JsonSchema, value: unknown): Promise<SchemaProblems> {
   try {
-    let validator = validators.get(schema)
-    if (validator === undefined) validators.set(schema, (validator = await makeValidator(schema)))
-    const { errors, isSlow } = validator
-    const isBoxed = isSlow || (chars > MANY_VALUES && hasMany(value))
-    const first = isBoxed ? (await openTimeBox())(() => errors(value, true), LONGEST_CHECK_MS) : errors(value, true)
+    const errors = validators.get(schema) ?? (await makeValidator(schema))
+    const first = errors(value, true)
     if (first.length === 0) return VALID
-    const all = await allErrors(() => errors(value, false), first)
-    return { kind: 'invalid', issues: schemaIssues(all, value) }
+    return {
+      kind: 'invalid',
+      issues: schemaIssues(
+        allErrors(() => errors(value, false), first),
+        value,
+      ),
+    }
   } catch (error) {
     return withoutVerdict(error)
   }
@@ -41,42 +42,32 @@ export async function schemaProblems(schema: JsonSchema, value: unknown, chars =
 
 const VALID: SchemaProblems = { kind: 'valid' }
 
-/** For the verdict, in ms. */
-const LONGEST_CHECK_MS = 500
-/** For finding all errors, in ms; after that, only the first is reported. */
-const LONGEST_SEARCH_MS = 100
-/** Most values in the input; checks of larger inputs may take long. */
-const MANY_VALUES = 10_000
+type Errors = (value: unknown, firstOnly: boolean) => OutputUnit[]
 
-interface Validator {
-  readonly errors: (value: unknown, firstOnly: boolean) => OutputUnit[]
-  /** The schema has keywords whose check may take long. */
-  readonly isSlow: boolean
-}
+const validators = new WeakMap<JsonSchema, Errors>()
 
-const validators = new WeakMap<JsonSchema, Validator>()
-
-async function makeValidator(schema: JsonSchema): Promise<Validator> {
+async function makeValidator(schema: JsonSchema): Promise<Errors> {
+  // A library that cannot be loaded now may be later: that is no property of the schema.
+  const { dereference, validate, format } = await import('@cfworker/json-schema')
+  let made: Errors
   try {
-    const { dereference, validate } = await import('@cfworker/json-schema')
     const whole = withGatheredTargets(schema)
     const { own, lookup } = dereferencedOwn(checkableSchema(whole, whole), dereference)
     const draft = draftOf(schema)
     acceptDangling(own, lookup)
-    return {
-      errors: (value, firstOnly) => validate(value, own, draft, lookup, firstOnly).errors,
-      isSlow: mayTakeLong(own),
-    }
+    const check = await boundedCheck(own)
+    made = (value, firstOnly) =>
+      check(value, format, () => validate(value, own, draft, lookup, firstOnly).errors).map(asPattern)
   } catch (error) {
+    if (isOutOfFiles(error)) throw error
     // The schema is broken, whatever the class of the error.
     const broken = new Error(messageOf(error))
-    return {
-      errors: () => {
-        throw broken
-      },
-      isSlow: false,
+    made = () => {
+      throw broken
     }
   }
+  validators.set(schema, made)
+  return made
 }
 
 /** Names of parts that contradict each other are ignored. */
@@ -103,37 +94,30 @@ function acceptDangling(schema: JsonSchema, lookup: Record<string, unknown>): vo
 }
 
 function withoutVerdict(error: unknown): SchemaProblems {
-  if (error instanceof TimeBoxError)
+  if (error instanceof TooManySteps)
     return uncheckedProblem('too long or too complicated to be checked; send less at once')
   if (error instanceof RangeError)
     return uncheckedProblem('too large or too deeply nested to be checked; send less at once')
   if (error instanceof URIError) return uncheckedProblem('a field name in it is broken Unicode')
+  if (isOutOfFiles(error)) return uncheckedProblem('not checked: this process has too many open files; try again later')
   return { kind: 'broken', message: messageOf(error) }
+}
+
+function isOutOfFiles(error: unknown): boolean {
+  return isObject(error) && (error['code'] === 'EMFILE' || error['code'] === 'ENFILE')
 }
 
 function uncheckedProblem(message: string): SchemaProblems {
   return { kind: 'invalid', issues: [{ path: [], type: 'unchecked', message }] }
 }
 
-/** All errors; only the first if there are more than the validator's stack or the time allows. */
-async function allErrors(errors: () => OutputUnit[], first: readonly OutputUnit[]): Promise<readonly OutputUnit[]> {
+/** All errors; only the first if there are more than the validator's stack or the steps allow. */
+function allErrors(errors: () => OutputUnit[], first: readonly OutputUnit[]): readonly OutputUnit[] {
   try {
-    return (await openTimeBox())(errors, LONGEST_SEARCH_MS)
+    return errors()
   } catch {
     return first
   }
-}
-
-function hasMany(value: unknown): boolean {
-  const open = [value]
-  for (let count = 0; open.length > 0; count++) {
-    if (count + open.length > MANY_VALUES) return true
-    const next = open.pop()
-    const members: unknown[] = Array.isArray(next) ? next : isObject(next) ? Object.values(next) : []
-    if (members.length > MANY_VALUES) return true
-    open.push(...members)
-  }
-  return false
 }
 
 /** A copy, because the validator writes into it, without keywords that are not sound or not checked here. */
@@ -158,13 +142,6 @@ function isRegExp(pattern: string): boolean {
   }
 }
 
-const SLOW_KEYWORDS = ['pattern', 'patternProperties', 'uniqueItems', '$ref', '$recursiveRef']
-
-function mayTakeLong(schema: JsonSchema): boolean {
-  for (const each of schemasIn(schema)) if (SLOW_KEYWORDS.some((keyword) => each[keyword] !== undefined)) return true
-  return false
-}
-
 function draftOf(schema: JsonSchema): SchemaDraft {
   const { $schema } = schema
   if (typeof $schema !== 'string') return hasLimitsOfDraft4(schema) ? '4' : '2020-12'
@@ -179,56 +156,6 @@ function hasLimitsOfDraft4(schema: JsonSchema): boolean {
     if (typeof exclusiveMinimum === 'boolean' || typeof exclusiveMaximum === 'boolean') return true
   }
   return false
-}
-
-/** Runs work that cannot be trusted to end. */
-type TimeBox = <T>(work: () => T, ms: number) => T
-
-/** Thrown by a time box whose work did not end in time. */
-class TimeBoxError extends Error {
-  override readonly name = 'TimeBoxError'
-}
-
-/**
- * Runs synchronous work that is stopped, regular expressions included, after a given time in ms. One use costs about
- * 0.1 ms. V8 stops the work between two of its own steps: a change that was half made stays half made. Browsers and workers
- * cannot stop work: there it has no limit of time.
- */
-function openTimeBox(): Promise<TimeBox> {
-  opened ??= makeTimeBox()
-  return opened
-}
-
-let opened: Promise<TimeBox> | undefined
-
-async function makeTimeBox(): Promise<TimeBox> {
-  try {
-    return timeBox(await import('node:vm'))
-  } catch {
-    return (work) => work()
-  }
-}
-
-function timeBox({ createContext, Script }: typeof Vm): TimeBox {
-  const inside: { work?: () => unknown } = {}
-  const context = createContext(inside)
-  const script = new Script('work()')
-  return <T>(work: () => T, ms: number): T => {
-    inside.work = work
-    try {
-      return script.runInContext(context, { timeout: ms }) as T
-    } catch (error) {
-      if (!isTimeout(error)) throw error
-      throw new TimeBoxError(`It took longer than ${ms} ms.`, { cause: error })
-    } finally {
-      delete inside.work
-    }
-  }
-}
-
-/** By its code: the error belongs to the other context and is no `Error` of this one. */
-function isTimeout(error: unknown): boolean {
-  return isObject(error) && error['code'] === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
 }
 
 /**

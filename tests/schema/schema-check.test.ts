@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import { Script } from 'node:vm'
+import { describe, expect, test, vi } from 'vitest'
 import { schemaProblems } from '#schema/schema-check.js'
 import type { JsonSchema } from '#util/json.js'
 
@@ -229,37 +230,114 @@ describe('an untrusted schema', () => {
     expect(await issues(whole, { a: 'x' })).toEqual(['a: Instance type "string" is invalid. Expected "number".'])
   })
 
-  const hostile: [string, JsonSchema, unknown][] = [
-    ['nested quantifiers', { properties: { a: { pattern: '^(a+)+$' } } }, { a: `${'a'.repeat(60)}!` }],
-    ['a choice that overlaps', { properties: { a: { pattern: '^(a|aa)+$' } } }, { a: `${'a'.repeat(200)}!` }],
-    ['a long text and many loops', { properties: { a: { pattern: 'a*a*a*a*a*b' } } }, { a: 'a'.repeat(100_000) }],
-    ['a pattern for names', { patternProperties: { '^(a+)+$': {} } }, { [`${'a'.repeat(60)}!`]: 1 }],
+  const noMatch = ['a: String does not match pattern.']
+  const tooLong = [': too long or too complicated to be checked; send less at once']
+  const hostile: [string, JsonSchema, unknown, string[]][] = [
+    ['nested quantifiers', { properties: { a: { pattern: '^(a+)+$' } } }, { a: `${'a'.repeat(60)}!` }, noMatch],
+    ['a choice that overlaps', { properties: { a: { pattern: '^(a|aa)+$' } } }, { a: `${'a'.repeat(200)}!` }, noMatch],
+    [
+      'optional parts in a row',
+      { properties: { a: { pattern: `^${'a?'.repeat(40)}b$` } } },
+      { a: 'a'.repeat(40) },
+      noMatch,
+    ],
+    [
+      'a long text and many loops',
+      { properties: { a: { pattern: 'a*a*a*a*a*b' } } },
+      { a: 'a'.repeat(100_000) },
+      noMatch,
+    ],
+    [
+      'a long text and a reference back',
+      { properties: { a: { pattern: '^(a+)\\1+$' } } },
+      { a: `${'a'.repeat(9999)}!` },
+      [],
+    ],
+    [
+      'a pattern for names',
+      { patternProperties: { '^(a+)+$': { type: 'null' } }, additionalProperties: { type: 'number' } },
+      { [`${'a'.repeat(60)}!`]: 1, aa: 1 },
+      ['aa: Instance type "number" is invalid. Expected "null".'],
+    ],
     [
       'a pattern in dependencies',
       { dependencies: { a: { properties: { a: { pattern: '^(a+)+$' } } } } },
       { a: `${'a'.repeat(60)}!` },
+      noMatch,
     ],
     [
       'a pattern where only a reference finds it',
       { properties: { a: { $ref: '#/x/y' } }, x: { y: { pattern: '^(a+)+$' } } },
       { a: `${'a'.repeat(60)}!` },
+      noMatch,
     ],
     [
       'equal items sought in a huge list',
       { properties: { a: { uniqueItems: true } } },
       { a: Array.from({ length: 100_000 }, (_, index) => ({ index })) },
+      [],
+    ],
+    [
+      'equal items at the end of a huge list',
+      { properties: { a: { uniqueItems: true } } },
+      { a: [...Array.from({ length: 50_000 }, (_, index) => ({ index })), { index: 1 }] },
+      tooLong,
     ],
     [
       'references that multiply',
       { anyOf: [{ type: 'null' }, { properties: { a: { allOf: [{ $ref: '#' }, { $ref: '#' }] } } }] },
       nested(60),
+      tooLong,
     ],
   ]
-  test.each(hostile)('%s cannot hang the process', async (_name, schema, value) => {
+  test.each(hostile)('%s cannot hang the process', async (_name, schema, value, expected) => {
     const startedAt = performance.now()
 
-    expect(await issues(schema, value)).toEqual([': too long or too complicated to be checked; send less at once'])
+    expect(await issues(schema, value)).toEqual(expected)
     expect(performance.now() - startedAt).toBeLessThan(30_000)
+  })
+
+  test('no check needs a clock, a file or another thread', async () => {
+    const schema = { properties: { a: { pattern: '^\\w+$' }, b: { uniqueItems: true }, c: { $ref: '#' } } }
+    const run = vi.spyOn(Script.prototype, 'runInContext')
+    const now = vi.spyOn(performance, 'now')
+    const seen = [run, now]
+    expect(await issues(schema, { a: 'x', b: [1, 2], c: { a: 'y' } })).toEqual([])
+    expect(await issues(schema, { a: '!', b: [1, 1], c: { a: '?' } })).toHaveLength(3)
+    const used = seen.map((each) => each.mock.calls.length)
+    for (const each of seen) each.mockRestore()
+    expect(used).toEqual([0, 0])
+  })
+
+  test('a large value that fits is not too much', async () => {
+    const list = {
+      type: 'array',
+      items: { anyOf: [{ type: 'string', pattern: '^[a-z]+-\\d+$' }, { type: 'number' }] },
+    } as const
+    const value = Array.from({ length: 60_000 }, (_, index) => (index % 2 === 0 ? index : `a-${index}`))
+    expect(await issues({ properties: { list } }, { list: value })).toEqual([])
+  })
+
+  test('patterns mean the same in both engines', async () => {
+    const names = ['a', 'aa', 'ab', 'b', '', 'ü', 'x/y', 'A1', '\u00e9', '😀', '2020-01-02', 'a-b']
+    for (const pattern of [
+      '^(a+)+$',
+      '^(a|b)*$',
+      '^(\\d{4}-?)+(\\d\\d-?)*$',
+      '(x\\/y)+',
+      '^(\\u00e9|ü)+$',
+      '^(?:[^a]+)+$',
+      '(?=a)(a+)+',
+    ]) {
+      for (const name of names) {
+        const expected = new RegExp(pattern, 'u').test(name) ? [] : [': String does not match pattern.']
+        expect([pattern, name, await issues({ pattern }, name)]).toEqual([
+          pattern,
+          name,
+          pattern.includes('?=') ? [] : expected,
+        ])
+      }
+    }
   })
 
   test('a schema that consists only of itself accepts anything', async () => {

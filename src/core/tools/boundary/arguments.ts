@@ -45,7 +45,7 @@ export async function checkArguments(spec: CallableTool, rawText: string): Promi
     if (!parsed.ok || !isObject(parsed.value) || isRepairable(spec, parsed.value)) {
       return await checkRepaired(spec, readArguments(spec, rawText))
     }
-    const verdict = await verdictOn(spec, parsed.value, chars)
+    const verdict = await verdictOn(spec, parsed.value)
     if (verdict.kind === 'valid') return { ok: true, value: verdict.value, text: rawText, repairs: [] }
     return rejected(spec, verdict, { conflicts: [], sent: { rawText, received: { chars, value: parsed.value } } })
   } catch (error) {
@@ -157,11 +157,8 @@ type Verdict =
   | { readonly kind: 'invalid'; readonly issues: readonly ArgumentIssue[] }
   | { readonly kind: 'broken'; readonly message: string }
 
-/**
- * A typed tool's own schema checks everything but fields that it would ignore; any other tool has a JSON Schema. `chars`:
- * the length of the value as JSON text, if known.
- */
-async function verdictOn(spec: CallableTool, value: JsonObject, chars?: number): Promise<Verdict> {
+/** A typed tool's own schema checks everything but fields that it would ignore; any other tool has a JSON Schema. */
+async function verdictOn(spec: CallableTool, value: JsonObject): Promise<Verdict> {
   const { parameters, validate } = spec
   if (validate !== undefined && coversParameters(validate, parameters)) {
     const unknown = unknownFields(parameters, value)
@@ -169,7 +166,7 @@ async function verdictOn(spec: CallableTool, value: JsonObject, chars?: number):
     if (result.ok && unknown.length === 0) return { kind: 'valid', value: result.value }
     return { kind: 'invalid', issues: [...(result.ok ? [] : result.issues), ...unknown] }
   }
-  const problems = await schemaProblems(parameters, value, chars)
+  const problems = await schemaProblems(parameters, value)
   if (problems.kind !== 'valid') return problems
   const result = (await validate?.(value)) ?? { ok: true, value }
   return result.ok ? { kind: 'valid', value: result.value } : { kind: 'invalid', issues: result.issues }
