@@ -11,9 +11,10 @@ import { listPrunable, removableRuns } from './pruning.js'
 import type { Removal } from './pruning.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { JsonObject } from '#util/json.js'
+import { inPieces } from '#util/pieces.js'
 import { exportRun, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
 import { Followers } from './followers.js'
-import { checkRef, lastSeqOf } from '#core/log/ref.js'
+import { checkRef, keyOf, lastSeqOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
 
 export interface MemoryLogOptions {
@@ -144,12 +145,15 @@ class MemoryLog implements LogStore {
       return claimant === null || claimant === owner
     }
     if (owner !== undefined && !removals.every(isFree)) return 0
+    const chosen = new Set(removals.map(({ ref }) => keyOf(ref)))
     let removed = 0
-    for (const removal of removals) {
+    for await (const removal of inPieces(removals)) {
       const kept = this.#find(removal.ref)
       const last = kept?.events.at(-1)?.seq
       if (kept === undefined || last === undefined || !isFree(removal)) continue
       if (removal.lastSeq !== null && last !== removal.lastSeq) continue
+      // A log that has come since the logs were chosen.
+      if ([...kept.referrers].some((from) => !chosen.has(keyOf(from.ref)))) continue
       if (kept.claim?.owner === owner) kept.claim = null
       this.#remove(kept)
       removed += 1

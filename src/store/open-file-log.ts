@@ -27,6 +27,7 @@ import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
 import { HarnessError } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
+import { inPieces } from '#util/pieces.js'
 import type { JsonObject } from '#util/json.js'
 import {
   fstatSync,
@@ -167,8 +168,10 @@ export class OpenFileLog implements LogStore {
     const isOwnedByOther = ({ ref }: Removal): boolean => ![null, owner].includes(leaseOwner(this.#pathsOf(ref).lease))
     if (owner !== undefined && removals.some(isOwnedByOther)) return 0
     let removed = 0
-    for (const removal of removals) {
-      if (await this.#remove(removal, owner)) removed += 1
+    const chosen = new Set(removals.map(({ ref }) => keyOf(ref)))
+    for await (const removal of inPieces(removals)) {
+      const isFree = referencesTo(this.#folder, removal.ref).every(({ from }) => chosen.has(keyOf(from)))
+      if (isFree && (await this.#remove(removal, owner))) removed += 1
     }
     return removed
   }
@@ -499,7 +502,7 @@ export async function referencesIn(folder: string): Promise<Reference[]> {
   const references: Reference[] = []
   for (const kind of ['run', 'thread'] as const satisfies readonly LogRef['kind'][]) {
     const parent = folderOf(folder, kind)
-    for (const name of await fileNamesIn(parent))
+    for await (const name of inPieces(await fileNamesIn(parent)))
       if (name.endsWith(ENDING)) references.push(...readReferences(folder, join(parent, name)))
   }
   return references

@@ -3,6 +3,7 @@ import { checkPruneOptions } from '#core/log/listing.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { keyOf, runRef } from '#core/log/ref.js'
 import type { LogRef } from '#core/log/ref.js'
+import { inPieces } from '#util/pieces.js'
 
 /** The fields of a run that `removable` reads. */
 export interface Prunable extends Pick<RunSummary, 'runId' | 'status' | 'updatedAt' | 'parent'> {
@@ -26,7 +27,7 @@ export interface Removal {
 /** Collects the fields that `removable` reads, without the rest. */
 export async function listPrunable(summaries: AsyncIterable<RunSummary>): Promise<Prunable[]> {
   const gathered: Prunable[] = []
-  for await (const { runId, status, updatedAt, parent, lastSeq } of summaries) {
+  for await (const { runId, status, updatedAt, parent, lastSeq } of inPieces(summaries)) {
     gathered.push({ runId, status, updatedAt, parent, lastSeq: status === 'unreadable' ? null : lastSeq })
   }
   return gathered

@@ -9,10 +9,11 @@ import type { PruneOptions } from '#core/log/listing.js'
 import { checkClaim, ownedByAnother } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore, Post } from '#core/log/log.js'
 import { endOwner, hasEnded } from '#util/platform/owner.js'
-import { checkRef, lastSeqOf, nameOf } from '#core/log/ref.js'
+import { checkRef, keyOf, lastSeqOf, nameOf } from '#core/log/ref.js'
 import type { LogRef, LogKind } from '#core/log/ref.js'
 import { emptyWalIfFree, leaveWalIfFree, rewriteFiles, transaction } from '#util/platform/sqlite.js'
 import type { Database, Statement, Value } from '#util/platform/sqlite.js'
+import { pieces } from '#util/pieces.js'
 import { oneOf, partial } from '#util/shape.js'
 import { resolve } from 'node:path'
 
@@ -96,16 +97,21 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
 
   async prune(options: PruneOptions): Promise<number> {
     const runs = await listPrunable(this.list())
-    return this.use('remove logs', (tables) => {
-      const removed = tables.transaction(() => {
-        const removals = removableRuns({ runs, references: tables.references() }, options, Date.now())
-        const { owner } = options
-        if (owner !== undefined && removals.some(({ ref }) => tables.isOwnedByOther(ref, owner))) return 0
-        return removals.filter((removal) => tables.remove(removal, owner)).length
-      })
-      if (options.only !== undefined && removed > 0) tables.settleRemoval()
-      return removed
-    })
+    const references = await this.use('read its references', (tables) => tables.references())
+    const { owner } = options
+    const removals = removableRuns({ runs, references }, options, Date.now())
+    const chosen = new Set(removals.map(({ ref }) => keyOf(ref)))
+    let removed = 0
+    // An owner removes all of them or none.
+    for await (const piece of owner === undefined ? pieces(removals) : [removals])
+      removed += await this.use('remove logs', (tables) =>
+        tables.transaction(() => {
+          if (owner !== undefined && removals.some(({ ref }) => tables.isOwnedByOther(ref, owner))) return 0
+          return piece.filter((removal) => tables.isFree(removal.ref, chosen) && tables.remove(removal, owner)).length
+        }),
+      )
+    if (options.only !== undefined && removed > 0) await this.use('remove logs', (tables) => tables.settleRemoval())
+    return removed
   }
 
   scrub(): Promise<void> {
@@ -289,6 +295,11 @@ class SqliteTables implements SqlTables {
   isOwnedByOther(ref: LogRef, owner: string | undefined): boolean {
     const claimant = this.log(ref)?.owner ?? null
     return claimant !== null && claimant !== owner
+  }
+
+  /** No log refers to it that has come since the logs were chosen. */
+  isFree(ref: LogRef, chosen: ReadonlySet<string>): boolean {
+    return this.referrers(ref).every((from) => chosen.has(keyOf(from)))
   }
 
   /** False if it has more events now, or another owner. */
