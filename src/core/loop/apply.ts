@@ -56,14 +56,7 @@ export function fold(events: Iterable<DurableEvent>, history?: Conversation, bef
 
 /** A copy of a state that shares the entries of the transcript, and nothing else. */
 export function copyOfState({ transcript, ...rest }: RunState): RunState {
-  return { ...(copyOf(rest) as typeof rest), transcript: [...transcript] }
-}
-
-/** A copy of plain data. */
-function copyOf(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map(copyOf)
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, copyOf(each)]))
+  return { ...structuredClone(rest), transcript: [...transcript] }
 }
 
 function change(state: RunState, event: DurableEvent): void {

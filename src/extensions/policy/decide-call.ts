@@ -32,7 +32,7 @@ export interface Ruling extends Omit<Explanation, 'rule'> {
 
 /** The decision about one command of a call, or about a call without commands. */
 interface PartRuling extends Ruling {
-  /** A rule that speaks of this tool or command allows it. */
+  /** A rule that speaks of this tool or command, or of every call, allows it. */
   readonly lifts: boolean
 }
 
@@ -73,7 +73,7 @@ function partRuling(rules: readonly CompiledRule[], subject: Subject, part: Shel
   const best = mostSpecific(matching.filter(({ rule }) => rule.grant !== true))
   const isAllowed = best?.rule.decision === 'allow'
   const granted = isAllowed ? undefined : mostSpecific(matching.filter(({ rule }) => rule.grant === true))
-  const lifts = matching.some(({ rule, namesTool }) => rule.decision === 'allow' && namesTool)
+  const lifts = matching.some((each) => each.rule.decision === 'allow' && each.lifts)
   if (granted !== undefined) return { ...decidedBy(granted, 'grant'), lifts }
   if (best === undefined && part !== null && startsUnknown(part)) {
     const reason = 'the command has a word that can start any program.'
@@ -129,8 +129,8 @@ export interface CompiledRule {
   readonly name: string
   /** The most specific condition: 3 a part of the arguments, 2 the tool, 1 the agent or the category, 0 none. */
   readonly specificity: 0 | 1 | 2 | 3
-  /** It speaks of this tool or this command, not of a kind of tools. */
-  readonly namesTool: boolean
+  /** It speaks of this tool, of this command or of every call, not of a kind of tools: it lifts `requiresApproval: true`. */
+  readonly lifts: boolean
   match(subject: Subject, part: ShellPart | null): Match
 }
 
@@ -140,7 +140,7 @@ export function compiledRule(rule: Rule, index: number): CompiledRule {
     rule,
     name: rule.id ?? String(index + 1),
     specificity: ruleSpecificity(rule),
-    namesTool: rule.tool !== undefined || rule.command !== undefined,
+    lifts: rule.tool !== undefined || rule.command !== undefined || ruleSpecificity(rule) === 0,
     match(subject, part) {
       let match: Match = 'yes'
       for (const condition of conditions) {

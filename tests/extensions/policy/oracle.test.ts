@@ -98,7 +98,10 @@ function expected(rules: readonly Rule[], world: World, line: string): Verdict {
   const verdicts = commands.map((command): Verdict => {
     const matching = rules.filter((rule) => rule.decision !== 'deny' && holds(rule, world, command))
     named.push(
-      matching.some((rule) => rule.decision === 'allow' && (rule.tool !== undefined || rule.command !== undefined)),
+      matching.some(
+        (rule) =>
+          rule.decision === 'allow' && (rule.tool !== undefined || rule.command !== undefined || rank(rule) === 0),
+      ),
     )
     const plain = matching.filter((rule) => rule.grant === undefined)
     const highest = Math.max(...plain.map(rank))

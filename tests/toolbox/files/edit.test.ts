@@ -150,7 +150,10 @@ describe('edit', () => {
 
   test.each<[string, object]>([
     ['an empty list', { edits: [] }],
-    ['the flat form', { path: 'a.txt', old_string: 'one', new_string: 'two' }],
+    [
+      'the flat form with a field that it does not have',
+      { path: 'a.txt', old_string: 'one', new_string: 'two', fuzzy: true },
+    ],
     ['an unknown field of an item', { edits: [edit('a.txt', 'one', 'two', { fuzzy: true })] }],
     ['a count of 0', { edits: [edit('a.txt', 'one', 'two', { expected_replacements: 0 })] }],
   ])('FT-14 invalid arguments are rejected: %s', async (_name, args) => {
@@ -158,6 +161,15 @@ describe('edit', () => {
     const result = await call(editTool({ root }), args as Record<string, never>)
     expect(result).toMatchObject({ ok: false, metadata: { error_type: 'ValidationError', retry: true } })
     expect(await textOf(root, 'a.txt')).toBe('one')
+  })
+
+  test('one edit in place of the list is read as the list, and the model learns of it', async () => {
+    const root = await folderWith({ 'a.txt': 'one' })
+    const args = { file: 'a.txt', old_string: 'one', new_string: 'two' }
+    const result = await call(editTool({ root }), args)
+    expect(result).toMatchObject({ ok: true })
+    expect(JSON.stringify(result)).toContain('the fields of one item were read as the list `edits`')
+    expect(await textOf(root, 'a.txt')).toBe('two')
   })
 
   test('FT-15 the schema has no references, requires at least one edit, and closes the edit object', () => {

@@ -37,16 +37,32 @@ export function isRepairable({ parameters, aliases, pathFields }: RepairRules, a
       return inValue(value[key] ?? null, field, pathFields?.includes(key) ?? false)
     })
   }
-  return inValue(args, openPlaces(parameters).root, false)
+  const { root } = openPlaces(parameters)
+  return inValue(args, root, false) || (root.names.length === 1 && listMeantBy(args, root, aliases) !== undefined)
+}
+
+/** The only field of a tool, a list, if its arguments are one item of that list. */
+function listMeantBy(args: JsonObject, root: ValuePlace, aliases: RepairRules['aliases']): string | undefined {
+  const [list = '', ...others] = root.names
+  const item = others.length === 0 ? root.field(list)?.items : undefined
+  if (item === undefined || item.names.length === 0) return undefined
+  const keys = Object.keys(args)
+  const isItem = keys.every(
+    (key) => root.field(key) === undefined && (item.has(key) || spellingsOf(item, aliases).has(key)),
+  )
+  return isItem && keys.length > 0 ? list : undefined
 }
 
 /**
  * Repairs the shape of arguments by the tool's schema alone: other spellings of a declared field, `"true"` for a boolean,
- * `"12"` for a whole number, links around a path. Pure and idempotent; the result is used only if it is valid.
+ * `"12"` for a whole number, links around a path, one item for a list. Pure and idempotent; the result is used only if it is valid.
  */
 export function repairArguments(rules: RepairRules, args: JsonObject): Repaired {
   const repairer = new Repairer(rules)
-  const value = repairer.object(args, openPlaces(rules.parameters).root)
+  const { root } = openPlaces(rules.parameters)
+  const list = listMeantBy(args, root, rules.aliases)
+  if (list !== undefined) repairer.repairs.push(`the fields of one item were read as the list \`${list}\``)
+  const value = repairer.object(list === undefined ? args : { [list]: [args] }, root)
   return { value, repairs: repairer.repairs.sort(), conflicts: repairer.conflicts }
 }
 

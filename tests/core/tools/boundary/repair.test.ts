@@ -223,6 +223,33 @@ describe('the intended spelling', () => {
       handler: (args) => args,
     })
 
+  const list: ToolSpec = defineTool({
+    name: 'x',
+    description: '',
+    parameters: {
+      type: 'object',
+      properties: {
+        edits: {
+          type: 'array',
+          items: { type: 'object', properties: { path: {}, old_string: {} }, additionalProperties: false },
+        },
+      },
+      additionalProperties: false,
+    },
+    handler: (args) => args,
+  })
+
+  test.each<[string, JsonObject, JsonObject | null]>([
+    ['one item in place of the list', { path: 'a', old_string: 'b' }, { edits: [{ path: 'a', old_string: 'b' }] }],
+    ['one item with other spellings', { filePath: 'a', oldString: 'b' }, { edits: [{ path: 'a', old_string: 'b' }] }],
+    ['a field that no item has', { path: 'a', other: 'b' }, null],
+    ['an item beside the list', { path: 'a', edits: [] }, null],
+    ['nothing', {}, {}],
+  ])('a tool whose only field is a list: %s', async (_name, sent, expected) => {
+    const checked = await check(list, sent)
+    expect(checked.ok ? checked.value : null).toEqual(expected)
+  })
+
   test.each<[string, ToolSpec, JsonObject, JsonObject]>([
     ['a declared field is never an alias', tool({ path: {}, filePath: {} }), { filePath: 'a' }, { filePath: 'a' }],
     ['the nearest declared name wins', tool({ path: {}, file_path: {} }), { filePath: 'a' }, { file_path: 'a' }],
