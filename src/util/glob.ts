@@ -45,9 +45,15 @@ export function globProblem(selector: string): string | undefined {
   return undefined
 }
 
-/** @param selector Without a `globProblem`. */
+/**
+ * Also the path that the selector names if its brackets and braces are part of names, such as `app/[id]/page.tsx`.
+ * @param selector Without a `globProblem`.
+ */
 export function compileGlob(selector: string): Glob {
-  return globOf(braceAlternatives(portableSelector(selector)).map(patternSegments))
+  const pattern = portableSelector(selector)
+  const named = pattern.replace(/\\?[?[\]{}]/g, (special) => (special.length > 1 ? special : `\\${special}`))
+  const alternatives = braceAlternatives(pattern)
+  return globOf((named === pattern ? alternatives : [...alternatives, named]).map(patternSegments))
 }
 
 /** A pattern that is already split into names, each list an alternative. */

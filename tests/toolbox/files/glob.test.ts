@@ -71,3 +71,26 @@ describe('glob', () => {
     expect(result).toMatchObject({ ok: false, metadata: { error_type: 'AbortError' } })
   })
 })
+
+test('a pattern that names an existing path means that path too', async () => {
+  const root = await folderWith({
+    ...{
+      'app/[id]/page.tsx': '',
+      'app/i/page.tsx': '',
+      'app/(a)/{b}.ts': '',
+      'app/b.ts': '',
+      'what?.md': '',
+      'whats.md': '',
+    },
+    ...{ 'app/[...rest]/x.ts': '', '.[id]/a': '' },
+  })
+  const found = async (pattern: string): Promise<string[]> =>
+    (await call(globTool({ root }), { pattern })).content.split('\n').sort()
+  expect(await found('app/[id]/page.tsx')).toEqual(['app/[id]/page.tsx', 'app/i/page.tsx'])
+  expect(await found('app/[id]/*.tsx')).toEqual(['app/[id]/page.tsx', 'app/i/page.tsx'])
+  expect(await found('app/(a)/{b}.ts')).toEqual(['app/(a)/{b}.ts'])
+  expect(await found('app/[...rest]/x.ts')).toEqual(['app/[...rest]/x.ts'])
+  expect(await found('what?.md')).toEqual(['what?.md', 'whats.md'])
+  expect(await found('app/\\[id\\]/page.tsx')).toEqual(['app/[id]/page.tsx'])
+  expect(await found('.[id]/a')).toEqual(['.[id]/a'])
+})
