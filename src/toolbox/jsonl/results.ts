@@ -17,6 +17,8 @@ export interface JsonlRow {
   readonly shown: string
   readonly line: number
   readonly value: unknown
+  /** As it stands in the file. */
+  readonly text: string
 }
 
 /** Receives the rows that pass, file by file, and shows them in the end. */
@@ -68,14 +70,14 @@ export class RowsByFile implements RowResults {
     this.#view = view
   }
 
-  add({ path, line, value }: JsonlRow): void {
+  add({ path, line, value, text }: JsonlRow): void {
     if (this.#file?.path !== path) {
       this.#closeFile()
       this.#file = { path, matches: 0, lines: [] }
     }
     this.#file.matches++
     if (this.#file.lines.length >= this.#maxRows || !this.#collector.wants(path)) return
-    this.#file.lines.push({ number: line, text: rowText(value, this.#view) })
+    this.#file.lines.push({ number: line, text: rowText({ value, text }, this.#view) })
   }
 
   body(): Body {
@@ -137,12 +139,12 @@ export class FirstRows implements RowResults {
     this.#view = view
   }
 
-  add({ shown, line, value }: JsonlRow): void {
+  add({ shown, line, value, text }: JsonlRow): void {
     const keys = this.#orders.map((order) => orderKey(value, order))
     const row = { file: shown, line, keys }
     if (this.#last !== undefined && this.#compare(this.#last, row) <= 0) return
     const most = this.#part.offset + this.#part.limit
-    this.#kept.push({ ...row, text: cutText(rowText(value, this.#view), Math.ceil(MAX_KEPT_CHARS / most)) })
+    this.#kept.push({ ...row, text: cutText(rowText({ value, text }, this.#view), Math.ceil(MAX_KEPT_CHARS / most)) })
     if (this.#kept.length >= most * 2) this.#trim(most)
   }
 

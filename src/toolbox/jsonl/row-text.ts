@@ -53,15 +53,14 @@ export function valueText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : jsonText(value)
 }
 
-/** A row as JSON, and below it, on lines of their own, the results of its field searches. */
-export function rowText(row: unknown, view: RowView): string {
+/** A row as it stands in the file, or its fields as JSON; below it, on lines of their own, the results of its field searches. */
+export function rowText({ value, text }: { readonly value: unknown; readonly text: string }, view: RowView): string {
   const { fields, searches } = view
-  const json = searches.length > 0 && fields.length === 0 ? '{}' : rowJson(row, fields)
-  return cutText([json, ...searchLines(row, view)].join('\n'), MAX_ROW_CHARS)
+  const shown = fields.length > 0 ? fieldsJson(value, fields) : searches.length > 0 ? '{}' : text
+  return cutText([shown, ...searchLines(value, view)].join('\n'), MAX_ROW_CHARS)
 }
 
-function rowJson(row: unknown, fields: readonly RowProjection[]): string {
-  if (fields.length === 0) return jsonText(row)
+function fieldsJson(row: unknown, fields: readonly RowProjection[]): string {
   return `{${fields.map((field) => `${JSON.stringify(field.path.text)}: ${fieldJson(row, field)}`).join(', ')}}`
 }
 

@@ -73,9 +73,9 @@ async function scanFiles(
   const progress = new SearchProgress(call)
   for await (const path of jsonlFiles(workspace, args.path ?? '.', time)) {
     const shown = workspace.display(path)
-    const onRow = (value: unknown, line: number): void => {
+    const onRow: Scan['onRow'] = (value, line, text) => {
       progress.add(path)
-      results.add({ path, shown, line, value })
+      results.add({ path, shown, line, value, text })
     }
     await unread.unless(path, async () => {
       const file = await openListed(workspace, path)
@@ -292,8 +292,8 @@ export interface Scan {
   readonly query: RowQuery
   readonly counts: ScanCounts
   readonly time: CallTime
-  /** Receives each row that passes, with its line number. */
-  readonly onRow: (value: unknown, line: number) => void
+  /** Receives each row that passes, with its line number and its text. */
+  readonly onRow: (value: unknown, line: number, text: string) => void
 }
 
 /** Rows between two checks of the time. */
@@ -352,5 +352,5 @@ function scanLine(text: string, line: number, { query, counts, time, onRow }: Sc
     if (verdict !== true) return
   }
   counts.rowsMatched++
-  onRow(parsed.value, line)
+  onRow(parsed.value, line, text.trim())
 }

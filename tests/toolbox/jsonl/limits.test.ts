@@ -17,13 +17,13 @@ describe('malformed lines', () => {
   })
 
   test('a last line without a line feed is a row', async () => {
-    expect(body(await searched({ 'a.jsonl': '{"id":1}\n{"id":2}' }, { query: '2' }))).toBe('a.jsonl\n  2: {"id": 2}')
+    expect(body(await searched({ 'a.jsonl': '{"id":1}\n{"id":2}' }, { query: '2' }))).toBe('a.jsonl\n  2: {"id":2}')
   })
 
   test('blank lines count as lines and as nothing else; CRLF and a byte order mark do not matter', async () => {
     const envelope = await searched({ 'a.jsonl': '\ufeff{"id":1}\r\n\r\n \t\n{"id":2}\r\n' }, {})
     expect([body(envelope), summary(envelope, 'json_parse_errors')]).toEqual([
-      'a.jsonl\n  1: {"id": 1}\n  4: {"id": 2}',
+      'a.jsonl\n  1: {"id":1}\n  4: {"id":2}',
       undefined,
     ])
   })
@@ -33,14 +33,14 @@ describe('malformed lines', () => {
       { 'a.jsonl': '5\n"x"\n[1,{"a":2}]\nnull\n' },
       { where: [{ field: '[1].a', op: 'eq', value: 2 }] },
     )
-    expect([body(envelope), summary(envelope, 'json_parse_errors')]).toEqual(['a.jsonl\n  3: [1, {"a": 2}]', undefined])
+    expect([body(envelope), summary(envelope, 'json_parse_errors')]).toEqual(['a.jsonl\n  3: [1,{"a":2}]', undefined])
   })
 
   test('invalid UTF-8 is shown replaced, and hides nothing', async () => {
     const content = Buffer.concat([Buffer.from('{"s":"caf'), Buffer.from([0xe9]), Buffer.from('","id":1}\n{"id":2}\n')])
     expect(
       body(await searched({ 'a.jsonl': content }, { where: [{ field: 's', op: 'contains', value: 'caf' }] })),
-    ).toBe('a.jsonl\n  1: {"s": "caf\ufffd", "id": 1}')
+    ).toBe('a.jsonl\n  1: {"s":"caf\ufffd","id":1}')
     expect(
       body(await searched({ 'a.jsonl': content }, { where: [{ field: 's', op: 'contains', value: 'f\ufffd' }] })),
     ).toContain('1: ')
@@ -49,7 +49,7 @@ describe('malformed lines', () => {
   test('a run of NUL bytes, as a crash leaves it, is a parse error and ends nothing', async () => {
     const envelope = await searched({ 'a.jsonl': `{"id":1}\n${'\0'.repeat(5_000)}\n{"id":2}\n` }, {})
     expect([body(envelope), summary(envelope, 'json_parse_errors')]).toEqual([
-      'a.jsonl\n  1: {"id": 1}\n  3: {"id": 2}',
+      'a.jsonl\n  1: {"id":1}\n  3: {"id":2}',
       '1',
     ])
   })
@@ -71,7 +71,7 @@ describe('malformed lines', () => {
     await file.close()
     for (const args of [{}, { query: 'id' }]) {
       const envelope = await call(jsonlSearch({ root }), args)
-      expect(body(envelope)).toBe('a.jsonl\n  1: {"id": 1}\n  3: {"id": 3}')
+      expect(body(envelope)).toBe('a.jsonl\n  1: {"id":1}\n  3: {"id":3}')
       expect(summary(envelope, 'overlong_lines')).toBe('1 line(s) too long to be read')
     }
   })
