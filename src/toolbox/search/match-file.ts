@@ -1,4 +1,4 @@
-import { cutText } from '#util/characters.js'
+import { characterCount, cutText, firstCharacters, isLonger, lastCharacters } from '#util/characters.js'
 import type { CallTime } from '../workspace/call-time.js'
 import type { ListedFile } from '../workspace/safe-open.js'
 import { textBlocks } from './text-blocks.js'
@@ -11,6 +11,8 @@ export interface Line {
   readonly number: number
   /** Without its line end, cut. */
   readonly text: string
+  /** Matches in it that are not shown. */
+  readonly hidden?: number
 }
 
 /** Matching lines that are counted in one file. Both engines stop there. */
@@ -73,7 +75,33 @@ export async function matchFile(
 
 /** The text of a line for a model: without a CR at its end, at most `maxChars` characters and then `...`. */
 export function lineText(line: Buffer, maxChars: number): string {
-  const end = line.at(-1) === CR ? line.length - 1 : line.length
   // A character has at most 4 bytes: the rest need not be decoded.
-  return cutText(line.toString('utf8', 0, Math.min(end, maxChars * 4 + 4)), maxChars, '...')
+  return cutText(line.toString('utf8', 0, Math.min(lengthOf(line), maxChars * 4 + 4)), maxChars, '...')
+}
+
+/** Of a longer line, its beginning is searched for the match. */
+const MAX_DECODED_BYTES = 4 << 20
+
+/** A line with a match: of a long one, the part around its first match, and the number of matches that are not shown. */
+export function matchText(line: Buffer, pattern: Pattern, maxChars: number): Omit<Line, 'number'> {
+  const end = Math.min(lengthOf(line), MAX_DECODED_BYTES)
+  const text = line.toString('utf8', 0, end)
+  if (end === lengthOf(line) && !isLonger(text, maxChars)) return { text }
+  const [first = [0, 0], ...others] = pattern.places(text)
+  const [start, matchEnd] = first
+  const room = maxChars - Math.min(maxChars, characterCount(text.slice(start, matchEnd)))
+  const after = firstCharacters(text.slice(start, start + 2 * maxChars), maxChars)
+  const wantedBefore = Math.max(Math.floor(room / 2), maxChars - characterCount(after))
+  const before = lastCharacters(text.slice(Math.max(0, start - 2 * maxChars), start), wantedBefore)
+  const shown = before + firstCharacters(after, maxChars - characterCount(before))
+  const [from, to] = [start - before.length, start - before.length + shown.length]
+  const isCut = to < text.length || end < lengthOf(line)
+  return {
+    text: `${from > 0 ? '...' : ''}${shown}${isCut ? '...' : ''}`,
+    hidden: others.filter((place) => place[1] > to).length,
+  }
+}
+
+function lengthOf(line: Buffer): number {
+  return line.at(-1) === CR ? line.length - 1 : line.length
 }

@@ -18,7 +18,14 @@ export interface Pattern {
   readonly reach: number
   /** True if there is a match. Bytes are read as UTF-8; invalid ones count as U+FFFD. */
   test(text: Buffer | string): boolean
+  /** The beginnings and ends of the first matches in a text that has one. */
+  places(text: string): readonly MatchPlace[]
 }
+
+export type MatchPlace = readonly [start: number, end: number]
+
+/** Matches of one line that are counted. */
+const MOST_PLACES = 100
 
 type PatternResult = { readonly ok: true; readonly pattern: Pattern } | { readonly ok: false; readonly problem: string }
 
@@ -57,7 +64,17 @@ export function escapeLiteral(text: string): string {
 
 function plainPattern(text: string): Pattern {
   const literal = Buffer.from(text)
-  return { literal, weight: 1, reach: Infinity, test: (subject) => subject.includes(text) }
+  return {
+    ...{ literal, weight: 1, reach: Infinity },
+    test: (subject) => subject.includes(text),
+    places(subject) {
+      const found: MatchPlace[] = []
+      for (let at = subject.indexOf(text); at !== -1; at = subject.indexOf(text, at + Math.max(1, text.length))) {
+        if (found.push([at, at + text.length]) >= MOST_PLACES) break
+      }
+      return found
+    },
+  }
 }
 
 async function re2Pattern({ source, literal }: Re2Source, caseSensitive: boolean): Promise<Pattern> {
@@ -71,6 +88,14 @@ async function re2Pattern({ source, literal }: Re2Source, caseSensitive: boolean
       weight,
       reach,
       test: (text) => program.test(typeof text === 'string' ? text.slice(0, reach) : text.subarray(0, reach)),
+      places(text) {
+        const matcher = program.matcher(text.slice(0, reach))
+        // Each search may run through the whole text: together they have the work of a few.
+        const most = Math.max(1, Math.min(MOST_PLACES, Math.floor((4 * reach) / Math.max(1, text.length))))
+        const found: MatchPlace[] = []
+        while (found.length < most && matcher.find()) found.push([matcher.start(), matcher.end()])
+        return found
+      },
     }
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error

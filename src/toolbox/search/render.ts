@@ -52,6 +52,9 @@ export function renderFile(file: ShownFile, context: readonly Line[] | undefined
     lines.push(`${number}${matching.has(number) ? ':' : '-'} ${text}`)
     before = number
   }
+  for (const { number, hidden = 0 } of file.lines) {
+    if (hidden > 0) lines.push(`... ${hidden} more match(es) in line ${number}`)
+  }
   const omitted = file.matches - file.lines.length
   if (omitted > 0) {
     const more = file.matches >= MAX_MATCHES_COUNTED ? '+' : ''

@@ -15,7 +15,7 @@ import { textBlocks } from './text-blocks.js'
 import { builtinEngine } from './builtin-engine.js'
 import type { EngineEnd, SearchQuery, SearchRequest, FileCount, SearchEngine } from './engine.js'
 import { exclusionsOf, UnreadFiles } from './engine.js'
-import { lineText, matchFile } from './match-file.js'
+import { lineText, matchFile, matchText } from './match-file.js'
 import type { Line } from './match-file.js'
 import { compilePattern, MAX_PATTERN_CHARS } from './pattern.js'
 import type { Pattern } from './pattern.js'
@@ -201,7 +201,7 @@ async function shownFile(
 ): Promise<MatchedFile | undefined> {
   const lines: Line[] = []
   const onLine = (number: number, bytes: Buffer): boolean =>
-    lines.push({ number, text: lineText(bytes, maxLineChars) }) < maxLines
+    lines.push({ number, ...matchText(bytes, pattern, maxLineChars) }) < maxLines
   const end = await whileOpen({ workspace, path }, (file) =>
     matchFile(file, { pattern, time, isTextOnly: false, onLine }),
   )
@@ -223,9 +223,11 @@ async function linesAround(
   { path, lines }: MatchedFile,
   { contextLines, maxLineChars }: PageOptions,
 ): Promise<readonly Line[] | undefined> {
-  return whileOpen({ workspace: request.workspace, path }, (file) =>
+  const around = await whileOpen({ workspace: request.workspace, path }, (file) =>
     readRanges(textBlocks(file, file), joinedRanges(lines, contextLines), { time: request.time, maxLineChars }),
   )
+  const matching = new Map(lines.map((line) => [line.number, line]))
+  return around?.map((line) => matching.get(line.number) ?? line)
 }
 
 /** Line numbers to show; adjacent and overlapping ranges are joined. */

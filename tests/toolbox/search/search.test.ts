@@ -97,6 +97,22 @@ describe('search', () => {
       expect(shorter.content).toContain('1: nee...')
     })
 
+    it('of a long line, the part around its first match is shown, and further matches are counted', async () => {
+      const root = await folderWith({
+        'a.txt': `${'a'.repeat(3_000)}needle${'b'.repeat(3_000)}\r\n`,
+        'b.txt': `${'é'.repeat(500)}needle`,
+        'c.txt': `needle ${'x'.repeat(1_000)} needle needle`,
+      })
+      for (const args of [{ query: 'needle' }, { query: 'ne+dle' }, { query: 'NEEDLE', case_sensitive: false }]) {
+        const { content } = await call(search(root, { maxSearchLineChars: 20 }), args)
+        expect(content).toContain(`1: ...${'a'.repeat(7)}needle${'b'.repeat(7)}...\n`)
+        expect(content).toContain(`1: ...${'é'.repeat(14)}needle\n`)
+        expect(content).toContain(`1: needle ${'x'.repeat(13)}...\n... 2 more match(es) in line 1`)
+        const around = await call(search(root, { maxSearchLineChars: 20 }), { ...args, context_lines: 1 })
+        expect(around.content).toContain(`1: ...${'a'.repeat(7)}needle${'b'.repeat(7)}...\n`)
+      }
+    })
+
     it('FT-26 exclusions of the host hide files, folders and patterns, and are reported', async () => {
       const root = await folderWith({ ...DOCUMENTS, 'old/x/a.md': 'needle\n', 'a.log': 'needle\n', '#odd': 'needle\n' })
       const excludeGlobs = ['old/', '!*.log', 'docs/*.txt', '#odd']

@@ -58,5 +58,7 @@ test('without ripgrep, `file_type` is rejected, and a regex on a very long line 
     returncode: 2,
     warning_excerpt: 'a.txt: only the beginning of a very long line was searched',
   })
-  expect((await call(searchTool({ root, ripgrep: false }), { query: 'needle 2' })).content).toContain('2: xxx')
+  expect((await call(searchTool({ root, ripgrep: false }), { query: 'needle 2' })).content).toMatch(
+    /2: \.\.\.x+ needle 2/,
+  )
 })
