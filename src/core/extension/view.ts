@@ -79,6 +79,8 @@ export interface ViewContext<out Deps = unknown> extends ExtensionContext<Deps> 
    * cannot. Null if its API has no such form.
    */
   readonly compact: ((entries: readonly TranscriptEntry[], signal: AbortSignal) => Promise<PaidCompaction>) | null
+  /** Tells the readers of the stream about a problem, as a `warning`. */
+  readonly warn?: ((message: string) => void) | undefined
   /** The texts that this policy has prepared and not shown yet, also in earlier runs of the conversation. */
   readonly prepared: readonly { readonly from: string; readonly to: string; readonly shown: string }[]
   /**

@@ -2,7 +2,7 @@ import type { ProposedChange, ViewContext } from '#core/extension/view.js'
 import type { Extension } from '#core/extension/extension.js'
 import { estimateEntry, estimateText } from './estimate.js'
 import type { Need, TriggerOptions } from './context-need.js'
-import { isSaid, keptWords, skillsRead, wordsLength } from './kept-words.js'
+import { isSaid, keptWords, lastNotices, skillsRead, wordsLength } from './kept-words.js'
 import { countCalls, entryIndex, recallHint, viewSteps } from './spans.js'
 import type { ViewSpan, ViewStep } from './spans.js'
 import { defineExtension } from '#core/extension/extension.js'
@@ -37,8 +37,9 @@ export function clearingField(context: ViewContext, need: Need, { pinned = () =>
   const { view, transcript, promptId } = context
   const steps = viewSteps(view, transcript)
   const first = view.find((entry) => entry.role === 'user' && entry.notice !== true)
+  const notices = lastNotices(transcript)
   const isKept = ({ spans }: ViewStep): boolean =>
-    spans.some(({ entry }) => entry === first || entry.id === promptId || pinned(entry))
+    spans.some(({ entry }) => entry === first || entry.id === promptId || notices.has(entry.id) || pinned(entry))
   let recent = 0
   let older = steps.length
   while (older > 0 && (older === steps.length || recent < need.target / 2)) {

@@ -10,6 +10,7 @@ import { estimateText } from './estimate.js'
 import { clearOldMedia } from './media.js'
 import { contextNeed, TRIGGER } from './context-need.js'
 import type { Need, TriggerOptions } from './context-need.js'
+import { lastNotices } from './kept-words.js'
 import { entryContent, recall } from './recall.js'
 import { recallHint } from './spans.js'
 import { withCost } from './summarise.js'
@@ -114,7 +115,10 @@ function keptEntries(
   { pinned = () => false }: TriggerOptions,
 ): { readonly notes: readonly string[]; readonly media: readonly ContentPart[] } {
   const request = transcript.find((entry) => entry.role === 'user' && entry.notice !== true)
-  const kept = entries.filter((entry) => entry === request || entry.id === promptId || pinned(entry))
+  const notices = lastNotices(transcript)
+  const kept = entries.filter(
+    (entry) => entry === request || entry.id === promptId || notices.has(entry.id) || pinned(entry),
+  )
   if (kept.length === 0) return { notes: [], media: [] }
   const contents = kept.map((entry) => ({ entry, ...entryContent(entry) }))
   const lines = contents.map(({ entry, text }) =>

@@ -40,6 +40,20 @@ export function keptWords(context: ViewContext, range: Range, most: number): str
   return [...lines.slice(0, early), `[${left} more messages]`, ...lines.slice(lines.length - late)].join('\n')
 }
 
+/** The entries with the latest notice of each name that the host gives: without one, the model would lack it in the next request. */
+export function lastNotices(transcript: readonly TranscriptEntry[]): ReadonlySet<string> {
+  const [names, ids] = [new Set<string>(), new Set<string>()]
+  for (const entry of [...transcript].reverse()) {
+    if (entry.role !== 'user' || entry.notice !== true) continue
+    for (const [, name = ''] of entryContent(entry).text.matchAll(/<host_notice name="([\w-]+)">/g)) {
+      if (names.has(name)) continue
+      names.add(name)
+      ids.add(entry.id)
+    }
+  }
+  return ids
+}
+
 /** Skills whose instructions are in a range. */
 export function skillsRead({ transcript }: ViewContext, { first, last }: Range): readonly string[] {
   const names = transcript.slice(first, last + 1).flatMap((entry) => {

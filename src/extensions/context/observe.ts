@@ -14,7 +14,7 @@ import { entryContent, recall } from './recall.js'
 import { entryIndex, recallHint, viewSteps } from './spans.js'
 import type { ViewStep } from './spans.js'
 import type { SummariseOptions } from './summarise.js'
-import { SummaryWriter } from './writer.js'
+import { fallbackWarning, SummaryWriter } from './writer.js'
 import type { WriterOptions, Written } from './writer.js'
 
 export type ObserveOptions = SummariseOptions
@@ -146,14 +146,16 @@ class Observation {
     const last = steps.at(-1)?.last ?? 0
     const from = transcript[steps[0]?.first ?? 0]?.id ?? ''
     const to = transcript[last]?.id ?? ''
-    const written = await this.#means.observer.write(quoteSteps(steps), {
+    const written = await this.#means.observer.write((most) => quoteSteps(steps, most), {
       signal: AbortSignal.any([signal, this.#end.signal]),
       budget,
       until,
     })
     // What could not be written once is left to the next part, after as many steps again.
-    if (written.text === null) this.#lookAt = transcript.length + 2 * steps.length
-    else this.#next = last + 1
+    if (written.text === null) {
+      this.#lookAt = transcript.length + 2 * steps.length
+      context.warn?.(fallbackWarning('observe', this.#means.given))
+    } else this.#next = last + 1
     if (written.text === null && written.usage.inputTokens === 0) return
     // The run may have ended in the meantime.
     await context.prepare({ from, to, shown: written.text, ...writtenCost(written) }).catch(() => undefined)
@@ -193,7 +195,11 @@ class Observation {
   ): Promise<{ readonly text: string; readonly written: Written | null }> {
     const limit = tokenLimit(context, this.#means.given)
     if (estimateText(log) <= limit * LONG_LOG) return { text: log, written: null }
-    const written = await this.#means.shortener.write(log, { signal: context.signal, budget: context.budget, until })
+    const written = await this.#means.shortener.write((most) => log.slice(-4 * most), {
+      signal: context.signal,
+      budget: context.budget,
+      until,
+    })
     if (written.text !== null) return { text: written.text, written }
     // The newest lines stay; the handle leads to the rest.
     return { text: log.slice(-Math.floor(limit * LONG_LOG * 2)).replace(/^.*\n/, ''), written }

@@ -6,7 +6,9 @@ import type { Need, TriggerOptions } from './context-need.js'
 import { recall, entryContent } from './recall.js'
 import { recallHint } from './spans.js'
 import type { ViewStep } from './spans.js'
-import { SummaryWriter } from './writer.js'
+import { estimateText } from './estimate.js'
+import { isSaid } from './kept-words.js'
+import { fallbackWarning, SummaryWriter } from './writer.js'
 import type { WriterOptions, Written } from './writer.js'
 import { parse } from '#contracts/parse.js'
 import { defineExtension } from '#core/extension/extension.js'
@@ -76,7 +78,8 @@ export function summarise(options: SummariseOptions): Extension {
       const length = older.reduce((sum, step) => sum + stepLength(step), 0)
       // A summary of little would save nothing.
       if (length < 2 * maxTokens) return withCost(clearResultsOf(context, need, given), need, null)
-      const written = await writer.write(quoteSteps(older), context)
+      const written = await writer.write((most) => quoteSteps(older, most), context)
+      if (written.text === null) context.warn?.(fallbackWarning('summarise', given))
       const shorter =
         written.text === null ? null : replaceBySummary(field, need, shownAs(written.text, field, context))
       return withCost(shorter ?? clearResultsOf(context, need, given), need, written)
@@ -105,27 +108,48 @@ export function withCost(shorter: Shortened | null, need: Need, written: Written
   }
 }
 
-/** Longest input for a model that writes about a conversation, in characters: about 60,000 tokens. */
-const LONGEST = 240_000
 const LONGEST_TEXT = 4000
 const SHORTEST_TEXT = 200
 
 /**
  * Steps as data for another model: one JSON object per line, in which nothing can pass for an instruction of the harness.
- * Messages of the harness are left out, texts are cut, and if there are too many, so are those in the middle.
+ * Messages of the harness are left out, texts are cut, and if there are too many, so are those in the middle; what people said there
+ * stays as long as there is room.
  */
-export function quoteSteps(steps: readonly ViewStep[]): string {
+export function quoteSteps(steps: readonly ViewStep[], mostTokens: number): string {
   for (let most = LONGEST_TEXT; ; most /= 2) {
     const lines = stepLines(steps, most)
-    const length = lines.reduce((sum, line) => sum + line.length, 0)
-    if (length <= LONGEST) return lines.join('\n')
+    const length = lines.reduce((sum, { tokens }) => sum + tokens, 0)
+    if (length <= mostTokens) return lines.map(({ text }) => text).join('\n')
     if (most / 2 >= SHORTEST_TEXT) continue
-    const kept = Math.floor((lines.length * LONGEST) / length / 2)
-    return [...lines.slice(0, kept), '{"omitted":true}', ...lines.slice(-kept)].join('\n')
+    return withoutMiddle(lines, mostTokens).join('\n')
   }
 }
 
-function stepLines(steps: readonly ViewStep[], most: number): readonly string[] {
+interface QuotedLine {
+  readonly text: string
+  readonly tokens: number
+  readonly isSaid: boolean
+}
+
+/** Lines from both ends in half of the room, and in the other half what people said between them. */
+function withoutMiddle(lines: readonly QuotedLine[], mostTokens: number): readonly string[] {
+  let [start, end] = [0, lines.length]
+  for (let room = mostTokens / 2; start < end;) {
+    const isFirst = start <= lines.length - end
+    const line = isFirst ? lines[start] : lines[end - 1]
+    room -= line?.tokens ?? 0
+    if (room < 0) break
+    if (isFirst) start += 1
+    else end -= 1
+  }
+  let rest = mostTokens / 2
+  const said = lines.slice(start, end).filter(({ isSaid: isKept, tokens }) => isKept && (rest -= tokens) >= 0)
+  const kept = [...lines.slice(0, start), { text: '{"omitted":true}' }, ...said, ...lines.slice(end)]
+  return kept.map(({ text }) => text)
+}
+
+function stepLines(steps: readonly ViewStep[], most: number): readonly QuotedLine[] {
   return steps.flatMap(({ spans }) =>
     spans.flatMap(({ entry, first, last }) => {
       const isRange = first !== last
@@ -133,7 +157,9 @@ function stepLines(steps: readonly ViewStep[], most: number): readonly string[] 
       const { text } = entryContent(entry)
       const about = isRange ? 'earlier summary' : entry.role === 'tool' ? `result of ${entry.name}` : entry.role
       // An earlier summary is all that is left of its entries.
-      return [JSON.stringify({ at: entry.at, from: about, text: cutMiddle(text, isRange ? LONGEST_TEXT * 4 : most) })]
+      const shown = cutMiddle(text, isRange ? Math.min(LONGEST_TEXT, most) * 4 : most)
+      const line = JSON.stringify({ at: entry.at, from: about, text: shown })
+      return [{ text: line, tokens: estimateText(line), isSaid: isRange || isSaid(entry) }]
     }),
   )
 }

@@ -4,7 +4,9 @@ import type { RunBudget } from '#core/money.js'
 import { Budget } from '#run/money/budget.js'
 import type { Model } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
+import { knownWindow, priceOf } from '#run/money/prices.js'
 import type { Prices } from '#run/money/prices.js'
+import { inferModel } from '#providers/infer.js'
 import { addTokens, NO_TOKENS } from '#contracts/entry.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import type { ViewContext } from '#core/extension/view.js'
@@ -33,12 +35,20 @@ export interface Written {
 
 /** A text without sense is asked for once more. */
 const ATTEMPTS = 2
+/** A request that was refused as too long is sent again with half as much, so often. */
+const MOST_REFUSALS = 3
+/** Longest input, in tokens; less for a model with a smaller window. */
+const LONGEST = 60_000
+/** What the window must also hold: instructions, and the difference between the estimate and the model's own count. */
+const ROOM = 0.7
 
 /** Asks a model for texts. It fails in bounded time, with bounded output, and never throws. */
 export class SummaryWriter {
   readonly #options: WriterOptions
   readonly #instructions: string
   #harness: Harness | null = null
+  /** Longest input of this model, in tokens; null until it is known. */
+  #longest: number | null = null
 
   constructor(options: WriterOptions, instructions: string) {
     this.#options = options
@@ -50,18 +60,34 @@ export class SummaryWriter {
     return performance.now() + (this.#options.timeoutMs ?? 60_000)
   }
 
+  /** `quote` gives the input in at most so many tokens. */
   async write(
-    prompt: string,
+    quote: (mostTokens: number) => string,
     { signal, budget, until = this.until }: Pick<ViewContext, 'signal' | 'budget'> & { readonly until?: number },
   ): Promise<Written> {
     const { maxTokens = 2000 } = this.#options
     let written: Written = { text: null, usage: NO_TOKENS, costUsd: 0 }
-    for (let attempt = 1; attempt <= ATTEMPTS && written.text === null; attempt++) {
+    let refusals = 0
+    for (let attempt = 1; attempt <= ATTEMPTS && written.text === null;) {
       const timeMs = Math.floor(until - performance.now())
       if (timeMs <= 0 || signal.aborted) break
-      written = addWritten(written, await this.#attempt(prompt, { signal, budget, timeMs, maxTokens }))
+      this.#longest ??= await this.#inputTokens(maxTokens)
+      const tried = await this.#attempt(quote(this.#longest), { signal, budget, timeMs, maxTokens })
+      written = addWritten(written, tried)
+      if (tried.isTooLong && refusals++ < MOST_REFUSALS) this.#longest = Math.floor(this.#longest / 2)
+      else attempt += 1
     }
     return written
+  }
+
+  /** By the window of the model, if it is known. */
+  async #inputTokens(maxTokens: number): Promise<number> {
+    const { model } = this.#options
+    const asked = typeof model === 'string' ? await inferModel(model).catch(() => null) : model
+    if (asked !== null) await priceOf(asked).catch(() => null)
+    const window = asked === null ? null : (asked.capabilities.contextTokens ?? knownWindow(asked))
+    if (asked !== null && asked !== model) await asked.close?.()
+    return Math.min(LONGEST, Math.max(MOST_REFUSALS, ((window ?? Infinity) - maxTokens) * ROOM))
   }
 
   async #attempt(
@@ -72,7 +98,7 @@ export class SummaryWriter {
       timeMs,
       maxTokens,
     }: { signal: AbortSignal; budget: RunBudget | null; timeMs: number; maxTokens: number },
-  ): Promise<Written> {
+  ): Promise<Written & { readonly isTooLong?: boolean }> {
     this.#harness ??= this.#open(maxTokens)
     try {
       const limits = { timeMs, modelRequests: 1 }
@@ -83,8 +109,10 @@ export class SummaryWriter {
       })
       return { text: hasSense(text, maxTokens) ? text.trim() : null, usage, costUsd: usage.costUsd }
     } catch (error) {
-      const usage = error instanceof HarnessError ? error.run?.usage : undefined
-      return { text: null, usage: usage ?? NO_TOKENS, costUsd: usage?.costUsd ?? 0 }
+      const failure = error instanceof HarnessError ? error : null
+      const usage = failure?.run?.usage
+      const isTooLong = failure?.code === 'context_overflow'
+      return { text: null, usage: usage ?? NO_TOKENS, costUsd: usage?.costUsd ?? 0, isTooLong }
     }
   }
 
@@ -103,6 +131,12 @@ export class SummaryWriter {
   async close(): Promise<void> {
     await this.#harness?.close()
   }
+}
+
+/** What a run is told of a policy that has no text. */
+export function fallbackWarning(policy: string, { model }: WriterOptions): string {
+  const name = typeof model === 'string' ? model : `${model.provider}:${model.id}`
+  return `\`${policy}\`: \`${name}\` wrote nothing that can be used; old results are cleared instead.`
 }
 
 function addWritten(one: Written, other: Written): Written {

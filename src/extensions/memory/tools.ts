@@ -127,7 +127,10 @@ function recallTool({ index, reading, embedder, scope: furthest }: ToolPorts): T
       await reading.sync(ruled)
       // The conversation of a run without a session is known once it has been read.
       const within = await callScope(index, context, scope)
-      const { rows, fullTextOnly } = await searchIndex({ index, embedder }, { query, within, limit }, context.signal)
+      // The question of this run has most of the words.
+      const search = { query, within, limit: limit + 1 }
+      const { rows: found, fullTextOnly } = await searchIndex({ index, embedder }, search, context.signal)
+      const rows = found.filter(({ handle }) => handle !== `${context.runId}.prompt`).slice(0, limit)
       const metadata = { ...rowSources(rows), ...(fullTextOnly && { full_text_only: true }) }
       return memoryResult(rows.length === 0 ? NOTHING : rows.map(rowText).join('\n\n'), metadata)
     },

@@ -74,8 +74,8 @@ export function shareAddress(text: Addresses, source: Addresses): boolean {
   for (const name of text.names) if (withParents(name).some((host) => source.hosts.has(host))) return true
   for (const person of text.people) {
     const host = hostOfPerson(person)
-    const isKnown = (each: string): boolean => source.hosts.has(each) || source.names.has(each)
-    if (source.people.has(person) || withParents(host).some(isKnown)) return true
+    const isHere = (each: string): boolean => source.hosts.has(each) || source.names.has(each)
+    if (source.people.has(person) || withParents(host).some(isHere)) return true
   }
   return false
 }

@@ -24,6 +24,20 @@ describe('the logs are the memory', () => {
     expect(found).toContain('A fine name for a dog.')
   })
 
+  test('the question of the run that searches is not among what it finds', async () => {
+    const log = memoryLog()
+    await say(log, 'The parcel of Ann is at the neighbour.')
+    const memory = memoryOf({ log })
+    const model = new ScriptedModel().calls('recall_memory', { query: 'Where is the parcel of Ann?' }).says('There.')
+    await using harness = harnessOf({ model, log, use: [memory] })
+
+    await harness.run('Where is the parcel of Ann?', { runId: 'asking' })
+
+    const [found] = model.heard.flatMap((heard) => (heard.kind === 'tool_outputs' ? heard.outputs : []))
+    expect(found?.content).toContain('at the neighbour')
+    expect(found?.content).not.toContain('[asking.prompt]')
+  })
+
   test.each([
     ['file', () => fileLog(temporaryFolder())],
     ['SQLite', () => sqliteLog(join(temporaryFolder(), 'runs.db'))],

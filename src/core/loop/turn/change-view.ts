@@ -91,6 +91,7 @@ function viewContext(
     mostBytes: model.requestBytes ?? null,
     budget: spending?.budget ?? null,
     compact: compactionOf(setup),
+    warn: (message) => context.emitLive('warning', { message }),
     get prepared() {
       return (state.view?.prepared ?? []).filter((text) => text.policy === policy)
     },
