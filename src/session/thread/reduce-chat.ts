@@ -145,8 +145,7 @@ function handedOver(runs: readonly ChatRun[], { run }: ThreadState): readonly Ch
 
 /** The snapshot before the first run of a conversation that has no thread. */
 function withoutThread(event: RunEvent): ChatSnapshot {
-  if (event.kind !== 'run_started')
-    throw new RangeError('Expected the events to begin with `thread_opened`, or with `run_started` of a run.')
+  if (event.kind !== 'run_started') throw new RangeError(`Expected \`thread_opened\` first, got \`${event.kind}\`.`)
   const { runId, at, metadata } = event
   const { conversation_id: conversation, resourceId } = metadata
   const threadId = typeof conversation === 'string' ? conversation : runId
@@ -281,8 +280,12 @@ const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
   answer_received: (run, { callId, answer, at }) => ({
     calls: withCall(run.calls, callId, {
       answers: [...(findCall(run, callId)?.answers ?? []), { answer, by: answer.by ?? null, at }],
+      ...('editedArguments' in answer &&
+        answer.editedArguments && { arguments: JSON.stringify(answer.editedArguments) }),
     }),
   }),
+  call_prepared: (run, { callId, arguments: text }) =>
+    text === undefined ? {} : { calls: withCall(run.calls, callId, { arguments: text }) },
   tool_call_started: (run, { callId }) => ({ calls: withCall(run.calls, callId, { status: 'running' }) }),
   tool_call_completed: (run, event) => ({ calls: withCall(run.calls, event.callId, completedCall(event)) }),
   tool_progress: (run, { callId, update }) => ({ calls: withCall(run.calls, callId, { progress: update }) }),

@@ -77,6 +77,11 @@ export class RunEvents {
         ...(cancelled !== undefined && { cancelled }),
       }
       this.#custom('call_prepared', { toolCallId: this.#run.callId(callId), toolName, ...change })
+      if (changed !== undefined) this.#sink.changeArguments(this.#run.callId(callId), changed)
+    },
+    answer_received: ({ callId, answer }) => {
+      if ('editedArguments' in answer && answer.editedArguments !== undefined)
+        this.#sink.changeArguments(this.#run.callId(callId), JSON.stringify(answer.editedArguments))
     },
     tool_call_started: ({ callId, toolName }) => this.#activity(callId, toolName, 'running'),
     tool_progress: ({ callId, toolName, update }) =>

@@ -40,6 +40,11 @@ export class Sink {
     }
   }
 
+  /** The arguments with which a call runs: others stand in the messages, where the reader can get them with a snapshot alone. */
+  changeArguments(toolCallId: string, text: string): void {
+    if (this.#messages.changeArguments(toolCallId, text)) this.withdraw()
+  }
+
   /** A message that the reader has, or gets with the next snapshot. */
   addMessage(message: AgUiMessage): void {
     this.#messages.push(message)
@@ -105,6 +110,20 @@ export class AgUiMessages {
 
   push(message: AgUiMessage): void {
     this.#messages.push(message)
+  }
+
+  /** True if the call had other arguments. */
+  changeArguments(toolCallId: string, text: string): boolean {
+    const parent = this.#callerOf(toolCallId)
+    if (parent?.role !== 'assistant') return false
+    const isOther = ({ id, function: { arguments: before } }: AgUiToolCall): boolean =>
+      id === toolCallId && before !== text
+    if (parent.toolCalls?.some(isOther) !== true) return false
+    const toolCalls = parent.toolCalls.map((call) =>
+      isOther(call) ? { ...call, function: { ...call.function, arguments: text } } : call,
+    )
+    this.#replace(parent, { ...parent, toolCalls })
+    return true
   }
 
   /** Without the reasoning with these ids, and without the text of these replies, and their calls with these ids. */

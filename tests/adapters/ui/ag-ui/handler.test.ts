@@ -4,6 +4,8 @@ import { AgentCapabilitiesSchema } from '@ag-ui/core/schemas'
 import { describe, expect, test } from 'vitest'
 import { ScriptedModel } from 'thinharness/testing'
 import type { Handlers } from 'thinharness/ui'
+import { reduceChat } from 'thinharness/ui/client'
+import type { ChatSnapshot, FollowedEvent } from 'thinharness/ui/client'
 import { served } from '../support/served.js'
 import { agentOf, URL_OF } from './agent.js'
 import { byOwner } from './client.js'
@@ -100,6 +102,29 @@ describe.each(['sessions', 'harness'] as const)('AG-UI over %s', (kind) => {
     const results = client.agent.messages.filter(({ role }) => role === 'tool')
     expect(results).toHaveLength(2)
     for (const { content } of results) expect(content).toContain('The person did not decide.')
+  })
+
+  test('arguments that a person has edited are those of every reading: live, in a snapshot, later and on a page', async () => {
+    const handlers = served(kind, new ScriptedModel().calls('pay', { euros: 100 }).says('Paid.').says('And now?'))
+    const client = agentOf(handlers)
+    await client.send('Pay.')
+    await client.send(null, [
+      { interruptId: 'call_1', status: 'resolved', payload: { approved: true, editedArgs: { euros: 5 } } },
+    ])
+    const argumentsOf = (messages: readonly Message[]): unknown =>
+      messages
+        .flatMap((each) => ('toolCalls' in each ? (each.toolCalls ?? []) : []))
+        .map((call) => call.function.arguments)
+    const edited = ['{"euros":5}']
+    expect(argumentsOf(client.agent.messages)).toEqual(edited)
+    expect(argumentsOf(await storedMessages(handlers))).toEqual(edited)
+    const later = agentOf(handlers)
+    await later.send('And now?')
+    expect(argumentsOf(later.agent.messages)).toEqual(edited)
+    const listed = await handlers.events(new Request('http://localhost/threads/chat_1/events?wait=0'))
+    const events = (await listed.json()) as readonly FollowedEvent[]
+    const page = events.reduce<ChatSnapshot | undefined>(reduceChat, undefined)
+    expect(page?.runs[0]?.calls.map((call) => call.arguments)).toEqual(edited)
   })
 
   test.each([
