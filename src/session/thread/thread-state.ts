@@ -56,8 +56,7 @@ export interface ThreadState {
 /** The state after `event`. Pure. The first event of a thread is `thread_opened`; `undefined` begins. */
 export function applyThread(state: ThreadState | undefined, event: ThreadEvent): ThreadState {
   if (event.kind === 'thread_opened') return openedThread(event)
-  if (state === undefined)
-    throw new RangeError(`Expected a thread to begin with \`thread_opened\`, got \`${event.kind}\`.`)
+  if (state === undefined) throw new RangeError(`Expected \`thread_opened\` first, got \`${event.kind}\`.`)
   return { ...state, ...threadChange(state, event), seq: event.seq, updatedAt: event.at }
 }
 

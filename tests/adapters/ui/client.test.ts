@@ -75,6 +75,36 @@ test('SS-25 what arrives begins the waits anew, and the cursor is that of the la
   ])
 })
 
+test('what comes again on each connection is no progress: the waits grow', async () => {
+  const server = new Server()
+  const over = new AbortController()
+  const again = ['event: open_turn\ndata: {"seq":2,"runId":"run_1"}', 'event: text_delta\ndata: {"kind":"text_delta"}']
+  for (let count = 0; count < 6; count++) server.answers.push(body(...again))
+  const following = kindsOf(server, over.signal)
+  await vi.advanceTimersByTimeAsync(16_000)
+  expect(server.times).toEqual([0, 0, 1_000, 3_000, 7_000, 15_000])
+  over.abort()
+  await following
+})
+
+test('an event of any size is read once, in whatever pieces it arrives', async () => {
+  const text = 'x'.repeat(6_000_000)
+  const bytes = new TextEncoder().encode(
+    `id: 1\r\nevent: turn\r\ndata: {"kind":"turn",\r\ndata: "text":"${text}"}\r\n\r\n`,
+  )
+  // Of the smaller pieces there are 6,000: a line that were scanned again for each would take minutes.
+  for (const size of [1_000, 65_536]) {
+    const pieces = function* (): Generator<Uint8Array> {
+      for (let from = 0; from < bytes.length; from += size) yield bytes.subarray(from, from + size)
+    }
+    const server = new Server()
+    server.answers.push(new Response(ReadableStream.from(pieces())), body(END))
+    const events = []
+    for await (const event of followRun(URL, { fetch: server.fetch })) events.push(event)
+    expect(events).toMatchObject([{ kind: 'turn', text, cursor: '1' }])
+  }
+})
+
 test('SS-25 a server that fails is asked again, one that refuses is not', async () => {
   const server = new Server()
   server.answers.push(

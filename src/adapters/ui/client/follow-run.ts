@@ -46,10 +46,10 @@ export async function* followRun(
       if (response.status >= 400 && response.status < 500) throw await followError(response)
       if (response.ok && response.body !== null)
         for await (const { event, data, id } of readFrames(response.body)) {
-          attempt = 0
           if (event === 'end') return
           const value = JSON.parse(data) as RunEvent & FollowedEvent
-          if (id !== null) cursor = id
+          // What comes again each time is no progress.
+          if (id !== null) [cursor, attempt] = [id, 0]
           // The reply that is arriving is told from its beginning.
           yield event === 'open_turn' ? withdrawnEvent(value) : { ...value, cursor: cursor ?? '0' }
         }
@@ -65,21 +65,22 @@ function placeHeader(cursor: string | null): Record<string, string> {
   return cursor === null ? {} : { 'last-event-id': cursor }
 }
 
-/** The event by which readers drop what they have of the open reply. */
+/** The event by which readers drop what they have of the open reply: with what readers look at. */
 function withdrawnEvent({ runId, seq }: { readonly runId: string; readonly seq: number }): FollowedEvent {
-  const base = { runId, seq, at: '', durable: false, parentRunId: null, parentToolCallId: null } as const
-  return { ...base, kind: 'deltas_withdrawn', attempt: 0, agentName: null, cursor: '' }
+  return {
+    kind: 'deltas_withdrawn',
+    runId,
+    seq,
+    durable: false,
+    parentRunId: null,
+    cursor: '',
+  } as unknown as FollowedEvent
 }
 
 /** The error for a response that is none. */
 export async function followError(response: Response): Promise<FollowError> {
-  const text = await response.text().catch(() => '')
-  let message: unknown
-  try {
-    message = (JSON.parse(text) as { readonly message?: unknown }).message
-  } catch {
-    message = undefined
-  }
+  const refused = (await response.json().catch(() => null)) as { readonly message?: unknown } | null
+  const message = refused?.message
   return new FollowError(
     response.status,
     typeof message === 'string' ? message : `The server answered ${response.status}.`,
@@ -97,20 +98,17 @@ export function backoffMs(attempt: number, random: () => number = Math.random): 
 export async function waitFor(ms: number, signal?: AbortSignal): Promise<void> {
   if (ms === 0 || signal?.aborted === true) return
   const page = globalThis as Partial<EventTarget> & { readonly document?: EventTarget & { visibilityState?: string } }
+  const over = new AbortController()
   await new Promise<void>((resolve) => {
+    const endWait = (): void => resolve()
     const isVisible = (): void => {
-      if (page.document?.visibilityState === 'visible') endWait()
+      if (page.document?.visibilityState === 'visible') resolve()
     }
     const timer = setTimeout(endWait, ms)
-    function endWait(): void {
-      clearTimeout(timer)
-      page.document?.removeEventListener('visibilitychange', isVisible)
-      page.removeEventListener?.('online', endWait)
-      signal?.removeEventListener('abort', endWait)
-      resolve()
-    }
-    page.document?.addEventListener('visibilitychange', isVisible)
-    page.addEventListener?.('online', endWait)
-    signal?.addEventListener('abort', endWait)
+    over.signal.onabort = () => clearTimeout(timer)
+    page.document?.addEventListener('visibilitychange', isVisible, over)
+    page.addEventListener?.('online', endWait, over)
+    signal?.addEventListener('abort', endWait, over)
   })
+  over.abort()
 }

@@ -9,45 +9,32 @@ export interface Frame {
 export async function* readFrames(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame, void, undefined> {
   const reader = body.getReader()
   const decoder = new TextDecoder()
-  let rest = ''
-  let frame = new Lines()
+  /** The pieces of a line that has not ended: they are joined once, however long it is. */
+  let pieces = ['']
+  let [event, id, data]: [string, string | null, string[]] = ['message', null, []]
   try {
     for (;;) {
       const { value, done } = await reader.read()
       if (done) return
-      rest += decoder.decode(value, { stream: true })
       // A line ends with LF, CR, or both: a CR at the end can be half of that.
-      const lines = rest.split(/\r\n|\n|\r(?!$)/)
-      rest = lines.pop() ?? ''
+      const before = pieces.at(-1)?.slice(-1) ?? ''
+      const piece = decoder.decode(value, { stream: true })
+      pieces.push(piece)
+      if (!/[\r\n]/.test(before + piece)) continue
+      const lines = pieces.join('').split(/\r\n|\n|\r(?!$)/)
+      pieces = lines.splice(-1)
       for (const line of lines) {
-        if (line !== '') frame.add(line)
-        else {
-          const complete = frame.complete()
-          frame = new Lines()
-          if (complete !== null) yield complete
-        }
+        const colon = `${line}:`.indexOf(':')
+        const [name, content] = [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')]
+        if (name === 'event') event = content
+        else if (name === 'id') id = content
+        else if (name === 'data') data.push(content)
+        if (line !== '') continue
+        if (data.length > 0) yield { event, data: data.join('\n'), id }
+        ;[event, id, data] = ['message', null, []]
       }
     }
   } finally {
     await reader.cancel().catch(() => undefined)
-  }
-}
-
-class Lines {
-  #event = 'message'
-  #id: string | null = null
-  readonly #data: string[] = []
-
-  add(line: string): void {
-    const colon = line.indexOf(':')
-    const name = colon === -1 ? line : line.slice(0, colon)
-    const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
-    if (name === 'event') this.#event = value
-    else if (name === 'id') this.#id = value
-    else if (name === 'data') this.#data.push(value)
-  }
-
-  complete(): Frame | null {
-    return this.#data.length === 0 ? null : { event: this.#event, data: this.#data.join('\n'), id: this.#id }
   }
 }
