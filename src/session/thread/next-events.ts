@@ -24,20 +24,22 @@ export function eventsOfRefusal(snapshot: ChatSnapshot, error: StoredError): rea
   const { thread, runs } = snapshot
   const run = runs.at(-1)
   if (run === undefined || thread.run === null) return []
-  const isKnown = thread.refused?.code === error.code && thread.refused.message === error.message
+  const { refused: last } = thread
+  const isKnown = last?.code === error.code && last.message === error.message && last.seq === run.seq
   const refused = { kind: 'run_refused', runId: run.runId, error } as const
   if (run.status === 'paused') return isKnown ? [] : [refused]
   const [begun, messageIds] = run.seq === 0 ? [[], messagesWithoutRun(snapshot)] : [[refused], unreadSteering(snapshot)]
   if (isKnown && messageIds.length === 0) return []
   const failed = messageIds.map((messageId) => ({ kind: 'message_requeued', messageId, error }) as const)
-  return [...begun, ...failed, { kind: 'queue_held', error }]
+  return [...begun, ...failed.toReversed(), { kind: 'queue_held', error }]
 }
 
 /** The events that let the queue begin runs again, also with the messages that no run could read. */
 export function eventsOfRelease({ thread: { queue, held } }: ChatSnapshot): readonly NewThreadEvent[] {
-  const failed = queue.flatMap(({ messageId, error }) => (error === undefined ? [] : [messageId]))
+  // In the order in which they were sent.
+  const failed = queue.filter(({ error }) => error !== undefined).toSorted((a, b) => (a.at < b.at ? -1 : 1))
   const released: readonly NewThreadEvent[] = held ? [{ kind: 'queue_released' }] : []
-  return [...requeueEvents(failed), ...released]
+  return [...requeueEvents(failed.map(({ messageId }) => messageId)), ...released]
 }
 
 /** After the end of a run: messages that it did not read are in the queue again. */

@@ -1,7 +1,7 @@
 import { TASKS, readTasks } from '../tools/task-list.js'
 import type { Task } from '../tools/task-list.js'
 import type { QueueItem, ThreadEvent } from './thread-events.js'
-import { applyThread, isHeld } from './thread-state.js'
+import { applyThread, isHeld, openedThread } from './thread-state.js'
 import type { ThreadState } from './thread-state.js'
 import type { AssistantEntry, UserEntry, ContentPart } from '#contracts/entry.js'
 import type { HarnessErrorCode } from '#contracts/errors.js'
@@ -18,8 +18,12 @@ export interface ChatCall {
   readonly status: 'requested' | 'waiting' | 'running' | 'completed' | 'failed'
   /** JSON text, as the model wrote it. */
   readonly arguments: string
-  /** The envelope's JSON text, once it has ended. */
+  /** It had begun when it asked people. */
+  readonly hasAsked?: boolean
+  /** The envelope's JSON text, once it has ended; absent for a call that was cut off. */
   readonly output?: string
+  /** What it was when its run ended without it. */
+  readonly cutOff?: 'requested' | 'waiting' | 'running'
   /** The value that the tool returned; absent if the text is the value. */
   readonly value?: JsonValue
   /** The last progress that it reported. */
@@ -149,14 +153,10 @@ function withoutThread(event: RunEvent): ChatSnapshot {
   const { runId, at, metadata } = event
   const { conversation_id: conversation, resourceId } = metadata
   const threadId = typeof conversation === 'string' ? conversation : runId
-  const thread = applyThread(undefined, {
-    kind: 'thread_opened',
-    version: 1,
-    durable: true,
+  const thread = openedThread({
     threadId,
     seq: 0,
     at,
-    after: null,
     resourceId: typeof resourceId === 'string' ? resourceId : null,
     title: '',
     tags: [],
@@ -177,14 +177,8 @@ function reduceRun(before: ChatSnapshot, event: RunEvent): ChatSnapshot {
   if (change === null && !event.durable) return snapshot
   const run = { ...last, ...change, seq: event.durable ? event.seq : last.seq }
   const runs = snapshot.runs.with(-1, run)
-  const thread = event.durable ? withoutRefusal(snapshot.thread) : snapshot.thread
-  const next = { ...snapshot, thread, runs, ...changedPhase(snapshot, event) }
+  const next = { ...snapshot, runs, ...changedPhase(snapshot, event) }
   return next.phase === snapshot.phase ? next : { ...next, queue: waitingMessages(snapshot.thread, next) }
-}
-
-/** The run has gone on. */
-function withoutRefusal(thread: ThreadState): ThreadState {
-  return thread.refused === undefined ? thread : { ...thread, refused: undefined }
 }
 
 /** With the run that begins, in a conversation without a thread. */
@@ -275,7 +269,11 @@ const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
     open: null,
   }),
   approval_requested: (run, { items }) => ({
-    calls: items.reduce((calls, { callId }) => withCall(calls, callId, { status: 'waiting' }), run.calls),
+    calls: items.reduce(
+      (calls, { callId, kind }) =>
+        withCall(calls, callId, { status: 'waiting', ...(kind !== 'approval' && { hasAsked: true }) }),
+      run.calls,
+    ),
   }),
   answer_received: (run, { callId, answer, at }) => ({
     calls: withCall(run.calls, callId, {
@@ -289,13 +287,15 @@ const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
   tool_call_started: (run, { callId }) => ({ calls: withCall(run.calls, callId, { status: 'running' }) }),
   tool_call_completed: (run, event) => ({ calls: withCall(run.calls, event.callId, completedCall(event)) }),
   tool_progress: (run, { callId, update }) => ({ calls: withCall(run.calls, callId, { progress: update }) }),
-  run_completed: (_run, { pending, usage }) => ({
+  run_completed: (run, { pending, usage }) => ({
     status: pending.length > 0 ? 'paused' : 'completed',
+    calls: pending.length > 0 ? run.calls : endedCalls(run, true),
     usage,
     open: null,
   }),
-  run_failed: (_run, { code, message, usage, stopReason }) => ({
+  run_failed: (run, { code, message, usage, stopReason }) => ({
     status: stopReason === 'cancelled' ? 'cancelled' : 'failed',
+    calls: endedCalls(run, false),
     usage,
     error: { code, message },
     open: null,
@@ -311,6 +311,15 @@ const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
     return { open: { ...(open ?? NOTHING_OPEN), inputs: { ...inputs, [callId]: input } } }
   },
   deltas_withdrawn: () => ({ open: NOTHING_OPEN }),
+}
+
+/** The calls of a run that has ended: each has an end. `answers`: a call of `final_result` has given the answer. */
+function endedCalls({ calls }: ChatRun, answers: boolean): ChatRun['calls'] {
+  return calls.map((call) => {
+    const { status, toolName } = call
+    if (status === 'completed' || status === 'failed') return call
+    return { ...call, status: answers && toolName === 'final_result' ? 'completed' : 'failed', cutOff: status }
+  })
 }
 
 /** The changes of a run by an event; null if it shows nothing of it. */

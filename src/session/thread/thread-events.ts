@@ -40,7 +40,7 @@ export interface QueueItem {
   /** Becomes the metadata of its run. */
   readonly metadata: JsonObject
   /** Why no run could read it: its sender was told, and it is not sent again before the queue is released. */
-  readonly error?: StoredError
+  readonly error?: StoredError | undefined
 }
 
 /** A message before it is stored. */
@@ -98,6 +98,8 @@ export interface ThreadPayloads {
     readonly model?: { readonly mode: string; readonly model: ModelRef | null }
     /** The settings that changed. */
     readonly settings?: JsonObject
+    /** With `settings`: they are all that there are. */
+    readonly replaces?: boolean
   }
   /** `auto`: it was made for the conversation; absent: a person gave it, and no other replaces it. */
   title_changed: { readonly title: string; readonly auto?: boolean }

@@ -41,7 +41,7 @@ export interface ThreadState {
   readonly steering: readonly QueueItem[]
   readonly run: ThreadRun | null
   /** Why the latest run could not continue, when it was last tried, and the number of its last event then; absent: it was not tried. */
-  readonly refused?: (StoredError & { readonly seq: number }) | undefined
+  readonly refused?: (StoredError & { readonly seq: number | undefined }) | undefined
   /** What the latest run continues. */
   readonly history: ThreadHistory | null
   /** Runs that have left the conversation, because a message was answered again. Their logs are kept. */
@@ -66,11 +66,14 @@ export function nextMessage({ queue }: Pick<ThreadState, 'queue'>): QueueItem | 
 }
 
 /** No message of the queue begins a run. */
-export function isHeld(state: Pick<ThreadState, 'queue' | 'held'>): boolean {
-  return state.held || (state.queue.length > 0 && nextMessage(state) === undefined)
+export function isHeld({ held, queue }: Pick<ThreadState, 'queue' | 'held'>): boolean {
+  return held || (queue.length > 0 && queue.every(({ error }) => error))
 }
 
-function openedThread(event: ThreadEventOf<'thread_opened'>): ThreadState {
+/** A thread that begins. */
+export function openedThread(
+  event: Omit<ThreadEventOf<'thread_opened'>, 'kind' | 'version' | 'durable' | 'after'>,
+): ThreadState {
   return {
     threadId: event.threadId,
     seq: event.seq,
@@ -118,7 +121,7 @@ function threadChange(
     case 'run_begun':
       return beginRun(state, event)
     case 'run_refused':
-      return { refused: { ...event.error, seq: event.after?.seq ?? 0 } }
+      return { refused: { ...event.error, seq: event.after?.seq } }
     case 'mode_handed_over':
       return handedOver(state, event)
     case 'setting_changed':
@@ -146,18 +149,11 @@ function requeueMessage(
   { messageId, error }: ThreadEventOf<'message_requeued'>,
 ): Partial<ThreadState> {
   const { steering, queue, run } = state
-  const isMessage = (item: QueueItem): boolean => item.messageId === messageId
-  const waiting = steering.find(isMessage) ?? queue.find(isMessage)
-  const found = waiting ?? run?.items.find(isMessage)
-  if (found === undefined) return {}
-  const { error: _, ...item } = found
-  const others = queue.filter(isNot(messageId))
-  // Those that failed are in front of the others, in their order.
-  const failed = others.filter((each) => each.error !== undefined)
-  const rest = others.filter((each) => each.error === undefined)
-  const requeued = error === undefined ? [item, ...others] : [...failed, { ...item, error }, ...rest]
-  if (waiting === undefined) return { queue: requeued, run: null }
-  return { queue: requeued, steering: steering.filter(isNot(messageId)) }
+  const others = isNot(messageId)
+  const item = [...steering, ...queue, ...(run?.items ?? [])].find((each) => !others(each))
+  if (item === undefined) return {}
+  const requeued = { queue: [{ ...item, error }, ...queue.filter(others)], steering: steering.filter(others) }
+  return run?.messageIds.includes(messageId) ? { ...requeued, run: null } : requeued
 }
 
 function beginRun(state: ThreadState, event: ThreadEventOf<'run_begun'>): Partial<ThreadState> {
@@ -188,10 +184,10 @@ function shortText(content: QueueItem['content']): string {
 
 function settingChanged(
   state: ThreadState,
-  { mode, model, settings }: ThreadEventOf<'setting_changed'>,
+  { mode, model, settings, replaces }: ThreadEventOf<'setting_changed'>,
 ): Partial<ThreadState> {
   if (mode !== undefined) return { mode }
-  if (settings !== undefined) return { settings: Object.freeze({ ...state.settings, ...settings }) }
+  if (settings !== undefined) return { settings: Object.freeze({ ...(replaces ? {} : state.settings), ...settings }) }
   if (model === undefined) return {}
   const { [model.mode]: _, ...others } = state.models
   return { models: model.model === null ? others : { ...others, [model.mode]: model.model } }
@@ -208,6 +204,6 @@ export function threadDigest(state: ThreadState): JsonObject {
   return {
     ...shown,
     ...(queue.length > 0 && !isHeld(state) && { continues: true }),
-    ...(refused !== undefined && { refused: { ...refused } }),
+    ...(refused !== undefined && { refused: { ...refused, seq: refused.seq ?? 0 } }),
   }
 }

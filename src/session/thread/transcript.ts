@@ -1,8 +1,9 @@
 import type { LogStore } from '#core/log/log.js'
 import type { RunEvent } from '#core/state/events.js'
+import { acceptedAnswer, cutOff } from '#core/state/settled.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import { findCall, reduceChat } from './reduce-chat.js'
-import type { ChatRun, ChatSnapshot } from './reduce-chat.js'
+import type { ChatCall, ChatRun, ChatSnapshot } from './reduce-chat.js'
 import type { ThreadHistory } from './thread-state.js'
 import type { ThreadMessage, ThreadEvent } from './thread-events.js'
 
@@ -58,10 +59,17 @@ function toolResults(
 ): readonly ToolEntry[] {
   return parts.flatMap((part): ToolEntry[] => {
     const call = part.type === 'tool_call' ? findCall(run, part.callId) : undefined
-    if (call?.output === undefined) return []
-    const { callId, toolName: name, output: content, status } = call
+    const content = call === undefined ? undefined : outputOf(call)
+    if (call === undefined || content === undefined) return []
+    const { callId, toolName: name, status } = call
     return [{ id: `${run.runId}.${callId}`, at, role: 'tool', callId, name, content, isError: status === 'failed' }]
   })
+}
+
+/** What the model reads of a call that has ended, its run having ended without it too; undefined for one that may go on. */
+function outputOf({ output, cutOff: at, hasAsked = false, status }: ChatCall): string | undefined {
+  if (output !== undefined || at === undefined) return output
+  return status === 'completed' ? acceptedAnswer('').output : cutOff(at === 'running' || hasAsked, '').output
 }
 
 /** Where a fork left its source; null: before the first message. */
