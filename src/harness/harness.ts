@@ -272,6 +272,11 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
     return followRun({ runId, log: openLog ?? this.#config.log, isOpen: openLog !== undefined, live, redact }, parsed)
   }
 
+  /** The names of its extensions: those of one call have others. */
+  get extensionNames(): readonly string[] {
+    return this.#config.extensions.names
+  }
+
   /** A stored event as readers get it: as the extensions of the harness redact it. The same event if none does. */
   redact(event: RunEvent): RunEvent {
     const { redactions } = this.#config.extensions

@@ -1,25 +1,20 @@
 import { memoryLog } from '#store/memory-log.js'
-import type { ArgumentIssue } from '#schema/argument-issues.js'
 import type { ConfigPolicy } from '#core/state/config-digest.js'
 import type { Extension } from '#core/extension/extension.js'
-import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { LogStore } from '#core/log/log.js'
 import type { Model } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Schema } from '#schema/schema.js'
 import type { PolicyExtension } from '#extensions/policy/policy.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
-import { schemaProblems } from '#schema/schema-check.js'
-import { isStandardSchema, jsonSchemaOf, parseTyped } from '#schema/schema.js'
-import type { StandardSchema } from '#schema/schema.js'
 import { isObject } from '#util/json.js'
 import { functionOf, having, integer, leaf, list, oneOf, partial, record, string } from '#util/shape.js'
-import { SessionError } from './errors.js'
 import { codedLog } from './thread/coded-log.js'
 import type { ContentLimits } from './conversation/message.js'
 import type { ModeHarness, Modes } from './conversation/modes.js'
 import type { RunStarterDeps } from './conversation/run-starter.js'
 import type { Responder } from './people/responder.js'
+import { Settings } from './settings.js'
 import { titlesBy } from './people/titles.js'
 import type { TitleMaker } from './people/titles.js'
 
@@ -78,9 +73,8 @@ export interface SessionsConfig<M extends Modes> extends Omit<RunStarterDeps, 'o
   readonly defaultMode: keyof M & string
   readonly content: ContentLimits
   readonly maxQueued: number
-  readonly checkSettings: (settings: JsonObject) => Promise<JsonObject>
-  /** The settings that new threads begin with. */
-  readonly firstSettings: JsonObject
+  /** Null: any JSON object. */
+  readonly settings: Settings | null
   readonly policy: PolicyExtension | null
   readonly responder: Responder | null
   readonly title: TitleMaker | null
@@ -121,7 +115,7 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
   const { defaultMode = first } = rest
   if (!Object.hasOwn(modes, defaultMode))
     throw invalidOptions(`\`Sessions\`: there is no mode \`${defaultMode}\` for \`defaultMode\`.`)
-  const document = settings === undefined ? null : jsonSchemaOf(settings, '`settings` of `Sessions`')
+  checkNames(use, rest.policy, modes)
   return {
     log,
     store: codedLog(log),
@@ -135,41 +129,20 @@ export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): Se
     resolveModel: rest.resolveModel ?? null,
     responder: rest.responder ?? null,
     title: rest.title === undefined ? null : typeof rest.title === 'function' ? rest.title : titlesBy(rest.title),
-    checkSettings:
-      settings === undefined || document === null ? (each) => Promise.resolve(each) : settingsCheck(settings, document),
-    firstSettings: document === null ? {} : settingDefaults(document),
+    settings: settings === undefined ? null : new Settings(settings),
   }
 }
 
-function settingDefaults({ properties }: JsonSchema): JsonObject {
-  if (!isObject(properties)) return {}
-  return Object.fromEntries(
-    Object.entries(properties).flatMap(([name, member]): [string, JsonValue][] =>
-      isObject(member) && member['default'] !== undefined ? [[name, member['default']]] : [],
-    ),
-  )
-}
-
-function settingsCheck(schema: Schema, document: JsonSchema): SessionsConfig<Modes>['checkSettings'] {
-  return async (settings) => {
-    const issues = isStandardSchema(schema)
-      ? await typedProblems(schema, settings)
-      : await documentProblems(document, settings)
-    if (issues.length === 0) return settings
-    const lines = issues.map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`))
-    throw new SessionError('invalid_settings', `The settings do not fit: ${lines.join('; ')}.`)
+/** Refuses extensions of one name: the first run would. */
+function checkNames(use: readonly Extension<never>[], policy: PolicyExtension | undefined, modes: Modes): void {
+  const own = [...use, ...(policy === undefined ? [] : [policy])].map(({ name }) => name)
+  for (const [mode, { extensionNames = [] }] of Object.entries(modes)) {
+    const twice = [...own, ...extensionNames].find((name, index, all) => all.indexOf(name) !== index)
+    if (twice !== undefined)
+      throw invalidOptions(
+        `\`Sessions\`: mode \`${mode}\` would have two extensions named \`${twice}\`, with those of the sessions: give one another name.`,
+      )
   }
-}
-
-async function typedProblems(schema: StandardSchema, settings: JsonObject): Promise<readonly ArgumentIssue[]> {
-  const parsed = await parseTyped(schema, settings)
-  return parsed.ok ? [] : parsed.issues
-}
-
-async function documentProblems(document: JsonSchema, settings: JsonObject): Promise<readonly ArgumentIssue[]> {
-  const problems = await schemaProblems(document, settings)
-  if (problems.kind === 'broken') throw invalidOptions(`\`settings\` of \`Sessions\`: ${problems.message}`)
-  return problems.kind === 'invalid' ? problems.issues : []
 }
 
 function isTitle(value: unknown): boolean {

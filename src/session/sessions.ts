@@ -300,8 +300,9 @@ export class Threads<M extends Modes = Modes> {
     this.#checkOpen()
     if (threadId.startsWith(MEMORY_THREADS))
       throw new SessionError('invalid_options', `Expected a thread id that does not begin with \`${MEMORY_THREADS}\`.`)
-    const { store: log, firstSettings } = this.#config
-    const settings = Object.keys(firstSettings).length === 0 ? {} : { settings: firstSettings }
+    const { store: log } = this.#config
+    const { first = {} } = this.#config.settings ?? {}
+    const settings = Object.keys(first).length === 0 ? {} : { settings: first }
     const given = frozenCopy({ ...opened, ...settings })
     const writer = new ThreadWriter(log, threadId)
     const threadExists = (): SessionError =>
@@ -335,17 +336,18 @@ export class Threads<M extends Modes = Modes> {
   }
 
   async #open(threadId: string): Promise<Chat<M> | null> {
-    const { modes, content, checkSettings, responder, title } = this.#config
+    const { modes, content, settings, responder, title } = this.#config
     const onProvided = (): void => this.#chats.keep(threadId, chat)
     const conversation = new ThreadConversation({ ...this.#config, threadId, onProvided })
     if (!(await conversation.load())) return null
-    const chat = new Chat<M>({ conversation, modes, limits: content, checkSettings })
+    const chat = new Chat<M>({ conversation, modes, limits: content, settings })
     const responding = responder === null ? null : new Responding(responder, chat)
     conversation.onStop = ({ status }) => {
       if (title !== null) void giveTitle(chat, title)
       return status === 'paused' ? (responding?.respond() ?? null) : null
     }
     await chat.attach()
+    await chat.repairSettings()
     return chat
   }
 

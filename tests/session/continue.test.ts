@@ -1,11 +1,11 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { defineTool, memoryLog } from 'thinharness'
 import type { LogStore, ToolSpec } from 'thinharness'
 import { Sessions, submitPlan } from 'thinharness/session'
 import type { Chat, MessageEnd, Modes, Sent } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
-import { codeOf, gate, processLog, said, sessionsOf } from './support.js'
+import { codeOf, gate, processLog, said, sessionsOf, warnings } from './support.js'
 
 /** The code of an error, of whichever class. */
 async function refusalOf(promise: Promise<unknown>): Promise<string> {
@@ -24,15 +24,6 @@ async function endOf(chat: Chat, { done }: Sent): Promise<MessageEnd | 'open'> {
 
 function errorCode(end: MessageEnd | 'open'): string | undefined {
   return end === 'open' ? end : (end.error as { code?: string } | undefined)?.code
-}
-
-/** The warnings of this process from now on, until the end of the test. */
-function warnings(): string[] {
-  const all: string[] = []
-  const note = ({ name, message }: Error): void => void (name === 'SessionWarning' && all.push(message))
-  process.on('warning', note)
-  onTestFinished(() => void process.off('warning', note))
-  return all
 }
 
 const toolOf = (name: string, parameters: object, options: object = {}): ToolSpec =>

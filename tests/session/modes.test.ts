@@ -126,3 +126,23 @@ test('SB-51 SB-52 a mode offers the tools and instructions of its harness, which
   expect(models.build.requests[0]?.constants.instructions).not.toContain('Plan.')
   expect(JSON.stringify([await modes.plan.describe(), await modes.build.describe()])).toBe(before)
 })
+
+test('a model that is not there is refused when it is chosen, and when a message asks for it', async () => {
+  const chat = await sessionsOf({ harness: harnessOf({ model: byName('own') }) }).open()
+  expect(await codeOf(chat.setModel('opnai:x'))).toBe('unknown_model')
+  expect(await codeOf(chat.send('1', { model: 'opnai:x' }))).toBe('unknown_model')
+  expect(await codeOf(chat.steer('1', { model: 'opnai:x', interrupt: true }))).toBe('unknown_model')
+  expect([chat.snapshot.thread.models, chat.queue.list(), chat.snapshot.runs]).toEqual([{}, [], []])
+  expect(await textOf(chat, '1')).toBe('By own.')
+  const resolving = sessionsOf({
+    harness: harnessOf({ model: byName('own') }),
+    resolveModel(reference) {
+      if (reference !== 'any:a') throw new TypeError('There is none.')
+      return byName(reference)
+    },
+  })
+  const other = await resolving.open()
+  expect(await codeOf(other.setModel('any:b'))).toBe('unknown_model')
+  await other.setModel('any:a')
+  expect(await textOf(other, '1')).toBe('By any:a.')
+})

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { policy } from 'thinharness/policy'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
 import { codeOf, gate, said, sessionsOf } from './support.js'
@@ -18,6 +19,10 @@ describe('options', () => {
     expect(message({})).toContain('either `modes` or `harness`')
     expect(message({ modes: { plan: {} } })).toContain('a `Harness`')
     expect(message({ modes: { plan: harness }, defaultMode: 'toString' })).toContain('no mode `toString`')
+    const ruled = harnessOf({ model: new ScriptedModel(), use: [policy([])] })
+    expect(message({ harness: ruled, policy: policy([]) })).toContain('`policy`')
+    expect(message({ harness: ruled, use: [policy([])] })).toContain('`policy`')
+    expect(message({ harness: ruled, policy: policy([], { name: 'rules of the sessions' }) })).toBe('none')
     const settings = { type: 'object', properties: { size: { type: 'number' } }, additionalProperties: false } as const
     const chat = await sessionsOf({ harness, settings }).open()
     await chat.set({ size: 3 })

@@ -70,6 +70,15 @@ export function processLog(log: LogStore): { readonly log: LogStore; readonly ki
   return { log: connection, kill }
 }
 
+/** The warnings of conversations in this process from now on, until the end of the test. */
+export function warnings(): readonly string[] {
+  const all: string[] = []
+  const note = ({ name, message }: Error): void => void (name === 'SessionWarning' && all.push(message))
+  process.on('warning', note)
+  onTestFinished(() => void process.off('warning', note))
+  return all
+}
+
 /** A promise with its own resolve. */
 export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = (): void => undefined

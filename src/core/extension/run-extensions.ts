@@ -49,6 +49,10 @@ export class RunExtensions {
     this.annotations = extensions.flatMap(({ annotateCall }) => annotateCall ?? [])
   }
 
+  get names(): readonly string[] {
+    return this.#extensions.map(({ name }) => name)
+  }
+
   /** With the extensions of one call, which are outside all others. */
   with(use: readonly Extension<never>[] | undefined): RunExtensions {
     if (use === undefined || use.length === 0) return this

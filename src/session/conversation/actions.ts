@@ -102,6 +102,7 @@ const CHANGE = union<ChatChange, 'kind'>('kind', {
     mode: optional(string),
     model: optional(object({ mode: string, model: TEXT })),
     settings: optional(jsonObject),
+    replaces: optional(boolean),
   }),
   title_changed: object({
     kind: oneOf('title_changed'),
@@ -184,6 +185,14 @@ export async function checkKinds(
 ): Promise<void> {
   const chosen = starter.modeOf({ mode }, state)
   await starter.checkKinds(content, run ?? { mode: chosen, model: model ?? state.models[chosen] ?? null })
+}
+
+/** Throws a `SessionError` for a message that asks for a model which is not there. */
+export async function checkModel(
+  { state, starter }: ThreadConversation,
+  { mode, model }: Pick<ThreadMessage, 'mode' | 'model'>,
+): Promise<void> {
+  if (model !== null) await starter.checkModel(model, starter.modeOf({ mode }, state))
 }
 
 async function sendMessage(owner: ThreadOwner, message: ThreadMessage, whenBusy: WhenBusy): Promise<SentStatus> {

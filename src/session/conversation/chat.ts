@@ -1,11 +1,12 @@
-import { SessionError } from '../errors.js'
+import { SessionError, tellProcess } from '../errors.js'
+import type { Settings } from '../settings.js'
 import { BEGINNING, notACursor, parseCursor } from '../thread/chat-cursor.js'
 import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
 import type { ChatAnswer } from '../thread/grants.js'
 import type { ChatSnapshot } from '../thread/reduce-chat.js'
 import { isHeld } from '../thread/thread-state.js'
 import type { Grant, ThreadMessage, QueueItem } from '../thread/thread-events.js'
-import { checkKinds, performAction } from './actions.js'
+import { checkKinds, checkModel, performAction } from './actions.js'
 import type { ActionOutcome, AnswerStatus, CancelQueue, ChatAction, ChatChange } from './actions.js'
 import type { ChatPhase, ThreadConversation } from './conversation.js'
 import type { EventsOptions } from './feed.js'
@@ -22,14 +23,13 @@ import type { PendingItem } from '#contracts/result.js'
 import type { Prompt } from '#harness/options.js'
 import { onAbort } from '#util/abort.js'
 import { deepFreeze, frozenCopy } from '#util/json.js'
-import type { JsonObject } from '#util/json.js'
 
 export interface ChatDeps {
   readonly conversation: ThreadConversation
   readonly modes: Modes
   readonly limits: ContentLimits
-  /** The settings after a change. Throws a `SessionError` for invalid ones. */
-  readonly checkSettings: (settings: JsonObject) => Promise<JsonObject>
+  /** Null: any JSON object. */
+  readonly settings: Settings | null
 }
 
 /** What an action needs that is not part of it. */
@@ -236,14 +236,31 @@ export class Chat<M extends Modes = Modes> {
   async setModel(model: ModelRef | null, { mode }: { readonly mode?: keyof M & string } = {}): Promise<void> {
     const chosen = mode ?? this.#conversation.state.mode
     checkMode(this.#deps.modes, chosen)
+    await this.#conversation.starter.checkModel(model, chosen)
     await this.#change({ kind: 'setting_changed', model: { mode: chosen, model } })
   }
 
   /** Changes settings; the whole must fit the schema of the sessions. */
   async set(settings: object): Promise<void> {
     const changes = toJson(settings)
-    await this.#deps.checkSettings({ ...this.#conversation.state.settings, ...changes })
-    await this.#change({ kind: 'setting_changed', settings: changes })
+    const { state } = this.#conversation
+    const changed = (await this.#deps.settings?.change(state.settings, changes)) ?? changes
+    await this.#change({ kind: 'setting_changed', settings: changed })
+  }
+
+  /** For `sessions.open`: gives settings that no longer fit their schema their defaults, unless another process has the thread. */
+  async repairSettings(): Promise<void> {
+    const { state, threadId } = this.#conversation
+    const repair = (await this.#deps.settings?.repair(state.settings)) ?? null
+    if (repair === null || this.#conversation.followsOwner) return
+    const { settings, misfits } = repair
+    const event = { kind: 'setting_changed', settings, replaces: true } as const
+    const isRepaired = await this.#conversation.exclusive((owner) => owner.append(event).then(() => true))
+    if (isRepaired === null) return
+    await this.#conversation.rest()
+    const names = misfits.map((name) => `\`${name}\``).join(', ')
+    if (names !== '')
+      tellProcess(threadId, `the settings ${names} do not fit their schema any more: they have their defaults.`)
   }
 
   /** Permissions that people gave by answers with `remember`. */
@@ -319,6 +336,7 @@ export class Chat<M extends Modes = Modes> {
   /** Resolves when the message is stored, or posted to the thread's owner. A signal before that rejects it. */
   #handOver(action: ChatAction & { item: ThreadMessage }, signal?: AbortSignal): ReturnType<PostOffice['post']> {
     const handOver = async (): ReturnType<PostOffice['post']> => {
+      await checkModel(this.#conversation, action.item)
       if (action.kind === 'interrupt') await checkKinds(this.#conversation, action.item)
       return this.#begin(action, { check: () => signal?.throwIfAborted() })
     }

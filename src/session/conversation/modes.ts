@@ -21,6 +21,8 @@ export interface ModeHarness<Output = unknown> {
   describe(): Promise<HarnessDescription>
   /** A stored event as readers get it. Absent: unchanged. */
   readonly redact?: ((event: RunEvent) => RunEvent) | undefined
+  /** The names of its extensions. Absent: unknown. */
+  readonly extensionNames?: readonly string[] | undefined
   /** The capabilities of its model, or of another one. Absent: unknown. */
   readonly capabilities?: ((model?: ModelRef | Model) => Promise<ModelCapabilities>) | undefined
 }

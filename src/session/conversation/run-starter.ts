@@ -192,6 +192,19 @@ export class RunStarter {
       : harness.streamResumeRun(run.runId, start.answers, { ...options, configPolicy })
   }
 
+  /** Throws a `SessionError` for a model that neither the sessions nor the harness of the mode know. */
+  async checkModel(model: ModelRef | null, mode: string): Promise<void> {
+    const resolved = await resolvedModel(this.#deps, model)
+    if (typeof resolved !== 'string') return
+    await this.harnessOf({ mode })
+      .capabilities?.(resolved)
+      .catch((cause: unknown) => {
+        // A key may be missing here alone.
+        if (!(cause instanceof HarnessError) || cause.code !== 'invalid_options') return
+        throw new SessionError('unknown_model', cause.message, { cause })
+      })
+  }
+
   /** Throws a `SessionError` for a part of a kind that the model is known not to take. One that is unknown takes everything. */
   async checkKinds(content: readonly ContentPart[], run: Pick<ThreadRun, 'mode' | 'model'>): Promise<void> {
     const media = content.filter((part) => part.type !== 'text')
