@@ -1,13 +1,20 @@
 import type { ToolContext, ToolReach, ToolSpec } from '#core/tools/tool-spec.js'
 import { homedir } from 'node:os'
 import { isAbsolute, join, relative, resolve } from 'node:path'
-import type { AccessRequest } from './ask-people.js'
+
+/** Exactly one of these. */
+interface Wanted {
+  readonly path?: string
+  readonly host?: string
+  readonly command?: string
+  readonly tool?: string
+}
 
 /**
  * Whether a tool of the run could use what a request for access names, once it is allowed. A rule for a path or host never allows
  * a command, and a tool that does not say what it reaches could reach anything, unless its world is closed.
  */
-export function isInReach(request: Omit<AccessRequest, 'kind'>, { tools, root }: ToolContext): boolean {
+export function isInReach(request: Wanted, { tools, root }: ToolContext): boolean {
   if (tools === undefined) return true
   const { path, host, command, tool } = request
   const all = [...tools.values()]

@@ -53,8 +53,8 @@ export type ProcessEnd =
       /** Why it was stopped: the time limit, the hard limit, or an abort; `null` if it was not. */
       readonly stopped: 'soft' | 'hard' | 'aborted' | null
       readonly durationMs: number
-      /** False if the sandbox around it was not complete. */
-      readonly isEntered: boolean
+      /** With `hasEntrance`: whether the sandbox around it was complete. */
+      readonly isEntered?: boolean
       readonly stdout: Capture
       /** The same as `stdout` if they are merged. */
       readonly stderr: Capture
@@ -93,7 +93,8 @@ export async function runProcess(request: ProcessRequest): Promise<ProcessEnd> {
     const { exitCode, signal } = await run.end()
     const durationMs = Math.round(performance.now() - startedAt)
     const { stopped, isEntered, stdout, stderr } = run
-    return { kind: 'ended', exitCode, signal, stopped, durationMs, isEntered, stdout, stderr }
+    const entered = request.hasEntrance === true ? { isEntered } : {}
+    return { kind: 'ended', exitCode, signal, stopped, durationMs, ...entered, stdout, stderr }
   } catch (error) {
     if (isSystemError(error)) return { kind: 'unstarted', code: error.code ?? 'UNKNOWN' }
     throw error
@@ -122,7 +123,7 @@ class GroupRun {
   readonly stdout: Capture
   readonly stderr: Capture
   stopped: 'soft' | 'hard' | 'aborted' | null = null
-  isEntered: boolean
+  isEntered = false
   readonly #child: ChildProcess
   readonly #request: ProcessRequest
   readonly #feeds: LineFeed[] = []
@@ -140,7 +141,6 @@ class GroupRun {
     this.stderr = request.merged === true ? this.stdout : new Capture(request.maxOutputBytes)
     this.#listen('stdout', this.stdout)
     this.#listen('stderr', this.stderr)
-    this.isEntered = request.hasEntrance !== true
     this.#entrance?.on('data', () => (this.isEntered = true)).on('error', () => undefined)
   }
 
@@ -299,7 +299,10 @@ export class LineFeed {
 /** Names a command in the environment of its processes. */
 const VARIABLE = 'THINHARNESS_COMMAND'
 /** A process that is starting another one while it is ended leaves one more. */
-const ROUNDS = 5
+const ROUNDS = 20
+/** A process that is just being started has no environment for a moment. */
+const QUIET_ROUNDS = 2
+const ROUND_MS = 5
 
 /**
  * The processes of a command that runs without a sandbox, by a variable that they inherit. A process that removes it from its
@@ -326,10 +329,12 @@ class Family {
   /** Ends all processes that are left. */
   async end(): Promise<void> {
     if (process.platform === 'linux') {
-      for (let round = 0; round < ROUNDS; round++) {
+      let quiet = 0
+      for (let round = 0; round < ROUNDS && quiet < QUIET_ROUNDS; round++) {
         const left = await processesWith(`${VARIABLE}=${this.#id}`)
-        if (left.length === 0) break
         left.forEach(killProcess)
+        quiet = left.length === 0 ? quiet + 1 : 0
+        await new Promise((resolve) => setTimeout(resolve, quiet < QUIET_ROUNDS ? ROUND_MS : 0))
       }
     }
     guardian.remove(this.#guarded)
@@ -373,7 +378,7 @@ for each in $all; do
     *) kill -KILL -- "-\${each%%:*}" ;;
   esac
 done
-for round in \${ids:+${Array.from({ length: ROUNDS }, (_, round) => round).join(' ')}}; do
+for round in \${ids:+${Array.from({ length: 5 }, (_, round) => round).join(' ')}}; do
   for id in $ids; do
     for file in $(grep -lzs "^${VARIABLE}=$id\\$" /proc/[0-9]*/environ); do
       file=\${file#/proc/}; kill -KILL "\${file%/environ}"

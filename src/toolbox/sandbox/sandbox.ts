@@ -325,7 +325,7 @@ export async function runWithin(sandbox: OpenSandbox, request: ProcessRequest): 
 /** Why a program was not reached in its sandbox; null if it was. */
 function entryProblem(end: ProcessEnd): string | null {
   if (end.kind === 'unstarted') return end.code === 'E2BIG' ? null : `the program cannot be started (${end.code})`
-  if (end.isEntered || end.stopped !== null) return null
+  if (end.isEntered === true || end.stopped !== null) return null
   return end.stderr.text().trim().slice(0, 300) || 'it ended without a message'
 }
 

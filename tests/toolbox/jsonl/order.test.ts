@@ -113,7 +113,7 @@ describe('`count_by`', () => {
     const counts = new RowCounts(pathOf('x'), { offset: 0, limit: 100 })
     const big = 'y'.repeat(1_000_000)
     const add = (index: number): void =>
-      counts.add({ path: 'a.jsonl', shown: 'a.jsonl', line: 1, value: { x: `${index}${big}` } })
+      counts.add({ path: 'a.jsonl', shown: 'a.jsonl', line: 1, text: '', value: { x: `${index}${big}` } })
     for (let index = 0; index < 40; index++) add(index)
     add(0)
     const { count, blocks } = counts.body()

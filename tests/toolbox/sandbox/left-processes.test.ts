@@ -65,4 +65,14 @@ describe('a command without a sandbox', () => {
     await new Promise((resolve) => setTimeout(resolve, 1_200))
     expect(await readdir(root)).toEqual(['pid'])
   })
+
+  test.skipIf(process.platform !== 'linux')('leaves none of many double forks behind', async () => {
+    const sleep = `sleep 61.${process.pid}`
+    const command = `for n in $(seq 40); do (setsid ${sleep} > /dev/null 2>&1 &); done`
+    await call(bash({ root: await folderWith(), sandbox: 'off' }), { command })
+    const lines = (await readdir('/proc'))
+      .filter((name) => /^\d+$/.test(name))
+      .map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => ''))
+    expect((await Promise.all(lines)).filter((line) => line.replaceAll('\0', ' ').startsWith(sleep))).toEqual([])
+  })
 })
