@@ -1,4 +1,5 @@
 import { withoutCredentials } from '#util/address.js'
+import { causeWithoutSecrets, withoutSecrets } from '#util/secrets.js'
 import type { RunReport } from './result.js'
 
 /** Why a call of this library failed. The list is closed. */
@@ -50,7 +51,7 @@ export class HarnessError extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(code: HarnessErrorCode, message: string, details: HarnessErrorDetails = {}) {
-    super(withoutCredentials(message), 'cause' in details ? { cause: details.cause } : undefined)
+    super(shownMessage(message), 'cause' in details ? { cause: causeWithoutSecrets(details.cause) } : undefined)
     // Errors of aborts have this name everywhere.
     this.name = code === 'cancelled' ? 'AbortError' : 'HarnessError'
     this.code = code
@@ -92,11 +93,14 @@ export class ModelRetry extends Error {
   override readonly name = 'ModelRetry'
 }
 
-/** The message of a thrown value, without passwords in addresses. */
+/** Without passwords in addresses, and without any known secret. */
+function shownMessage(text: string): string {
+  return withoutSecrets(withoutCredentials(text))
+}
+
+/** The message of a thrown value, without passwords in addresses and without any known secret. */
 export function messageOf(thrown: unknown): string {
-  return withoutCredentials(
-    thrown instanceof Error ? thrown.message : typeof thrown === 'string' ? thrown : 'unknown error',
-  )
+  return shownMessage(thrown instanceof Error ? thrown.message : typeof thrown === 'string' ? thrown : 'unknown error')
 }
 
 /** The error for the abort of `signal`, with its reason as the cause. */

@@ -1,3 +1,4 @@
+import { withoutSecrets } from './secrets.js'
 import type { JsonValue } from './json.js'
 
 /**
@@ -25,7 +26,7 @@ export function compactText(value: JsonValue): string {
 
 /** `Name: message` of anything that was thrown or returned as an error, whatever its getters do. */
 export function errorText(error: unknown): string {
-  return `${errorName(error)}: ${thrownText(error)}`
+  return `${errorName(error)}: ${withoutSecrets(thrownText(error))}`
 }
 
 /** The name of an error; `Error` if it has none. */

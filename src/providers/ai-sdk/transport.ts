@@ -8,6 +8,7 @@ import type { WireFields } from '../wire/wire-fields.js'
 import type { CallableModel } from './language-model.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
+import { keepSecretsOf } from '#util/secrets.js'
 import type { JsonObject } from '#util/json.js'
 
 const REST_AFTER_FINISH_MS = 1000
@@ -21,6 +22,7 @@ export class AiSdkTransport implements Transport {
   readonly bodies = 'json'
   readonly #model: CallableModel
   readonly #limits: TimeLimits
+  #isKnown = false
 
   constructor(model: CallableModel, limits: TimeLimits) {
     this.#model = model
@@ -64,6 +66,8 @@ export class AiSdkTransport implements Transport {
 
   #call(method: 'doGenerate' | 'doStream', { body }: TransportRequest, guard: RequestGuard): Promise<unknown> {
     guard.throwIfFailed()
+    if (!this.#isKnown) keepModelSecrets(this.#model)
+    this.#isKnown = true
     const controller = new AbortController()
     guard.onStop(() => controller.abort())
     const call = { ...(body as JsonObject), abortSignal: controller.signal }
@@ -72,6 +76,18 @@ export class AiSdkTransport implements Transport {
       () => this.#model[method](call),
       (error) => aiSdkError(error, false),
     )
+  }
+}
+
+/** The headers of most providers hold the key; they are made by a function. */
+function keepModelSecrets(model: object): void {
+  const { config }: { readonly config?: unknown } = model
+  if (!isObject(config) || typeof config['headers'] !== 'function') return
+  try {
+    const headers: unknown = (config['headers'] as () => unknown).call(config)
+    if (isObject(headers)) keepSecretsOf(Object.entries(flatHeaders(headers)), true)
+  } catch {
+    // There is no key.
   }
 }
 

@@ -2,6 +2,7 @@ import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { AssistantPart, TokenUsage, FinishReason } from '#contracts/entry.js'
 import type { HarnessError } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
+import { withoutSecrets } from '#util/secrets.js'
 import type { JsonObject } from '#util/json.js'
 import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { DecodedReply } from '../http/wire.js'
@@ -72,7 +73,7 @@ function endedInError(word: string): HarnessError {
 }
 
 function noAnswer(reply: unknown): HarnessError {
-  const got = JSON.stringify(reply ?? null).slice(0, 300)
+  const got = withoutSecrets(JSON.stringify(reply ?? null)).slice(0, 300)
   return providerError(`Expected a chat completion with \`choices\`, got \`${got}\`.`, { retryable: true })
 }
 

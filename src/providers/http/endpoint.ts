@@ -1,3 +1,4 @@
+import { keepSecretsIn, keepSecretsOf } from '#util/secrets.js'
 import type { PostRequest } from './exchange.js'
 
 /** The server's address and the headers of every request. */
@@ -7,7 +8,6 @@ export class Endpoint {
   /** True for a server on this machine or in a private network, which charges nothing. */
   readonly isLocal: boolean
   readonly #base: URL
-  readonly #secrets: readonly string[]
   readonly #urls = new Map<string, URL>()
 
   /** `baseUrl` must be a URL; its query follows the path of each request. */
@@ -15,10 +15,8 @@ export class Endpoint {
     this.#base = new URL(baseUrl)
     this.headers = headers
     this.isLocal = LOCAL_HOST.test(this.#base.hostname)
-    this.#secrets = Object.entries(headers)
-      .filter(([name]) => /auth|key|token|secret|cookie/.test(name))
-      .map(([, value]) => value.replace(/^(Bearer|Basic)\s+/i, ''))
-      .filter((secret) => secret.length >= SHORTEST_SECRET)
+    keepSecretsOf(Object.entries(headers), true)
+    keepSecretsIn(baseUrl)
   }
 
   urlOf(path: string): URL {
@@ -30,19 +28,11 @@ export class Endpoint {
     }
     return url
   }
-
-  /** A provider's message, without the secrets of the request. */
-  withoutSecrets(text: string): string {
-    return this.#secrets.reduce((clean, secret) => clean.replaceAll(secret, '***'), text)
-  }
 }
 
 /** Loopback and private addresses, names of the local network, and names without a dot, such as those of containers. */
 const LOCAL_HOST =
   /^(?:(?:127|10)\.\d+\.\d+\.\d+|192\.168\.\d+\.\d+|172\.(?:1[6-9]|2\d|3[01])\.\d+\.\d+|\[(?:::1|f[cd].*)\]|[^.:[\]]+)$|\.(?:localhost|local|internal)$/
-
-/** Shorter values, such as the `x` that a local server is given, protect nothing and occur in any word. */
-const SHORTEST_SECRET = 6
 
 export type Headers = PostRequest['headers']
 

@@ -1,6 +1,7 @@
 import { HarnessError, markOversized, messageOf } from '#contracts/errors.js'
 import type { HarnessErrorDetails } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
+import { withoutSecrets } from '#util/secrets.js'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -24,7 +25,10 @@ export function errorFromBody(status: number, headers: Headers, body: unknown): 
     ...retryAfter(headers),
   }
   if (failure === 'overflow')
-    return new HarnessError('context_overflow', boundedMessage(withoutKeys(message)), { ...details, retryable: false })
+    return new HarnessError('context_overflow', boundedMessage(withoutSecrets(message)), {
+      ...details,
+      retryable: false,
+    })
   const error = providerError(message, details)
   if (failure === 'oversized') markOversized(error)
   return error
@@ -42,7 +46,7 @@ export function notJson(error: unknown): HarnessError {
 
 /** A `provider_error` whose message is bounded and contains no key. */
 export function providerError(message: string, details: HarnessErrorDetails): HarnessError {
-  return new HarnessError('provider_error', boundedMessage(withoutKeys(message)), details)
+  return new HarnessError('provider_error', boundedMessage(withoutSecrets(message)), details)
 }
 
 /** The content of an error body. */
@@ -132,10 +136,10 @@ function textOfHtml(html: string): string {
 
 function messageFor(found: FoundError, status: number | undefined, body: unknown): string {
   if (found.message === undefined || found.message === '') return messageWithout(found, status, body)
-  const word = found.words.find((each) => !found.message?.includes(each))
-  return word === undefined
-    ? found.message
-    : `${boundedMessage(found.message, LONGEST_MESSAGE - 100)} (${word.slice(0, 80)})`
+  // A secret is masked before the text is cut: a part of it would not be known.
+  const message = withoutSecrets(found.message)
+  const word = found.words.map(withoutSecrets).find((each) => !message.includes(each))
+  return word === undefined ? message : `${boundedMessage(message, LONGEST_MESSAGE - 100)} (${word.slice(0, 80)})`
 }
 
 function messageWithout(found: FoundError, status: number | undefined, body: unknown): string {
@@ -251,13 +255,6 @@ function inSeconds(text: string | undefined, now = ''): number | undefined {
   const date = /^\s*[a-z]{3}/i.test(text ?? '') ? Date.parse(text ?? '') : Number.NaN
   const sent = Date.parse(now)
   return Number.isNaN(date) ? undefined : date - (Number.isNaN(sent) ? Date.now() : sent)
-}
-
-const KEYS = /\b(?:sk|pk|rk|gsk|xai|hf|pplx|nvapi|AIza|AKIA)[-_]?[\w-]{16,}|(?<=\bBearer\s+)[^\s"',]{8,}/g
-
-/** Removes anything that looks like a key: some providers repeat the key that they reject. */
-function withoutKeys(text: string): string {
-  return text.slice(0, 4 * LONGEST_MESSAGE).replace(KEYS, '***')
 }
 
 function boundedMessage(text: string, longest = LONGEST_MESSAGE): string {

@@ -1,4 +1,5 @@
 import { joinedBytes } from '#util/bytes.js'
+import { withoutSecrets } from '#util/secrets.js'
 import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '#contracts/errors.js'
 import { parseJson } from '#util/json.js'
@@ -101,7 +102,7 @@ export class HttpTransport implements Transport {
       guard,
     )
     if (answer.status >= 200 && answer.status < 300) return answer
-    throw await refusalError(answer, endpoint, guard)
+    throw await refusalError(answer, guard)
   }
 }
 
@@ -142,7 +143,7 @@ async function bodyJson(answer: HttpResponse, guard: RequestGuard, first?: Uint8
   if (text.trim() === '') throw providerError("The provider's answer is empty.", { retryable: true })
   const type = answer.headers['content-type'] ?? 'none'
   const isPage = text.trimStart().startsWith('<')
-  const start = isPage ? errorFromBody(answer.status, {}, text).message : text.slice(0, 200)
+  const start = isPage ? errorFromBody(answer.status, {}, text).message : withoutSecrets(text).slice(0, 200)
   const hint = isPage ? ' Is `baseUrl` right?' : ''
   const message = `The provider's answer is not JSON (content type \`${type}\`): ${start}${hint}`
   throw providerError(message, { retryable: !isPage })
@@ -160,16 +161,16 @@ async function bodyText(answer: HttpResponse, guard: RequestGuard, first?: Uint8
 }
 
 /** The provider's refusal, in its own words. */
-async function refusalError(answer: HttpResponse, endpoint: Endpoint, guard: RequestGuard): Promise<HarnessError> {
+async function refusalError(answer: HttpResponse, guard: RequestGuard): Promise<HarnessError> {
   const { status, headers } = answer
-  const text = endpoint.withoutSecrets(await bodyStart(answer, guard))
+  const text = await bodyStart(answer, guard)
   if (status >= 400) return errorFromBody(status, headers, text)
   const location = headers['location'] ?? 'an unknown address'
   const message =
     status >= 300
       ? `The provider redirects (status ${status}) to ${location}. A request is not sent on: set \`baseUrl\` to the final address.`
       : `The provider answered with status ${status}.`
-  return providerError(endpoint.withoutSecrets(message), { status })
+  return providerError(message, { status })
 }
 
 /** The beginning of an error's body, as far as it arrives. */

@@ -4,6 +4,7 @@ import type { EventSourceParser } from 'eventsource-parser'
 import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '#contracts/errors.js'
 import { bufferOf } from '#util/bytes.js'
+import { withoutSecrets } from '#util/secrets.js'
 import type { WireChunk } from './wire.js'
 
 /** Longest event, in characters. */
@@ -80,6 +81,6 @@ export class EventReader {
 /** An error event may contain plain text; any other event without JSON means a broken stream. */
 function notJson(event: string | null, data: string, cause: unknown): HarnessError {
   if (event === 'error') return errorFromBody(200, {}, data)
-  const message = `The provider sent a stream event that is not JSON: ${data.slice(0, 200)}`
+  const message = `The provider sent a stream event that is not JSON: ${withoutSecrets(data).slice(0, 200)}`
   return providerError(message, { cause, retryable: true })
 }

@@ -2,6 +2,7 @@ import { textOf, UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { AssistantPart, FinishReason, TokenUsage } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
+import { withoutSecrets } from '#util/secrets.js'
 import { errorFromBody, waitsForClient } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
 import { ReplyCallIds } from '../wire/call-ids.js'
@@ -65,7 +66,7 @@ function isPending({ status }: WireFields): boolean {
 }
 
 function noResponse(reply: unknown): HarnessError {
-  const got = reply === undefined ? 'nothing' : JSON.stringify(reply).slice(0, 200)
+  const got = reply === undefined ? 'nothing' : withoutSecrets(JSON.stringify(reply)).slice(0, 200)
   return new HarnessError('provider_error', `Expected a reply of the Responses API with \`output\`, got ${got}.`)
 }
 

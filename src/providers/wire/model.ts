@@ -2,6 +2,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { Model, ModelCapabilities } from '#core/model-session.js'
 import { invalidOptions } from '#contracts/parse.js'
 import { Mismatch } from '#util/mismatch.js'
+import { keepSecretsOf } from '#util/secrets.js'
 import { parseAs } from '#util/shape.js'
 import { clientCall } from '../http/client-transport.js'
 import type { Dispatcher, Connection } from '../http/transport.js'
@@ -83,12 +84,20 @@ export function wireModel(spec: WireModelSpec): Model {
 function modelConnection(spec: WireModelSpec): Connection {
   const { client, fetch, dispatcher, headers } = spec.options
   if (client !== undefined) {
+    keepClientSecrets(client, headers)
     return { kind: 'client', call: clientCall(client, spec.clientCall), headers: inLowerCase(headers) }
   }
   const endpoint = currentEndpoint(spec)
   if (fetch !== undefined) return { kind: 'fetch', endpoint, fetch }
   if (dispatcher !== undefined) return { kind: 'dispatcher', endpoint, dispatcher: dispatcher as Dispatcher }
   return { kind: 'default', endpoint }
+}
+
+/** An official client has a key of its own. */
+function keepClientSecrets(client: object, headers: Headers = {}): void {
+  const strings = Object.entries(client).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+  keepSecretsOf(strings)
+  keepSecretsOf(Object.entries(headers), true)
 }
 
 /** Reads the environment for each request, and creates a new endpoint only if something in it has changed. */

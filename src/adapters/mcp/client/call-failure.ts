@@ -131,5 +131,5 @@ function bodyMessage(error: unknown): string {
 /** The cause of `fetch failed` has the reason. */
 function messageWithCause(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
-  return cause instanceof Error ? `${messageOf(error)}: ${cause.message}` : messageOf(error)
+  return cause instanceof Error ? `${messageOf(error)}: ${messageOf(cause)}` : messageOf(error)
 }

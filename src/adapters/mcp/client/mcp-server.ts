@@ -20,6 +20,7 @@ import type { ToolSourceHost } from '#core/tools/source.js'
 import type { ToolContext, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
 import { abortable } from '#util/abort.js'
 import type { JsonObject } from '#util/json.js'
+import { withoutSecrets } from '#util/secrets.js'
 import { withoutTerminalCodes } from '#util/terminal.js'
 
 /**
@@ -409,8 +410,8 @@ class McpSession {
           // The connection has been replaced.
           if (this.#connection === opened) this.#connection = null
         },
-        onStderr: (text) => (this.#lastStderr = (this.#lastStderr + text).slice(-LONGEST_STDERR)),
-        onProblem: (problem) => (this.#lastProblem = withoutTerminalCodes(problem).slice(0, 200)),
+        onStderr: (text) => (this.#lastStderr = withoutSecrets(this.#lastStderr + text).slice(-LONGEST_STDERR)),
+        onProblem: (problem) => (this.#lastProblem = withoutSecrets(withoutTerminalCodes(problem)).slice(0, 200)),
       })
       if (hasClosed()) throw new Error('It exited immediately.')
       opened = connection

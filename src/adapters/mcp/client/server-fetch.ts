@@ -1,3 +1,4 @@
+import { keepSecretsOf } from '#util/secrets.js'
 import { readReply } from './replies.js'
 
 /** Headers of every request to a server; as a function, asked for each, for tokens that change. */
@@ -13,6 +14,7 @@ export function serverFetch(server: URL, headers: McpHeaders, base: typeof fetch
   return async (input, init) => {
     const url = new URL(input instanceof Request ? input.url : input)
     const own = url.origin !== server.origin ? {} : typeof headers === 'function' ? await headers() : headers
+    keepSecretsOf(Object.entries(own), true)
     if (Object.keys(own).length === 0) return readReply(await base(input, init), init)
     const all = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined))
     for (const [name, value] of Object.entries(own)) if (!all.has(name)) all.set(name, value)

@@ -22,6 +22,7 @@ import {
   secret,
   string,
 } from '#util/shape.js'
+import { keepSecretArguments, keepSecretsIn, keepSecretsOf } from '#util/secrets.js'
 import { basename } from 'node:path'
 
 export interface McpStdioOptions extends McpServerOptions, Omit<SandboxOptions, 'sandbox'> {
@@ -63,6 +64,8 @@ export interface McpHttpOptions extends McpServerOptions {
 export function mcpStdio(options: McpStdioOptions): McpServer {
   const parsed = parse(STDIO_OPTIONS, options, '`mcpStdio`')
   const { command, args = [], env = {}, cwd = null, sandbox = 'off', ...common } = parsed
+  keepSecretsOf(Object.entries(env))
+  keepSecretArguments(args)
   const confinement = sandboxSettings({ ...parsed, sandbox }, 'mcpStdio')
   const settings = serverSettings(common, {
     defaultId: programName(command, args),
@@ -91,6 +94,8 @@ function httpServer(kind: 'http' | 'sse', factory: string, options: McpHttpOptio
   const parsed = parse(HTTP_OPTIONS, options, `\`${factory}\``)
   const { url: address, headers: given = {}, auth = null, fetch: base, ...common } = parsed
   const { url, headers } = withCredentials(new URL(address), given)
+  keepSecretsIn(String(address))
+  if (typeof headers !== 'function') keepSecretsOf(Object.entries(headers), true)
   const secrets = typeof headers === 'function' ? ['headers'] : Object.keys(headers)
   const settings = serverSettings(common, {
     // The query of an address may contain a key.
