@@ -53,20 +53,27 @@ function readStream(source: ReadableStream<Uint8Array>, reply: ReplyReader): Rea
   const decoder = new TextDecoder()
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      const write = (text: string): void => (text === '' ? undefined : controller.enqueue(Buffer.from(text)))
+      const write = (text: string): void => {
+        if (text !== '') controller.enqueue(Buffer.from(text))
+      }
       try {
         // A pull that gives nothing is not followed by another.
         for (let text = ''; text === '';) {
           const { done, value } = await reader.read()
           text = reply.take(decoder.decode(value, { stream: !done })) + (done ? reply.end() : '')
           write(text)
-          if (done) return controller.close()
+          if (!done) continue
+          controller.close()
+          return
         }
         return
       } catch (error) {
         void reader.cancel(error).catch(() => undefined)
         const end = reply.failed(error instanceof TooLarge ? 'too_large' : 'closed', messageOf(error))
-        if (end === null) return controller.error(error)
+        if (end === null) {
+          controller.error(error)
+          return
+        }
         write(end)
       }
       controller.close()

@@ -100,9 +100,9 @@ function headerProblem({ definition: { inputSchema } }: NamedDefinition): string
     ({ [HEADER]: name, type }) =>
       typeof name === 'string' &&
       /^[!#$%&'*+\-.^_`|~\w]+$/.test(name) &&
-      ['string', 'integer', 'boolean'].includes(String(type)),
+      (type === 'string' || type === 'integer' || type === 'boolean'),
   )
-  const names = new Set(members.map(({ [HEADER]: name }) => String(name).toLowerCase()))
+  const names = new Set(members.map(({ [HEADER]: name }) => JSON.stringify(name).toLowerCase()))
   const isValid = isSound && names.size === members.length && declared.length === members.length
   return isValid ? null : `Its \`${HEADER}\` is not valid.`
 }
@@ -193,7 +193,7 @@ export async function resultProblem({ definition: { outputSchema } }: McpTool, r
   const { structuredContent, isError } = isObject(result) ? result : {}
   if (!isObject(outputSchema) || isError === true) return ''
   if (structuredContent === undefined) return 'The tool ran. Its result lacks the structured content that it declares.'
-  const problems = await schemaProblems(outputSchema as JsonSchema, structuredContent)
+  const problems = await schemaProblems(outputSchema, structuredContent)
   if (problems.kind !== 'invalid') return ''
   const [{ path, message } = { path: [], message: '' }] = problems.issues
   const place = path.length === 0 ? '' : ` at \`${path.join('.')}\``

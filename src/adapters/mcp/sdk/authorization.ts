@@ -138,7 +138,7 @@ export class Authorization {
   }
 
   async #tokens(): Promise<Tokens> {
-    return ((await this.#provider.tokens()) ?? {}) as Tokens
+    return (await this.#provider.tokens()) ?? {}
   }
 
   /** A request of an authorization. While there are tokens, a server that does not work sends nobody to a page. */

@@ -260,7 +260,7 @@ async function connectClient(
 
 /** A process that was not ready has nothing to complete. */
 async function endUnready(transport: Transport): Promise<void> {
-  if ('_dispose' in transport && typeof transport._dispose === 'function') await transport._dispose()
+  await (transport as { _dispose?: () => Promise<void> })._dispose?.()
 }
 
 function transportStderr(transport: Transport): NodeJS.ReadableStream | null {

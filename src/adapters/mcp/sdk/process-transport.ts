@@ -104,8 +104,10 @@ export class ProcessTransport implements Transport {
 /** True once a program and all of its group have ended. */
 async function hasEnded(child: ChildProcess, withinMs: number): Promise<boolean> {
   const isAlive = (): boolean => (child.exitCode === null && child.signalCode === null) || groupExists(child.pid)
-  for (const until = performance.now() + withinMs; isAlive(); await sleep(POLL_MS)) {
+  const until = performance.now() + withinMs
+  while (isAlive()) {
     if (performance.now() >= until) return false
+    await sleep(POLL_MS)
   }
   return true
 }

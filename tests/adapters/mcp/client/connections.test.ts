@@ -31,7 +31,7 @@ async function served(answer: Answer): Promise<Served> {
       let body = ''
       for await (const piece of request) body += String(piece)
       const message = body === '' ? { method: request.method ?? '' } : (JSON.parse(body) as JsonObject)
-      asked.push(String(message['method']))
+      asked.push(message['method'] as string)
       const { id, method, params } = message
       const reply = (result: JsonObject): void => {
         response.writeHead(200, { 'content-type': 'application/json', 'mcp-session-id': `session-${asked.length}` })
