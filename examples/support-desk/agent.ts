@@ -59,10 +59,14 @@ customer their reason.`,
 
 const SMALL_CENTS = 1000
 
-/** Approves refunds without a person, as long as all of an order's refunds together are small. The rest waits for the staff. */
+/**
+ * Approves refunds without a person, as long as all of an order's refunds together are small. The rest waits for the staff, and so
+ * does a refund that comes with another one: each of them would look small.
+ */
 export function smallRefunds(shop: Shop): (item: PendingItem) => { readonly approved: true } | null {
-  return ({ kind, toolName, arguments: text }) => {
+  return ({ kind, toolName, arguments: text, otherCalls = [] }) => {
     if (kind !== 'approval' || toolName !== 'refund') return null
+    if (otherCalls.some((other) => other.toolName === 'refund')) return null
     const { orderId, cents } = REFUND.parse(JSON.parse(text))
     return shop.refunded(orderId) + cents <= SMALL_CENTS ? { approved: true } : null
   }

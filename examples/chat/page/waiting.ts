@@ -36,7 +36,7 @@ function freeQuestion({ toolName, payload }: Waiting): Question {
   }
 }
 
-function approval({ callId, toolName, arguments: text }: Waiting, answer: Answer): HTMLElement {
+function approval({ callId, toolName, arguments: text, otherCalls = [] }: Waiting, answer: Answer): HTMLElement {
   const edited = h('textarea', { class: 'code', rows: '4', 'aria-label': `Arguments of ${toolName}` })
   edited.value = pretty(text)
   const problem = h('p', { class: 'bad', role: 'alert' })
@@ -63,11 +63,19 @@ function approval({ callId, toolName, arguments: text }: Waiting, answer: Answer
       'fieldset',
       {},
       h('legend', {}, `May ${toolName} run?`),
-      ...[edited, problem, reason],
+      ...[edited, problem, reason, ...otherCallsView(otherCalls)],
       h('button', { type: 'submit' }, 'Approve'),
       h('button', { type: 'button', onclick: reject }, 'Reject'),
     ),
   )
+}
+
+/** The other calls of the same reply: what one of them does can depend on the rest. */
+function otherCallsView(calls: NonNullable<Waiting['otherCalls']>): readonly HTMLElement[] {
+  if (calls.length === 0) return []
+  const line = ({ toolName, arguments: text, when }: (typeof calls)[number]): HTMLElement =>
+    h('li', {}, `${toolName} ${text ?? '(waits for an answer of its own)'}, ${when === 'ended' ? 'has run' : when}`)
+  return [h('p', {}, 'Other calls of the same reply:'), h('ul', {}, ...calls.map(line))]
 }
 
 function question({ callId }: Waiting, { question: text, options, selection }: Question, answer: Answer): HTMLElement {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { memoryLog } from 'thinharness'
+import { HarnessError, memoryLog } from 'thinharness'
 import type { ToolContext } from 'thinharness'
 import { Sessions } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
@@ -219,5 +219,91 @@ describe.each(KINDS)('over %s', (kind) => {
     await handlers.requests(post('/threads/t1/answers', { answers }, { 'x-deps': 'two' }))
     await (await sessions.for({ resourceId: 'ann' }).open('t1')).whenIdle()
     expect(seen).toEqual(['one', 'two'])
+  })
+})
+
+describe('what is wrong with a request is said, and nothing else', () => {
+  const open = (): ReturnType<typeof served> =>
+    served('sessions', { model: new ScriptedModel().always({ text: 'Hello.' }), authorize: owner })
+
+  test.each(['[', '{"a":'])('a body of any depth is refused: %s', async (part) => {
+    const { handlers, log } = open()
+    const deep =
+      part === '[' ? `${'['.repeat(50_000)}${']'.repeat(50_000)}` : `${part.repeat(50_000)}1${'}'.repeat(50_000)}`
+    for (const [handler, path, body] of [
+      ['requests', '/threads/t1/messages', `{"text":"Hi.","metadata":${deep}}`],
+      ['aiSdk', '/chat', `{"id":"t1","messages":[{"id":"m","role":"user","parts":${deep}}]}`],
+      ['agUi', '/agui', `{"threadId":"t1","runId":"r","messages":[],"state":${deep}}`],
+      ['responses', '/responses', `{"input":"Hi.","metadata":${deep}}`],
+    ] as const)
+      expect((await handlers[handler](post(path, body))).status).toBe(400)
+    expect(await collect(log.list({ kind: 'run' }))).toEqual([])
+  })
+
+  test.each(['constructor', '__proto__', 'toString'])(
+    'a mode that there is not is refused, and the queue goes on: %s',
+    async (mode) => {
+      const { handlers, sessions } = open()
+      const send = (body: object): Promise<Response> => handlers.requests(post('/threads/t1/messages', body))
+      expect((await send({ text: 'Hi.', mode })).status).toBe(400)
+      expect((await handlers.requests(post('/threads/t1/change', { mode }))).status).toBe(400)
+      expect((await send({ text: 'Hi.' })).status).toBe(202)
+      const chat = await sessions.open('t1')
+      await chat.whenIdle()
+      expect(chat.snapshot.runs.map(({ status }) => status)).toEqual(['completed'])
+    },
+  )
+
+  test('a stranger does not learn the names of tools and models', async () => {
+    const { handlers } = served('sessions', {
+      model: new ScriptedModel(),
+      authorize: () => null,
+      clientTools: true,
+      responses: { models: { secret: 'default' } },
+    })
+    const call = (name: string) => ({ name, description: 'x', parameters: { type: 'object' } })
+    const agUi = async (name: string): Promise<string> => {
+      const messages = [{ id: 'm', role: 'user', content: 'Hi.' }]
+      return (await handlers.agUi(post('/agui', { threadId: 't1', runId: 'r', messages, tools: [call(name)] }))).text()
+    }
+    expect(await agUi('pay')).toBe(await agUi('other'))
+    const ask = async (body: object): Promise<string> =>
+      (await handlers.responses(post('/responses', { input: 'Hi.', ...body }))).text()
+    const tool = (name: string) => ({ tools: [{ type: 'function', ...call(name) }] })
+    expect(await ask(tool('pay'))).toBe(await ask(tool('other')))
+    expect(await ask({ model: 'unknown' })).toBe(await ask({ model: 'secret' }))
+  })
+
+  test('the words of an error of the host stay on the server', async () => {
+    const { sessions } = open()
+    const broken = Object.assign(Object.create(null) as Sessions, {
+      log: sessions.log,
+      for: () => {
+        throw new HarnessError('invalid_options', 'The pool at 10.0.0.1 has no database `people`.')
+      },
+    })
+    const { requests } = createHandlers({ sessions: broken, authorize: owner })
+    const response = await requests(post('/threads/t1/messages', { text: 'Hi.' }))
+    expect([response.status, await response.text()]).toEqual([400, expect.not.stringContaining('10.0.0.1') as string])
+  })
+
+  test('nothing that a person reads is kept by a cache', async () => {
+    const { handlers, sessions } = open()
+    const begun = await BEGIN['aiSdk']?.(handlers, {})
+    await begun?.text()
+    await (await sessions.open('t1')).whenIdle()
+    const get = (path: string): Request => new Request(`http://app.test/api${path}`)
+    const runId = (await sessions.open('t1')).snapshot.runs[0]?.runId ?? ''
+    const answers = await Promise.all([
+      handlers.events(get('/threads/t1/events')),
+      handlers.events(get(`/runs/${runId}/events`)),
+      handlers.requests(get('/threads/t1/messages')),
+      handlers.aiSdk(get('/chat/t1/stream?replay=1')),
+      handlers.responses(get(`/responses/${runId}?stream=true`)),
+    ])
+    for (const { headers, body } of answers) {
+      expect(headers.get('cache-control')).toMatch(/^no-store\b/)
+      await body?.cancel()
+    }
   })
 })

@@ -324,5 +324,5 @@ test('RQ-19 an interrupted run is recovered', async () => {
   await vi.waitFor(async () => {
     expect(await asked(server, post(`/runs/${runId}/recover`))).toMatchObject({ status: 202, runId })
     expect(await followed(server, runId)).toBe('completed')
-  })
+  }, 10_000)
 })

@@ -52,12 +52,13 @@ async function answerCapabilities(context: HandlerContext, request: Request): Pr
 async function streamStretch(context: HandlerContext, request: Request): Promise<Response> {
   const { options } = context
   const input = readInput(await readBody(request, options), options)
-  const metadata = await context.clientTools(input.tools)
   const { threadId, message } = input
   const content = message === null ? null : fromAgUiContent(message.content, options.allowUrl)
   const isAnswer = input.results.length > 0 || (input.resume !== null && input.resume.length > 0)
   const action = isAnswer ? 'answer' : message === null ? 'read' : 'start'
-  const thread = await context.thread(request, { threadId, action, create: action === 'start' })
+  let metadata: object | undefined
+  const prepare = async (): Promise<void> => void (metadata = await context.clientTools(input.tools))
+  const thread = await context.thread(request, { threadId, action, create: action === 'start', prepare })
   if (thread instanceof Response) return thread
   try {
     const begun = isAnswer

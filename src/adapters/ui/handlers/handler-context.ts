@@ -1,4 +1,4 @@
-import { HarnessError } from '#contracts/errors.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { LogStore } from '#core/log/log.js'
 import type { RunSummary } from '#core/log/digest.js'
@@ -45,20 +45,28 @@ export class HandlerContext {
       threadId,
       action,
       create = false,
-    }: { readonly threadId: string; readonly action: Action; readonly create?: boolean | undefined },
+      prepare,
+    }: {
+      readonly threadId: string
+      readonly action: Action
+      readonly create?: boolean | undefined
+      /** Is awaited once the request is allowed, before the conversation is opened. */
+      readonly prepare?: (() => Promise<void>) | undefined
+    },
   ): Promise<Thread | Response> {
     const access = await this.#accessOf(request, { threadId, runId: null, action })
     if (access instanceof Response) return access
+    await prepare?.()
     const thread = await this.#open(threadId, access, create)
     if (thread === null) throw notFound()
     return thread
   }
 
-  /** A conversation that a request begins without naming it. `threadIdOf`: its id, for an owner. */
-  async begin(request: Request, threadIdOf: (access: Access) => string): Promise<Thread | Response> {
+  /** A conversation that a request begins without naming it. `threadIdOf`: its id, for an owner; once the request is allowed. */
+  async begin(request: Request, threadIdOf: (access: Access) => Promise<string>): Promise<Thread | Response> {
     const access = await this.#accessOf(request, { threadId: null, runId: null, action: 'start' })
     if (access instanceof Response) return access
-    const thread = await this.#open(threadIdOf(access), access, true)
+    const thread = await this.#open(await threadIdOf(access), access, true)
     if (thread === null) throw notFound()
     return thread
   }
@@ -124,7 +132,11 @@ export class HandlerContext {
   async clientTools(tools: readonly ClientTool[]): Promise<object | undefined> {
     if (tools.length === 0) return undefined
     const metadata = { [CLIENT_TOOLS]: tools }
-    readClientTools(metadata)
+    try {
+      readClientTools(metadata)
+    } catch (error) {
+      throw badRequest(messageOf(error))
+    }
     const taken = new Set((await this.description())?.tools.map(({ name }) => name)).add(FINAL_RESULT)
     for (const { name } of tools) {
       if (taken.has(name)) throw badRequest(`Expected the tools to have names of their own; \`${name}\` is taken.`)

@@ -125,7 +125,8 @@ export function asRequestError(error: unknown): RequestError | null {
     return new RequestError(SESSION_STATUS[error.code] ?? 400, error.code, { message: error.message })
   if (!(error instanceof HarnessError)) return null
   const status = HARNESS_STATUS[error.code]
-  const message = status === undefined || status === 503 ? errorSentence(error) : error.message
+  const isOfRequest = status !== undefined && status !== 503 && error.code !== 'invalid_options'
+  const message = isOfRequest ? error.message : errorSentence(error)
   return new RequestError(status ?? 500, error.code, { message })
 }
 

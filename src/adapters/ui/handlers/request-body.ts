@@ -21,7 +21,16 @@ export async function readBody(
     throw badRequest('Expected the body to be JSON.')
   }
   if (!isObject(value)) throw badRequest('Expected the body to be a JSON object.')
+  if (isDeeper(value, DEEPEST)) throw badRequest(`Expected the body to have at most ${DEEPEST} levels.`)
   return value as JsonObject
+}
+
+/** Levels of a body. Nothing that a page sends is nested so deeply, and no function that recurs into it fails. */
+const DEEPEST = 100
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1))
 }
 
 async function readBodyText(request: Request, maxBytes: number): Promise<string> {

@@ -67,11 +67,10 @@ async function createResponse(context: HandlerContext, request: Request): Promis
     throw badParam('input', 'Expected `input` to end with a message, or with answers, and not with both.')
   if (input.tools.length > 0 && options.clientTools !== true)
     throw badParam('tools', 'The tools of this server are fixed: send no `tools`.')
-  const message = isAnswer ? null : await newMessage(context, request, input)
   const begun =
     input.previous === null
-      ? await beginConversation(context, request, message)
-      : await continueConversation(context, request, { input, previous: input.previous, message, answers })
+      ? await beginConversation(context, request, isAnswer ? null : input)
+      : await continueConversation(context, request, { input, previous: input.previous, isAnswer, answers })
   return begun instanceof Response ? begun : answerWith(options, request, { ...begun, input })
 }
 
@@ -105,22 +104,27 @@ function responseMode({ responses }: ServedOptions, model: string | null): strin
 async function beginConversation(
   context: HandlerContext,
   request: Request,
-  message: NewMessage | null,
+  input: ResponsesInput | null,
 ): Promise<Begun | Response> {
-  if (message === null)
+  if (input === null)
     throw badParam('previous_response_id', 'Expected `previous_response_id` to name the response that is answered.')
   const key = request.headers.get('idempotency-key')
-  const thread = await context.begin(request, ({ resourceId }) =>
-    key === null ? `thread_${globalThis.crypto.randomUUID().replaceAll('-', '')}` : derivedThreadId(resourceId, key),
-  )
-  return thread instanceof Response ? thread : { thread, delivery: await thread.send(message) }
+  let message: NewMessage | null = null
+  const thread = await context.begin(request, async ({ resourceId }) => {
+    message = await newMessage(context, request, input)
+    return key === null
+      ? `thread_${globalThis.crypto.randomUUID().replaceAll('-', '')}`
+      : derivedThreadId(resourceId, key)
+  })
+  if (thread instanceof Response) return thread
+  return { thread, delivery: await thread.send(message ?? (await newMessage(context, request, input))) }
 }
 
 interface Continuation {
   readonly input: ResponsesInput
   /** Id of the response that is continued. */
   readonly previous: string
-  readonly message: NewMessage | null
+  readonly isAnswer: boolean
   readonly answers: readonly Answer[]
 }
 
@@ -128,14 +132,14 @@ interface Continuation {
 async function continueConversation(
   context: HandlerContext,
   request: Request,
-  { input, previous, message, answers }: Continuation,
+  { input, previous, isAnswer, answers }: Continuation,
 ): Promise<Begun | Response> {
   const { runId } = parseResponseId(previous)
-  const action = message === null ? 'answer' : 'start'
+  const action = isAnswer ? 'answer' : 'start'
   const thread = await orUnknown(context.threadOfRun(request, { runId, action }), previous)
   if (thread instanceof Response) return thread
-  if (message === null)
-    return { thread, delivery: await thread.answer(runId, await answersTo(thread, runId, input, answers)) }
+  if (isAnswer) return { thread, delivery: await thread.answer(runId, await answersTo(thread, runId, input, answers)) }
+  const message = await newMessage(context, request, input)
   const { latest } = thread
   const isNewest = latest === null || latest.runId === runId
   if (isNewest || thread.messageIds(latest.runId).includes(message.messageId))
