@@ -33,6 +33,11 @@ export interface OpenRun {
   readonly abort: RunAbort
 }
 
+/** A child run in progress. */
+interface OpenChild extends Pick<OpenRun, 'abort' | 'log'> {
+  readonly outcome: Promise<unknown>
+}
+
 /** How a run is opened. */
 interface Opened {
   readonly runId: string
@@ -46,6 +51,8 @@ export class OpenRuns {
   readonly #outcomes = new Map<OpenRun, Promise<unknown>>()
   /** Runs that have begun can report warnings. */
   readonly #warnings = new Map<OpenRun, (message: string) => void>()
+  /** Child runs in progress, by id. */
+  readonly #below = new Map<string, OpenChild>()
   readonly live = new LiveRuns()
 
   /** Opens a run and begins it with `begin`. */
@@ -75,6 +82,15 @@ export class OpenRuns {
     return { runId, queue, abort, input, outcome }
   }
 
+  /** Knows a child run for as long as it is in progress. */
+  openBelow(runId: string, child: OpenChild): void {
+    this.#below.set(runId, child)
+    const close = (): void => {
+      if (this.#below.get(runId) === child) this.#below.delete(runId)
+    }
+    child.outcome.then(close, close)
+  }
+
   /** A queue whose events followers get too. */
   queue(): EventQueue {
     return new EventQueue(this.live)
@@ -100,16 +116,19 @@ export class OpenRuns {
 
   /** The log of a run in progress here; undefined for any other. */
   logOf(runId: string): RunLog | undefined {
-    return [...this.#outcomes.keys()].find((run) => run.runId === runId)?.log
+    return ([...this.#outcomes.keys()].find((run) => run.runId === runId) ?? this.#below.get(runId))?.log
   }
 
   /** Cancels the run of that id, if it is in progress here. True if it ended as cancelled. */
   async cancel(runId: string, reason: HarnessError): Promise<boolean> {
-    for (const [run, outcome] of this.#outcomes) {
-      if (run.runId !== runId) continue
-      run.abort.cancel(reason)
+    const below = this.#below.get(runId)
+    const open = [...this.#outcomes].flatMap(([run, outcome]) =>
+      run.runId === runId ? [{ abort: run.abort, outcome }] : [],
+    )
+    for (const { abort, outcome } of below === undefined ? open : [...open, below]) {
+      abort.cancel(reason)
       const [{ status }] = await Promise.allSettled([outcome])
-      if (status === 'rejected' && run.abort.byCaller) return true
+      if (status === 'rejected' && abort.byCaller) return true
     }
     return false
   }

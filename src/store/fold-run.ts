@@ -1,6 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { HarnessErrorCode } from '#contracts/errors.js'
-import { digestOf, unreadableSummary } from '#core/log/digest.js'
+import { NO_USAGE } from '#contracts/result.js'
+import { digestOf } from '#core/log/digest.js'
 import type { RunDigest, RunSummary } from '#core/log/digest.js'
 import type { LogStore } from '#core/log/log.js'
 import { runRef } from '#core/log/ref.js'
@@ -55,7 +56,12 @@ export async function unreadableRun(
   )
   const { parentRunId, metadata } = isObject(first) ? first : {}
   const parent = typeof parentRunId === 'string' ? { runId: parentRunId, callId: '', agentName: '' } : null
-  return unreadableSummary({ ...known, parent, metadata: isObject(metadata) ? (metadata as JsonObject) : {} }, error)
+  return {
+    ...known,
+    ...{ status: 'unreadable', error: { code: error.code, message: error.message }, usage: NO_USAGE, pending: [] },
+    ...{ stopReason: null, endedAt: null, provider: null, model: null, parent },
+    metadata: isObject(metadata) ? (metadata as JsonObject) : {},
+  }
 }
 
 /** A log can begin with the state of a run. */

@@ -4,7 +4,7 @@ import type { JsonValue } from './json.js'
 /**
  * Any value as plain JSON, such as a handler's return value for a model. Never throws: a value without a JSON form becomes a
  * short string (a bigint its digits, an error its name and message, a cycle `[circular]`), a `Map` an object or a list of
- * pairs, a `Set` a list. Stops after 200,000 values, 60 million characters or 100 levels, with a note.
+ * pairs, a `Set` a list. Stops after 2 million values, 60 million characters or 100 levels, with a note.
  */
 export function plainJson(value: unknown): JsonValue {
   return new Copier().copy(value) ?? null
@@ -35,7 +35,7 @@ export function errorName(error: unknown): string {
   return typeof name === 'string' && name.trim() !== '' ? name.slice(0, 100) : 'Error'
 }
 
-const MOST_VALUES = 200_000
+const MOST_VALUES = 2_000_000
 const MOST_CHARS = 60_000_000
 const MOST_LEVELS = 100
 

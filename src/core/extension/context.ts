@@ -19,6 +19,9 @@ export interface ExtensionContext<out Deps = unknown> {
   readonly signal: AbortSignal
 }
 
+/** The names of extensions that are options of the harness begin with this. */
+export const OF_HARNESS = 'options of the harness '
+
 /** A member of an extension, and the name of that extension. */
 export interface Named<Member> {
   readonly extension: string

@@ -26,7 +26,8 @@ import {
 } from '#util/shape.js'
 import { withTimeout } from '#util/timeout.js'
 import type { LimitKind } from '../state/rules.js'
-import { failedMember } from './context.js'
+import { failedMember, OF_HARNESS } from './context.js'
+import type { Named } from './context.js'
 
 /** Input of each hook, in addition to `event`, `runId`, `deps` and `metadata`. Read-only data. */
 export interface HookContexts {
@@ -164,7 +165,7 @@ interface AskingRun {
   /** Null for the run at the top. */
   readonly agentName: string | null
   /** Reports a hook that failed. */
-  readonly hookFailed: (hookEvent: HookEvent, message: string) => Promise<void>
+  readonly hookFailed: (hookEvent: HookEvent, message: string, extension?: string) => Promise<void>
 }
 
 /** The context for the next hook, after the answer of one; null: no other hook is asked. */
@@ -180,9 +181,12 @@ const LAST_GRACE_MS = 2_000
 /** The hooks of extensions, by event; asking costs nothing if there are none. */
 export class HookSet {
   readonly #byEvent = new Map<HookEvent, Hook[]>()
+  readonly #extensions = new Map<unknown, string>()
 
-  constructor(hooks: readonly Hook[]) {
-    for (const hook of hooks.map(parseHook)) {
+  constructor(hooks: readonly Named<Hook>[]) {
+    for (const { extension, member } of hooks) {
+      const hook = parseHook(member)
+      if (!extension.startsWith(OF_HARNESS)) this.#extensions.set(hook, extension)
       this.#byEvent.set(hook.event, [...(this.#byEvent.get(hook.event) ?? []), hook])
     }
   }
@@ -218,7 +222,7 @@ export class HookSet {
     for (const hook of (this.#byEvent.get(context.event) ?? []) as readonly unknown[] as readonly HookOf<Event>[]) {
       if (hook.tools !== undefined && !('toolName' in current && hook.tools.includes(current.toolName))) continue
       if (!isAskedAbout(hook, current, run.agentName)) continue
-      const answer = await askOne(hook, current, run)
+      const answer = await askOne(hook, current, run, this.#extensions.get(hook))
       if (answer === undefined) continue
       const next = fold(current, answer)
       if (next === null) return
@@ -237,12 +241,13 @@ async function askOne<Event extends HookEvent>(
   hook: HookOf<Event>,
   context: HookContext<Event>,
   run: AskingRun,
+  extension: string | undefined,
 ): Promise<NonNullable<HookAnswers[Event]> | undefined> {
   try {
     const fresh = { ...readOnly({ ...context }), deps: context.deps, metadata: structuredClone(context.metadata) }
     return checkedAnswer(context.event, await patiently(hook, fresh, run.abort))
   } catch (cause) {
-    await run.hookFailed(context.event, messageOf(cause))
+    await run.hookFailed(context.event, messageOf(cause), extension)
     if (cause instanceof LeftBehind || !failsClosed(hook)) return undefined
     throw failedMember(`A \`${context.event}\` hook`, cause)
   }

@@ -4,7 +4,7 @@ import type { ToolSpec } from '../tools/tool-spec.js'
 import { isObject } from '#util/json.js'
 import { withoutUndefined } from '#util/shape.js'
 import type { Named, NoticeSource } from './context.js'
-import { failedMember } from './context.js'
+import { failedMember, OF_HARNESS } from './context.js'
 import { checkExtension, checkRunMembers } from './extension.js'
 import type { Extension, ExtensionRun, RunMembers } from './extension.js'
 import { HookSet } from './hooks.js'
@@ -38,7 +38,9 @@ export class RunExtensions {
     this.#extensions = extensions
     // Extensions may bring the same tool.
     this.tools = [...new Set(extensions.flatMap(({ tools = [] }) => tools))]
-    this.hooks = new HookSet(extensions.flatMap(({ hooks = [] }) => hooks))
+    this.hooks = new HookSet(
+      extensions.flatMap(({ name, hooks = [] }) => hooks.map((member) => ({ extension: name, member }))),
+    )
     this.modelWraps = membersOf(extensions, 'wrapModelCall').map(({ member }) => member)
     this.toolWraps = membersOf(extensions, 'wrapToolCall').map(({ member }) => member)
     this.policies = membersOf(extensions, 'policy')
@@ -124,7 +126,7 @@ export function optionsAsExtensions(options: ExtensionOptions): readonly Extensi
   const { hooks = [], wrapModelCall = [], wrapToolCall = [], tracing = [] } = options
   const length = Math.max(Math.min(hooks.length, 1), wrapModelCall.length, wrapToolCall.length, tracing.length)
   return Array.from({ length }, (_, index) => ({
-    name: `options of the harness ${index}`,
+    name: `${OF_HARNESS}${index}`,
     hooks: index === 0 ? hooks : [],
     wrapModelCall: wrapModelCall[index],
     wrapToolCall: wrapToolCall[index],

@@ -1,5 +1,4 @@
-import type { HarnessError, HarnessErrorCode } from '#contracts/errors.js'
-import { NO_USAGE } from '#contracts/result.js'
+import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { PendingItem, RunUsage, StopReason } from '#contracts/result.js'
 import type { JsonObject } from '#util/json.js'
 import { askedInBackground } from '../state/other-runs.js'
@@ -104,13 +103,4 @@ export function summaryOf(digest: RunDigest, owned: boolean): RunSummary {
   const status = phase !== 'open' ? phase : owned ? 'running' : 'interrupted'
   const times = { startedAt, updatedAt, endedAt }
   return { runId, status, stopReason, ...times, provider, model, metadata, usage, pending, parent, error, lastSeq }
-}
-
-/** The summary of a run whose log cannot be read, as far as it is known, for lists. */
-export function unreadableSummary(
-  known: Pick<RunSummary, 'runId' | 'startedAt' | 'updatedAt' | 'parent' | 'metadata' | 'lastSeq'>,
-  { code, message }: HarnessError,
-): RunSummary {
-  const nothing = { stopReason: null, endedAt: null, provider: null, model: null, pending: [], usage: NO_USAGE }
-  return { ...known, ...nothing, status: 'unreadable', error: { code, message } }
 }

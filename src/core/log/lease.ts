@@ -119,7 +119,8 @@ async function claim(
 function ownedElsewhere(runId: string, begins: boolean): HarnessError {
   return new HarnessError(
     begins ? 'run_exists' : 'run_owned',
-    `Run \`${runId}\` is in progress elsewhere: it has an owner whose claim has not expired.`,
+    `Run \`${runId}\` is in progress elsewhere, or by another call of this process: it has an owner whose claim has not expired.`,
+    { retryable: !begins },
   )
 }
 

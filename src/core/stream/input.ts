@@ -1,4 +1,5 @@
 import type { ContentPart } from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
 
 /** A message to a running model. */
 export type InputMessage = string | readonly ContentPart[]
@@ -35,7 +36,7 @@ export function inputPort(): InputPort {
   }
   return {
     send(message) {
-      if (closed) throw new TypeError('This input port is closed: the run no longer listens.')
+      if (closed) throw new HarnessError('invalid_state', 'This input port is closed: the run no longer listens.')
       waiting.push(message)
       for (const listener of listeners) listener()
     },

@@ -283,6 +283,7 @@ export class RunLauncher<Output> implements RunHost {
     const plan = createChildPlan(this.#dependencies, { opening, options, parent: setup })
     const conducted = (): Promise<HarnessResult<unknown>> => conduct(context, plan)
     const outcome = within === undefined ? conducted() : within(abort.signal, conducted)
+    this.#runs.openBelow(runId, { abort, outcome, log })
     return { abort, outcome: afterChild(parent, about, { child: context, outcome }) }
   }
 

@@ -65,8 +65,8 @@ async function end(means: CancelMeans, runId: string, parent: RunParent | null):
     const found = await loadRun(means.log, runId)
     if (found === null) throw new HarnessError('run_not_found', `The log has no run \`${runId}\`.`)
     const { state, responses } = found
-    if (parent === null && state.parent !== null) throw belowAnother(runId, state.parent)
     if (state.phase.at === 'ended') return false
+    if (parent === null && state.parent !== null) throw belowAnother(runId, state.parent)
     await endChildren(means, state)
     context.adopt(state, responses, null)
     const { code, name: errorType, message } = new HarnessError('cancelled', 'The run was cancelled.')

@@ -63,7 +63,8 @@ function readEntries(given: readonly unknown[]): readonly TranscriptEntry[] {
   if (!read.ok) throw invalidHistory(read.problem)
   const numbered = read.value.map((entry, index) => ({ ...entry, id: entryId(index) }))
   const open = openCall(numbered)
-  if (open !== undefined) throw invalidHistory(`call \`${open}\` has no result, or is there twice.`)
+  if (open !== undefined)
+    throw invalidHistory(open === '' ? 'a call has no id.' : `call \`${open}\` has no result, or is there twice.`)
   return numbered
 }
 
@@ -75,14 +76,14 @@ function jsonOf(given: readonly unknown[]): string {
   }
 }
 
-/** A call that does not have exactly one result after it. */
+/** A call without an id, or that does not have exactly one result after it. */
 function openCall(entries: readonly TranscriptEntry[]): string | undefined {
   const open = new Set<string>()
   const closed = new Set<string>()
   for (const entry of entries) {
     if (entry.role === 'assistant') {
       for (const { callId } of toolCallsOf(entry.parts)) {
-        if (open.has(callId) || closed.has(callId)) return callId
+        if (callId === '' || open.has(callId) || closed.has(callId)) return callId
         open.add(callId)
       }
     } else if (entry.role === 'tool') {

@@ -229,3 +229,14 @@ describe('forRun', () => {
     expect(refused).toMatchObject({ code: 'invalid_state' })
   })
 })
+
+test('a hook that failed is reported with the name of the extension that brought it; one of the options has none', async () => {
+  const hook: Hook = { event: 'run_start', handler: () => Promise.reject(new Error('Oops.')) }
+  const harness = harnessOf({
+    model: new ScriptedModel().says('Done.'),
+    hooks: [hook],
+    use: [{ name: 'mine', hooks: [hook] }],
+  })
+  const events = ofKind(await eventsOf(harness.stream('Go.')), 'hook_failed')
+  expect(events.map(({ extension }) => extension)).toEqual([undefined, 'mine'])
+})

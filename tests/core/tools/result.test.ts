@@ -111,6 +111,11 @@ describe('the result of a handler', () => {
     })
   })
 
+  test('a list of 300,000 values is whole', () => {
+    const rows = Array.from({ length: 300_000 }, (_, index) => index)
+    expect(outcomeOf(rows)).toMatchObject({ kind: 'succeeded', content: JSON.stringify(rows) })
+  })
+
   test('a string that occurs a million times does not break the result', () => {
     const outcome = outcomeOf(new Array(1_000_000).fill('x'.repeat(10_000)))
 

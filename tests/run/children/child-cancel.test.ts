@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { fileLog, memoryLog } from 'thinharness'
-import type { LogStore, RunStatus } from 'thinharness'
+import type { HarnessError, LogStore, RunStatus } from 'thinharness'
 import { ask, delegateTool, playing } from './children-support.js'
 import { eventsIn, logWith, watchedLog } from '../resume/pause-support.js'
 import { gate, harnessOf, ofKind, tool } from '../../harness/support.js'
@@ -52,6 +52,34 @@ test('a run in progress is cancelled together with its paused child runs', async
   expect(await harness.cancel('run_p')).toBe(true)
   expect(await statuses(log)).toEqual(ALL_CANCELLED)
   await running
+})
+
+test('one child run in progress is cancelled by its id: its parent reads so, and the others go on', async () => {
+  const log = memoryLog()
+  const begun = gate()
+  let waiting = 0
+  const wait = tool('wait', async (_, { signal }) => {
+    if (++waiting === 3) begun.open()
+    await Promise.race([release.opened, new Promise((resolve) => signal.addEventListener('abort', resolve))])
+  })
+  const release = gate()
+  const ids: string[] = []
+  const delegate = tool('delegate', async (_, { spawn }) => {
+    const runs = ['a', 'b', 'c'].map((key) => spawn({ prompt: key, key, tools: [wait] }))
+    ids.push(...runs.map(({ runId }) => runId))
+    const ends = await Promise.allSettled(runs.map(({ result }) => result))
+    return ends.map((end) => (end.status === 'fulfilled' ? end.value.text : (end.reason as HarnessError).code))
+  })
+  const plays = { go: [['delegate'], 'Done.'], a: [['wait'], 'A.'], b: [['wait'], 'B.'], c: [['wait'], 'C.'] }
+  const harness = harnessOf({ model: playing(plays), tools: [delegate], log })
+  const running = harness.run('go', { runId: 'run_p' })
+  await begun.opened
+  expect(await harness.cancel(ids[1]!)).toBe(true)
+  release.open()
+  const { toolCallRecords } = await running
+  expect(toolCallRecords[0]?.output).toContain(String.raw`[\"A.\",\"cancelled\",\"C.\"]`)
+  expect(await statuses(log)).toEqual({ top: 'completed', a: 'completed', b: 'cancelled', c: 'completed' })
+  expect([await harness.cancel(ids[0]!), await harness.cancel(ids[1]!)]).toEqual([false, false])
 })
 
 test('child runs that were cancelled with a paused run continue when that is retried and answered', async () => {

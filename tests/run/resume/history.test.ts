@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { memoryLog } from 'thinharness'
-import type { ResumeState } from 'thinharness'
+import type { History, ResumeState } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { selfContained } from '#run/resume/self-contained.js'
 import { failureOf, harnessOf, ofKind, tool } from '../../harness/support.js'
@@ -106,4 +106,12 @@ test('a waiting run is recovered without a claim: an answer can arrive meanwhile
   const paused = await harness.run('Pay.', { runId: 'run_1' })
   expect(await log.claim({ kind: 'run', id: 'run_1' }, 'somebody', 60_000)).toBe(true)
   expect((await harness.recover('run_1')).pending).toEqual(paused.pending)
+})
+
+test('a given conversation with a call without an id is refused', async () => {
+  const { last } = await conversation()
+  const entries = JSON.parse(shown(last.transcript).replaceAll('"callId":"call_1"', '"callId":""')) as History
+  const harness = harnessOf({ model: new ScriptedModel() })
+  const failed = await failureOf(harness.run('More.', { history: entries }))
+  expect(failed).toMatchObject({ code: 'invalid_state', message: 'history: a call has no id.' })
 })

@@ -3,7 +3,7 @@ import type { HarnessResult } from '#contracts/result.js'
 import type { Answer } from '../../state/answers.js'
 import type { RunContext } from '../run-context.js'
 import { RunSetup } from '../run-plan.js'
-import type { FreshOpening, GoOnOpening, LoadedRun, Opening, RunPlan } from '../run-plan.js'
+import type { FreshOpening, LoadedRun, Opening, RunPlan } from '../run-plan.js'
 import { continueRun, storedEnding } from './continue-run.js'
 import type { Ending } from '../turn/turn-driver.js'
 import { RunEnd } from './run-end.js'
@@ -54,23 +54,14 @@ function newAnswers(opening: Opening, found: LoadedRun | null): readonly Answer[
 async function perform(run: Conducted, found: LoadedRun | null, answers: readonly Answer[]): Promise<Ending> {
   const { opening } = run.plan
   if (found !== null && opening.kind === 'go_on') {
-    return continueRun(run, { ...opening, begun: begunAs(run.context, opening, { found, answers }), answers }, found)
+    // Only a run that has ended is put back to its last position; a child run that has had its answers continues as after a crash.
+    const isGoingOn = opening.begun === 'retried' && found.state.phase.at !== 'ended'
+    const entered = isGoingOn || (run.context.parent !== null && answers.length === 0) ? 'recovered' : opening.begun
+    return continueRun(run, { ...opening, begun: found.isReopened === true ? 'retried' : entered, answers }, found)
   }
   const fresh = opening.kind === 'fresh' ? opening : await opening.otherwise?.()
   if (fresh !== undefined) return begin(run, fresh)
   throw new HarnessError('run_not_found', `The log knows no run \`${run.context.runId}\`.`)
-}
-
-/** Only a run that has ended is put back to its last position. Any other continues as after a crash. */
-function begunAs(
-  { parent }: RunContext,
-  { begun }: GoOnOpening,
-  { found, answers }: { readonly found: LoadedRun; readonly answers: readonly Answer[] },
-): GoOnOpening['begun'] {
-  if (found.isReopened === true) return 'retried'
-  if (begun === 'retried' && found.state.phase.at !== 'ended') return 'recovered'
-  // A child run that has had its answers before is continued after a crash.
-  return parent !== null && answers.length === 0 ? 'recovered' : begun
 }
 
 /** Begins a run with a prompt. */
