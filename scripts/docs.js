@@ -15,7 +15,7 @@ const MARK = /<!-- (snippet|event): (\S+) -->/g
 const checkOnly = process.argv.includes('--check')
 const problems = []
 const events = eventDeclarations()
-const pages = ['README.md', 'CONTEXT.md', 'CHANGELOG.md', ...markdownIn('docs')].filter((page) => existsSync(page))
+const pages = ['README.md', 'CONTEXT.md', 'CHANGELOG.md', 'SECURITY.md', ...markdownIn('docs')].filter((page) => existsSync(page))
 let blocks = 0
 for (const page of pages) await fill(page)
 checkEvents()
@@ -47,6 +47,9 @@ async function fill(page) {
     return code === undefined ? block : `<!-- ${kind}: ${name} -->\n\n\`\`\`ts\n${code}\n\`\`\``
   })
   checkLinks(page, text)
+  for (const [, path] of text.matchAll(/`((?:tests|e2e)\/[^`*<{]*?\.ts)`/g)) {
+    if (!existsSync(path)) problems.push(`${page} names \`${path}\`, which does not exist.`)
+  }
   if (written === text) return
   if (checkOnly) problems.push(`${page} has outdated snippets: run \`npm run docs\`.`)
   else writeFileSync(page, written)
