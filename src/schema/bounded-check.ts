@@ -97,11 +97,11 @@ type Writable = Record<string, unknown>
 async function boundSchema(schema: Writable, meter: Meter, tests: Map<string, PatternTest>): Promise<void> {
   const { type, pattern, patternProperties, uniqueItems } = schema
   const weight = weightOf(schema)
-  read(schema, 'type', () => {
+  onRead(schema, 'type', () => {
     meter.spend(weight)
     return type
   })
-  if (uniqueItems === true) read(schema, 'uniqueItems', () => meter.hasEqualItems)
+  if (uniqueItems === true) onRead(schema, 'uniqueItems', () => meter.hasEqualItems)
   if (typeof pattern === 'string') {
     const name = `${FORMAT}${pattern}`
     if (!tests.has(name)) tests.set(name, await patternTest(pattern))
@@ -114,7 +114,7 @@ async function boundSchema(schema: Writable, meter: Meter, tests: Map<string, Pa
       return { source, member, test: isSafePattern(source) ? null : await patternTest(source) }
     }),
   )
-  read(schema, 'patternProperties', () => {
+  onRead(schema, 'patternProperties', () => {
     if (meter.keys.length * named.length > MOST_COMPARISONS) throw new TooManySteps()
     const own = named.map(({ source, member, test }, index) => [keyPattern(source, test, { meter, index }), member])
     return Object.fromEntries(own) as unknown
@@ -122,7 +122,7 @@ async function boundSchema(schema: Writable, meter: Meter, tests: Map<string, Pa
 }
 
 /** Hidden from the validator's search for references, which has ended. */
-function read(schema: Writable, keyword: string, get: () => unknown): void {
+function onRead(schema: Writable, keyword: string, get: () => unknown): void {
   Object.defineProperty(schema, keyword, { get, enumerable: false, configurable: true })
 }
 

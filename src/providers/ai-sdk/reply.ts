@@ -2,7 +2,7 @@ import { providerError, waitsForClient } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
-import type { SentCall } from '../wire/repeated-calls.js'
+import type { WireCall } from '../wire/repeated-calls.js'
 import { listIn, objectsIn, outputTokens, stringIn, countIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import type { ProviderTraits } from './traits.js'
@@ -26,7 +26,7 @@ export function generatedReply(result: unknown, { callIdFor }: Pick<ReplyFoldOpt
   const { finishReason, usage, providerMetadata, response, warnings } = result
   const ids = new ReplyCallIds(callIdFor)
   return {
-    content: withoutRepeatedCalls(objectsIn(result['content']), sentCall).map((part) =>
+    content: withoutRepeatedCalls(objectsIn(result['content']), partCall).map((part) =>
       isOwnCall(part) ? { ...part, toolCallId: ids.take(part['toolCallId']) } : part,
     ),
     finishReason,
@@ -63,7 +63,7 @@ export function isOwnCall(part: WireFields): boolean {
 }
 
 /** A call as the provider names it; null for any other part. */
-export function sentCall(part: object): SentCall | null {
+export function partCall(part: object): WireCall | null {
   const { toolCallId: id, toolName: name, input }: WireFields = { ...part }
   return isOwnCall({ ...part }) ? { id: stringIn(id), name: stringIn(name), text: argumentsText(input) } : null
 }

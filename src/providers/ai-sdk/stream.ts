@@ -6,7 +6,7 @@ import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import { listIn, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
-import { isOwnCall, replyFinish, isCut, isCompaction, sentCall } from './reply.js'
+import { isOwnCall, replyFinish, isCut, isCompaction, partCall } from './reply.js'
 import { aiSdkError } from './transport.js'
 import type { AiSdkReply } from './reply.js'
 
@@ -79,7 +79,7 @@ export class StreamFold {
     if (isCut(finishReason)) throw cutStreamError('the API sent a finish reason')
     this.#endCutCalls(finishReason)
     return {
-      content: withoutRepeatedCalls(this.#content, sentCall, (whole, announced) => {
+      content: withoutRepeatedCalls(this.#content, partCall, (whole, announced) => {
         const [call, other] = [this.#calls.get(whole), this.#calls.get(announced)]
         if (call !== undefined && other !== undefined) call.callId = other.callId
       }).map((part) => this.#finished(part)),

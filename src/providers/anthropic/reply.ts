@@ -7,7 +7,7 @@ import { errorFromBody, errorWithin } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
-import type { SentCall } from '../wire/repeated-calls.js'
+import type { WireCall } from '../wire/repeated-calls.js'
 import { countIn, isFilled, objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import { PROVIDER } from './models.js'
@@ -18,7 +18,7 @@ export function decodeMessage(reply: unknown, { callIdFor }: Pick<ReplyFoldOptio
   if (!isObject(reply) || !Array.isArray(reply['content'])) throw errorWithin(reply) ?? notMessage()
   const ids = new ReplyCallIds(callIdFor)
   const parts: AssistantPart[] = []
-  for (const block of withoutRepeatedCalls(objectsIn(reply['content']), sentCall)) {
+  for (const block of withoutRepeatedCalls(objectsIn(reply['content']), blockCall)) {
     const isCall = block['type'] === 'tool_use'
     const call = isCall ? { callId: ids.take(block['id']), arguments: argumentsText(block['input']) } : null
     const part = blockPart(block, call)
@@ -27,7 +27,7 @@ export function decodeMessage(reply: unknown, { callIdFor }: Pick<ReplyFoldOptio
   return replyOf(reply, parts)
 }
 
-function sentCall({ type, id, name, input }: WireFields): SentCall | null {
+function blockCall({ type, id, name, input }: WireFields): WireCall | null {
   return type === 'tool_use' ? { id: stringIn(id), name: stringIn(name), text: argumentsText(input) } : null
 }
 

@@ -8,7 +8,7 @@ import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { DecodedReply } from '../http/wire.js'
 import { argumentsText, customArguments } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
-import type { SentCall } from '../wire/repeated-calls.js'
+import type { WireCall } from '../wire/repeated-calls.js'
 import { countIn, isFilled, listIn, objectsIn, outputTokens, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import { isJsonObject, chatNativePart, REASONING_FIELDS } from './dialect.js'
@@ -145,7 +145,7 @@ function messageCalls(message: WireFields): readonly JsonObject[] {
   return isJsonObject(old) && isObject(old['function']) && stringIn(old['function']['name']) !== '' ? [old] : []
 }
 
-function sentCall({ id, function: func, custom }: WireFields): SentCall | null {
+function sentCall({ id, function: func, custom }: WireFields): WireCall | null {
   const body = isObject(func) ? func : custom
   if (!isObject(body)) return null
   const given = body['arguments'] ?? body['input'] ?? ''

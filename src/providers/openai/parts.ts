@@ -2,7 +2,7 @@ import type { AssistantPart, NativePart } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { isObject } from '#util/json.js'
 import { argumentsText, customArguments } from '../wire/call-ids.js'
-import type { SentCall } from '../wire/repeated-calls.js'
+import type { WireCall } from '../wire/repeated-calls.js'
 import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 
@@ -71,7 +71,7 @@ export function callIdOf(item: WireFields): string {
 }
 
 /** A call as the server names it; null for any other item. */
-export function sentCall(item: WireFields): SentCall | null {
+export function itemCall(item: WireFields): WireCall | null {
   return isCall(item) ? { id: callIdOf(item), name: stringIn(item['name']), text: callArguments(item) } : null
 }
 

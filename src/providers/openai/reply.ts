@@ -9,7 +9,7 @@ import { ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import { countIn, objectsIn, outputTokens, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
-import { nativeDataOf, callIdOf, clientItems, outputParts, sentCall } from './parts.js'
+import { nativeDataOf, callIdOf, clientItems, outputParts, itemCall } from './parts.js'
 
 /**
  * A whole reply. A refusal has the finish reason `refusal`; its text is in `refusal` and in an opaque part, not in a text
@@ -18,7 +18,7 @@ import { nativeDataOf, callIdOf, clientItems, outputParts, sentCall } from './pa
 export function decodeReply(reply: unknown, { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>): DecodedReply {
   const response = responseFields(reply)
   const ids = new ReplyCallIds(callIdFor)
-  const parts = withoutRepeatedCalls(objectsIn(response['output']), sentCall).flatMap((item, position) =>
+  const parts = withoutRepeatedCalls(objectsIn(response['output']), itemCall).flatMap((item, position) =>
     outputParts(item, () => ids.take(callIdOf(item), position)),
   )
   return decodedReply(response, parts)

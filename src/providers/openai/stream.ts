@@ -17,7 +17,7 @@ import {
   outputParts,
   reasoningText,
   REASONING_SEPARATOR,
-  sentCall,
+  itemCall,
 } from './parts.js'
 import { decodedReply, responseFailure } from './reply.js'
 
@@ -158,7 +158,7 @@ export class ResponseFold implements ReplyFold {
     const inOrder = placed.sort((left, right) => left.index - right.index)
     return withoutRepeatedCalls(
       inOrder,
-      ({ whole }) => sentCall(whole),
+      ({ whole }) => itemCall(whole),
       (whole, announced) => whole.item.replace(announced.item),
     ).flatMap(({ item, whole }) => item.parts(whole))
   }

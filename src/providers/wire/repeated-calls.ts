@@ -2,7 +2,7 @@ import { isObject, parseJson } from '#util/json.js'
 import { customArguments, ReplyCallIds } from './call-ids.js'
 
 /** A call as its server names it; absent members are empty. */
-export interface SentCall {
+export interface WireCall {
   readonly id: string
   readonly name: string
   /** Its arguments. */
@@ -13,7 +13,7 @@ export interface SentCall {
  * True if two calls of a reply are one that its server sent twice: the same id and name, and equal arguments or none. A name
  * without an id and arguments announces a call.
  */
-function isSameCall(one: SentCall, other: SentCall): boolean {
+function isSameCall(one: WireCall, other: WireCall): boolean {
   if (one.name !== other.name && one.name !== '' && other.name !== '') return false
   if (isAnnouncement(one, other) || isAnnouncement(other, one)) return true
   if (one.id === '' || one.id !== other.id) return false
@@ -21,7 +21,7 @@ function isSameCall(one: SentCall, other: SentCall): boolean {
   return texts[0] === texts[1] || texts.includes('{}')
 }
 
-function isAnnouncement(one: SentCall, other: SentCall): boolean {
+function isAnnouncement(one: WireCall, other: WireCall): boolean {
   return one.id === '' && one.text === '' && one.name !== '' && one.name === other.name && other.text !== ''
 }
 
@@ -41,10 +41,10 @@ function isWhole(text: string): boolean {
  */
 export function withoutRepeatedCalls<T>(
   items: readonly T[],
-  read: (item: T) => SentCall | null,
+  read: (item: T) => WireCall | null,
   onWhole: (whole: T, announced: T) => void = () => undefined,
 ): readonly T[] {
-  const calls: { place: number; call: SentCall }[] = []
+  const calls: { place: number; call: WireCall }[] = []
   const kept: T[] = []
   for (const item of items) {
     const call = read(item)
@@ -63,7 +63,7 @@ export function withoutRepeatedCalls<T>(
 }
 
 /** One call of a streamed reply. */
-export class StreamedCall implements SentCall {
+export class StreamedCall implements WireCall {
   id = ''
   name = ''
   text = ''
