@@ -15,7 +15,9 @@ const MARK = /<!-- (snippet|event): (\S+) -->/g
 const checkOnly = process.argv.includes('--check')
 const problems = []
 const events = eventDeclarations()
-const pages = ['README.md', 'CONTEXT.md', 'CHANGELOG.md', 'SECURITY.md', ...markdownIn('docs')].filter((page) => existsSync(page))
+const pages = ['README.md', 'CONTEXT.md', 'CHANGELOG.md', 'SECURITY.md', ...markdownIn('docs')].filter((page) =>
+  existsSync(page),
+)
 let blocks = 0
 for (const page of pages) await fill(page)
 checkEvents()
