@@ -83,6 +83,8 @@ type Found =
 export class Sandbox {
   readonly #settings: SandboxSettings
   readonly #guard: FileGuard
+  /** For `writePaths`: only `.git` is protected there. */
+  readonly #gitGuard: FileGuard
   readonly #lookup: Lookup
   readonly #found = new Map<string, Promise<Found>>()
   /** Read-only paths outside the root: those of the user who started this process do not change. */
@@ -91,6 +93,7 @@ export class Sandbox {
   constructor(settings: SandboxSettings, lookup: Lookup = systemLookup) {
     this.#settings = settings
     this.#guard = new FileGuard(settings.protect)
+    this.#gitGuard = new FileGuard(settings.protect && { read: [], write: [] })
     this.#lookup = lookup
   }
 
@@ -154,7 +157,9 @@ export class Sandbox {
 
   /** Read-only ones that can be identified: one that was replaced in between is found by the next command. */
   async #guarded({ root, ownFolder }: Room, closes: (() => Promise<void>)[]): Promise<Guarded> {
-    const found = await this.#guard.filesIn(root)
+    const writable = this.#settings.writePaths.filter((path) => path !== root && !isInside(root, path))
+    const others = await Promise.all(writable.map((path) => this.#gitGuard.filesIn(path)))
+    const found = [...(await this.#guard.filesIn(root)), ...others.flat()]
     const replaced = new ReplacedFiles(found.map(({ path }) => path))
     closes.push(async () => replaced.close())
     const identities = new Map<string, string>()

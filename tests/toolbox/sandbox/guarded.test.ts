@@ -130,6 +130,15 @@ describe.for(FORMS)('protected files in the form $form', ({ form, only }) => {
     },
   )
 
+  test.skipIf(!works)('`.git` below a writable path outside the root is read-only too', async () => {
+    const [root, shared] = [await folderWith(), await folderWith({ 'repo/.git/config': '[core]', '.env': 'plain' })]
+    const command = `cd ${shared}; echo x > repo/.git/config; mkdir repo/.git/hooks; mv repo/.git x; cat .env; echo new > new.txt`
+    expect(await run(root, command, { writePaths: [shared, join(shared, 'missing')] })).toContain('plain')
+    expect(await readFile(join(shared, 'repo/.git/config'), 'utf8')).toBe('[core]')
+    expect((await readdir(shared)).sort()).toEqual(['.env', 'new.txt', 'repo'])
+    expect(await readdir(join(shared, 'repo/.git'))).toEqual(['config'])
+  })
+
   test.skipIf(!works)('a command that waits until an editor saves a protected file does not see it', async () => {
     for (const [path, made] of [
       ['.env', 'a/.env.new'],
