@@ -363,20 +363,24 @@ export class Chat<M extends Modes = Modes> {
   }
 
   /** Performs an action as the owner of the thread; null if another process is. */
-  async #perform(action: ChatAction, { check, postId, cancelled }: ActionMeans): Promise<ActionOutcome | null> {
+  async #perform(action: ChatAction, means: ActionMeans): Promise<ActionOutcome | null> {
     const talk = this.#conversation
+    const { check, postId, cancelled } = means
     // Answers that come while the others are dealt with are for the next pause.
     if (action.kind === 'answer' && talk.phase === 'running') await talk.openRun?.over
     const justCancelled = action.kind === 'cancel' ? await talk.cancelOpen(action.queue === 'continue') : null
     const cancels = action.kind === 'interrupt' || (action.kind === 'cancel' && action.queue !== 'continue')
-    return talk.exclusive((owner) => {
+    const outcome = await talk.exclusive(async (owner) => {
       check?.()
+      // Other answers were refused, and that has not been dealt with: the items wait still.
+      if (action.kind === 'answer' && talk.openRun !== null && talk.latest.phase === 'waiting') return 'later'
       if (action.kind !== 'cancel') return performAction(owner, action, postId)
       const runId = this.#latestRunId
       // One that was cancelled ends itself, unless it has paused first.
       const hasEnded = (runId === cancelled || runId === justCancelled) && talk.phase !== 'waiting'
       return performAction(owner, { ...action, runId: hasEnded ? null : runId }, postId)
     }, cancels)
+    return outcome === 'later' ? this.#perform(action, means) : outcome
   }
 
   /** An action that another process posted. One that names an earlier run is stale. */
