@@ -110,7 +110,8 @@ describe.each(await allStores())('answers of people in the %s log', (_name, open
     await chat.whenIdle()
     expect(ran).toEqual(['eve'])
     const call = chat.snapshot.runs[0]?.calls[0]
-    expect(call?.arguments).toBe('{"to":"ann"}')
+    expect(call?.arguments).toBe('{"to":"eve"}')
+    expect(JSON.stringify(chat.snapshot.runs[0]?.entries[0])).toContain('ann')
     expect(call?.answers).toMatchObject([{ answer: { editedArguments: { to: 'eve' } } }])
   })
 

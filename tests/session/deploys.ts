@@ -212,7 +212,7 @@ export function deployed(change: Change, log: LogStore): { readonly sessions: Se
       ...given,
       wrapToolCall: [
         (call, next) => {
-          ran.push({ mode, tool: call.toolName, runId: call.runId })
+          ran.push({ mode, tool: call.tool.name, runId: call.runId })
           return next()
         },
       ],
