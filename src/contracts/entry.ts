@@ -159,7 +159,10 @@ export interface OpaquePart {
  * encrypted reasoning, item ids, citations.
  */
 export interface NativePart {
-  /** Name of the provider whose form `data` has, as in `AssistantEntry.provider`. */
+  /**
+   * The provider whose form `data` has, as in `AssistantEntry.provider`; of a server without a name of its own, `@` and its host
+   * follow.
+   */
   readonly provider: string
   readonly data: JsonValue
 }

@@ -35,6 +35,8 @@ export interface Model {
         options: Pick<TurnOptions, 'signal' | 'maxOutputTokens'>,
       ) => Promise<Compaction>)
     | undefined
+  /** Throws if no request can be made, such as without a key (`missing_key`). Sends nothing. Default: not checked. */
+  check?(): void
   /** Gives back connections. Called by the harness for the models that it made itself from a reference. */
   close?(): Promise<void>
 }

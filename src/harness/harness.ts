@@ -293,14 +293,17 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
 
   /**
    * Loads everything that the first run would: the model's adapter, built-in tools, skills, the tools of servers. Asks no model.
-   * Rejects with `invalid_options` if file tools have a `root` that does not exist.
+   * Rejects with `missing_key` without the key of the model, and with `invalid_options` if file tools have a `root` that does not
+   * exist.
    */
   async connect(): Promise<void> {
     this.#assertOpen()
     const { launcher } = await this.#load()
     launcher.checkRoot()
     const offer = launcher.offer(this.#tools, this.#resources.warn)
-    await Promise.all([offer, this.#config.model === null ? null : this.capabilities()])
+    const { model } = this.#config
+    const checked = model === null ? null : this.#resources.model(model).then((known) => known.check?.())
+    await Promise.all([offer, checked])
   }
 
   /**

@@ -159,7 +159,7 @@ const KNOWN_SERVERS: readonly (readonly [host: string, dialect: Partial<ChatDial
 
 /** The dialect of the server at `baseUrl`; the user's fields take precedence. */
 export function dialectFor(baseUrl: string, given: Partial<ChatDialect>): ChatDialect {
-  const host = baseUrlHost(baseUrl)
+  const host = baseUrlHost(baseUrl).replace(/:\d+$/, '')
   const known = KNOWN_SERVERS.find(([end]) => (end.startsWith('.') ? host.endsWith(end) : host === end))
   return { ...UNKNOWN_SERVER, ...known?.[1], ...given }
 }
@@ -196,8 +196,9 @@ export const DIALECT = partial<Partial<ChatDialect>>({
   audioTypes: mediaTypes,
 })
 
-function baseUrlHost(baseUrl: string): string {
-  return URL.canParse(baseUrl) ? new URL(baseUrl).hostname : ''
+/** Host and port of an address; empty if it is none. */
+export function baseUrlHost(baseUrl: string): string {
+  return URL.canParse(baseUrl) ? new URL(baseUrl).host : ''
 }
 
 /**

@@ -5,7 +5,7 @@ import { OPENAI_ACCOUNT, wireModel } from '../wire/model.js'
 import type { WireModelSpec } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
-import { DIALECT, dialectFor, OPENAI, OPENROUTER } from './dialect.js'
+import { baseUrlHost, DIALECT, dialectFor, OPENAI, OPENROUTER } from './dialect.js'
 import type { ChatDialect } from './dialect.js'
 import { chatFormat } from './request.js'
 
@@ -16,8 +16,8 @@ export type OpenAiCompatibleOptions = CompatibleOptions & ({ readonly baseUrl: s
 
 interface CompatibleOptions extends ProviderOptions {
   /**
-   * Name of the provider in entries, events and `providerOptions`. Default `openai-compatible`. Reasoning is sent back
-   * to the provider of the same name, so give two servers two names.
+   * Name of the provider in entries, events and `providerOptions`. Default `openai-compatible`. Reasoning, signatures and other
+   * parts in a server's own form are sent back to the provider of the same name; by default, to the same host only.
    */
   readonly provider?: string
   /** Differences of the server. Default: those known of the server at `baseUrl`, otherwise cautious assumptions. */
@@ -34,7 +34,9 @@ const OPTIONS = partial<ProviderOptions>(PROVIDER_OPTIONS)
 export function openaiCompatible(id: string, options: OpenAiCompatibleOptions): Model {
   const given = parseModelOptions(COMPATIBLE_OPTIONS, options, 'openaiCompatible')
   const { provider = 'openai-compatible', dialect = {}, ...defaults } = given
+  const host = baseUrlHost(serverAddress(defaults))
   return chatModel(id, defaults, {
+    nativeTo: given.provider === undefined && host !== '' ? `${provider}@${host}` : provider,
     dialect: dialectFor(serverAddress(defaults), { ...(/claude/i.test(id) && { anyKeys: false }), ...dialect }),
     server: {
       provider,
@@ -92,17 +94,24 @@ function serverAddress({ baseUrl, client }: ProviderOptions): string {
 
 type Server = Omit<WireModelSpec, 'id' | 'options' | 'format' | 'auth' | 'clientCall'>
 
+interface ServedBy {
+  readonly dialect: ChatDialect
+  readonly server: Server
+  /** Who gets parts in the server's own form back. Default: the provider. */
+  readonly nativeTo?: string
+}
+
 function chatModel(
   id: string,
   options: ProviderOptions,
-  { dialect, server }: { readonly dialect: ChatDialect; readonly server: Server },
+  { dialect, server, nativeTo = server.provider }: ServedBy,
 ): Model {
   const { provider } = server
   return wireModel({
     ...server,
     id,
     options,
-    format: chatFormat({ id, provider, dialect, defaults: options }, options.capabilities?.inputs),
+    format: chatFormat({ id, provider, nativeTo, dialect, defaults: options }, options.capabilities?.inputs),
     auth: (key) => ({ authorization: `Bearer ${key}` }),
     clientCall: 'chat.completions.create',
   })

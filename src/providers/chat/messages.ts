@@ -39,7 +39,7 @@ export function encodeEntries(entries: readonly TranscriptEntry[], rules: ChatCo
         break
       case 'assistant':
         isOwn = entry.provider === rules.provider
-        messages.push(assistantMessage(entry, rules.provider, rules.dialect))
+        messages.push(assistantMessage(entry, rules, isOwn))
         break
       case 'tool': {
         const result = encodeResult(entry, wireCallId(entry.callId, rules.dialect.callIds, isOwn), rules)
@@ -81,9 +81,8 @@ function encodeResult(entry: ToolEntry, id: string, rules: ChatContentRules): En
  * An assistant message. This provider's parts are sent back in their original form, as far as its dialect allows.
  * Reasoning of another provider becomes text, and its parts without text are omitted.
  */
-function assistantMessage(entry: AssistantEntry, provider: string, dialect: ChatDialect): JsonObject {
-  const isOwn = entry.provider === provider
-  const placed = entry.parts.map((part): Placed => ({ part, native: chatNativeOf(part, provider) }))
+function assistantMessage(entry: AssistantEntry, { nativeTo, dialect }: ChatContentRules, isOwn: boolean): JsonObject {
+  const placed = entry.parts.map((part): Placed => ({ part, native: chatNativeOf(part, nativeTo) }))
   const calls = placed.flatMap(({ part, native }) =>
     part.type === 'tool_call'
       ? [wireCall({ part, native, id: wireCallId(part.callId, dialect.callIds, isOwn) }, dialect)]
@@ -203,6 +202,8 @@ function wireArguments(given: string, { anyArguments }: ChatDialect): string {
 /** The known inputs of a model. */
 export interface ChatContentRules {
   readonly provider: string
+  /** As in `NativePart.provider`. */
+  readonly nativeTo: string
   readonly dialect: ChatDialect
   /** Kinds of input other than text; undefined: all. */
   readonly inputs: readonly ContentPart['type'][] | undefined

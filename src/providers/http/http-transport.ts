@@ -7,7 +7,7 @@ import type { HttpResponse, Exchange } from './exchange.js'
 import { RequestGuard } from './request-guard.js'
 import type { TimeLimits } from './time-limits.js'
 import type { EventReader } from './sse.js'
-import { WHOLE_REPLY } from './wire.js'
+import { StreamedAnswer, WHOLE_REPLY } from './wire.js'
 import type { Transport, WireChunk, TransportRequest } from './wire.js'
 import { withCallers } from './endpoint.js'
 import type { Headers, Endpoint } from './endpoint.js'
@@ -48,7 +48,7 @@ export class HttpTransport implements Transport {
     const guard = new RequestGuard(request.signal, this.#limits)
     try {
       const answer = await this.#post(request, WHOLE, guard)
-      return await bodyJson(answer, guard)
+      return await bodyValue(answer, guard)
     } finally {
       guard.release()
     }
@@ -135,9 +135,22 @@ function isNoStream(bytes: Uint8Array): boolean {
   return /^\s*[{[<]/.test(Buffer.from(bytes.subarray(0, 64)).toString('latin1'))
 }
 
-/** The whole answer, parsed. If it is not JSON, it is broken or the server is not a model server. */
+/** The whole answer: what came counts, not what was asked for. */
+async function bodyValue(answer: HttpResponse, guard: RequestGuard): Promise<unknown> {
+  const text = await bodyText(answer, guard)
+  if (!/^\s*(?:data|event|id|retry)?:/.test(text)) return jsonOf(text, answer)
+  const reader = await newEventReader()
+  const chunks = [...reader.push(Buffer.from(text)), ...reader.end()]
+  if (reader.failure !== null) throw reader.failure
+  return new StreamedAnswer(chunks)
+}
+
 async function bodyJson(answer: HttpResponse, guard: RequestGuard, first?: Uint8Array): Promise<unknown> {
-  const text = await bodyText(answer, guard, first)
+  return jsonOf(await bodyText(answer, guard, first), answer)
+}
+
+/** The whole answer, parsed. If it is not JSON, it is broken or the server is not a model server. */
+function jsonOf(text: string, answer: HttpResponse): unknown {
   const parsed = parseJson(text)
   if (parsed.ok) return parsed.value
   if (text.trim() === '') throw providerError("The provider's answer is empty.", { retryable: true })

@@ -102,11 +102,20 @@ export interface DecodedReply {
 export interface Transport {
   /** The form of the bodies of its requests. */
   readonly bodies: 'bytes' | 'json'
-  /** The whole reply, parsed. Rejects with `provider_error`, or with the reason of `request.signal`. */
+  /** The whole reply, parsed, or a `StreamedAnswer`. Rejects with `provider_error`, or with the reason of `request.signal`. */
   send(request: TransportRequest): Promise<unknown>
   /** The events of a streamed reply, all those of a network chunk at once. Rejects like `send`. */
   stream(request: TransportRequest): AsyncIterable<readonly WireChunk[]>
   close(): Promise<void>
+}
+
+/** An answer to a request that asked for no stream, which came as one: some gateways always stream. */
+export class StreamedAnswer {
+  readonly chunks: readonly WireChunk[]
+
+  constructor(chunks: readonly WireChunk[]) {
+    this.chunks = chunks
+  }
 }
 
 export interface TransportRequest {

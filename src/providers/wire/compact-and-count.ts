@@ -13,6 +13,8 @@ export interface WireSessionOptions {
   readonly format: WireFormat
   readonly capabilities: ModelCapabilities
   readonly transport: Transport
+  /** Throws if no request can be made, such as without a key. */
+  readonly check?: () => unknown
   readonly headers: Readonly<Record<string, string>>
   readonly maxRetries: number
   /** The effort of the model, if the settings of a run do not set one. */

@@ -68,12 +68,14 @@ export function wireModel(spec: WireModelSpec): Model {
   const limit = maxOutputTokens === undefined ? {} : { maxOutputTokens }
   const capabilities = { ...spec.capabilities, ...limit, ...options.capabilities }
   checkEffort(id, capabilities, reasoningEffort)
+  const over = modelConnection(spec)
   return new SessionModel({
     provider,
     model: id,
     format,
     capabilities,
-    transport: openTransport({ over: modelConnection(spec), ...(timeouts !== undefined && { timeouts }) }),
+    transport: openTransport({ over, ...(timeouts !== undefined && { timeouts }) }),
+    ...('endpoint' in over && { check: over.endpoint }),
     headers: inLowerCase(spec.headers),
     maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
     defaults: { reasoningEffort },

@@ -1,7 +1,7 @@
 import type * as Asides from './compact-and-count.js'
 import { withRetries } from '../http/retry.js'
 import type { Attempt } from '../http/retry.js'
-import { WHOLE_REPLY } from '../http/wire.js'
+import { StreamedAnswer, WHOLE_REPLY } from '../http/wire.js'
 import type {
   DecodedReply,
   ReplyFoldOptions,
@@ -64,6 +64,10 @@ export class SessionModel implements Model {
   openSession(): ModelSession {
     if (this.#isClosed) throw new HarnessError('closed', `The model \`${this.id}\` is closed.`)
     return new WireSession(this.#options)
+  }
+
+  check(): void {
+    this.#options.check?.()
   }
 
   async close(): Promise<void> {
@@ -268,7 +272,8 @@ export class WireSession implements ModelSession {
     const body = this.#messages.finish(carried === null ? tail : { ...carried, ...tail })
     const request: TransportRequest = { path: format.path, headers, body, signal }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
-    if (!streamed && onDelta === undefined) return format.decode(await transport.send(request), { callIdFor, onDelta })
+    if (!streamed && onDelta === undefined)
+      return wholeReply(await transport.send(request), format, { callIdFor, onDelta })
     const emit = (delta: ModelDelta): void => {
       attempt.hasEmitted = true
       onDelta?.(this.#callIds.inDelta(delta))
@@ -314,6 +319,11 @@ interface StreamOptions extends ReplyFoldOptions {
 
 /** A reply that was not streamed. Its parts are emitted at once. */
 function wholeReply(data: unknown, format: WireFormat, options: ReplyFoldOptions): DecodedReply {
+  if (data instanceof StreamedAnswer) {
+    const fold = format.fold(options)
+    for (const chunk of data.chunks) fold.add(chunk)
+    return fold.end()
+  }
   const reply = format.decode(data, options)
   for (const part of reply.parts) emitPart(part, options)
   return reply
