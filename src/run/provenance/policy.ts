@@ -1,7 +1,6 @@
 import { isSourced } from '#contracts/entry.js'
 import type { ContentFlow } from '#contracts/flows.js'
 import type { OwnExtension } from '#core/extension/own-extension.js'
-import { flowsInto } from './flows.js'
 import type { Provenance } from './flows.js'
 import type { ProvenanceOptions } from './options.js'
 
@@ -10,7 +9,8 @@ export function provenance(options: ProvenanceOptions, inherited: Provenance['in
   const decision = options.otherwise ?? 'ask'
   return {
     name: 'provenance',
-    policy: ({ arguments: argumentsText }, spec, { transcript, root, tools }) => {
+    policy: async ({ arguments: argumentsText }, spec, { transcript, root, tools }) => {
+      const { flowsInto } = await import('./flows.js')
       const flows = flowsInto({ options, inherited, root, tools }, transcript, { spec, argumentsText })
       return flows.length === 0 ? null : { decision, reason: reasonOf(flows), provenance: flows }
     },

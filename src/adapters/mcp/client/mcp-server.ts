@@ -1,5 +1,4 @@
 import type { McpConnection, McpEndpoint, McpSdk, ConnectionSetup } from '../sdk/connection.js'
-import { loadSdk } from '../sdk/load-sdk.js'
 import { outcomeOfResult } from './content.js'
 import { callFailure, isUnauthorized } from './call-failure.js'
 import type { CallFailure } from './call-failure.js'
@@ -52,7 +51,7 @@ export interface McpServer extends ToolSource, AsyncDisposable {
 export function serverAt(
   endpoint: McpEndpoint,
   settings: ServerSettings,
-  load: () => Promise<McpSdk> = loadSdk,
+  load: () => Promise<McpSdk> = async () => (await import('../sdk/load-sdk.js')).loadSdk(),
 ): McpServer {
   let loaded: Promise<McpSdk> | null = null
   // One instance for the life of the server: it knows how a rejected connection wants to be authorized.

@@ -1,5 +1,4 @@
 import { keepSecretsOf } from '#util/secrets.js'
-import { readReply } from './replies.js'
 
 /** Headers of every request to a server; as a function, asked for each, for tokens that change. */
 export type McpHeaders =
@@ -12,6 +11,7 @@ export type McpHeaders =
  */
 export function serverFetch(server: URL, headers: McpHeaders, base: typeof fetch = fetch): typeof fetch {
   return async (input, init) => {
+    const { readReply } = await import('./replies.js')
     const url = new URL(input instanceof Request ? input.url : input)
     const own = url.origin !== server.origin ? {} : typeof headers === 'function' ? await headers() : headers
     keepSecretsOf(Object.entries(own), true)

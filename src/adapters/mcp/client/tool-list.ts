@@ -7,7 +7,6 @@ import { checkParameters } from '#core/tools/tool-options.js'
 import type { ToolAnnotations, ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
 import { jsonSchemaOf } from '#schema/schema.js'
 import { clipped } from '#core/tools/boundary/summaries.js'
-import { schemaProblems } from '#schema/schema-check.js'
 import { schemasIn } from '#schema/subschemas.js'
 import { canonicalJson, isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
@@ -193,6 +192,7 @@ export async function resultProblem({ definition: { outputSchema } }: McpTool, r
   const { structuredContent, isError } = isObject(result) ? result : {}
   if (!isObject(outputSchema) || isError === true) return ''
   if (structuredContent === undefined) return 'The tool ran. Its result lacks the structured content that it declares.'
+  const { schemaProblems } = await import('#schema/schema-check.js')
   const problems = await schemaProblems(outputSchema, structuredContent)
   if (problems.kind !== 'invalid') return ''
   const [{ path, message } = { path: [], message: '' }] = problems.issues

@@ -1,5 +1,6 @@
 import { canonicalJson, isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
+import { ownVersion } from '#util/platform/own-package.js'
 
 /** A live connection to a server. Requests reject with the SDK's own errors. */
 export interface McpConnection {
@@ -117,6 +118,9 @@ export interface McpSdk {
   /** Trades the authorization code of a callback address for tokens, which go to the provider. */
   finishAuth(endpoint: McpEndpoint & { readonly kind: 'http' | 'sse' }, callback: URLSearchParams): Promise<void>
 }
+
+/** Name and version that servers and clients are given. */
+export const CLIENT_INFO = { name: 'thinharness', version: ownVersion() }
 
 /** Largest message of a server, in bytes: a larger one ends the connection. */
 export const LARGEST_MESSAGE = 10 * 1024 * 1024

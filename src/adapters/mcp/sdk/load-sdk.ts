@@ -1,7 +1,7 @@
 import type * as http from '@modelcontextprotocol/client'
-import { Authorization } from './authorization.js'
+import type { Authorization } from './authorization.js'
 import { EventStreams } from './event-streams.js'
-import { LARGEST_MESSAGE } from './connection.js'
+import { CLIENT_INFO, LARGEST_MESSAGE } from './connection.js'
 import type {
   ConnectionSetup,
   McpConnection,
@@ -21,7 +21,7 @@ import type {
 import { HarnessError } from '#contracts/errors.js'
 import type { JsonObject } from '#util/json.js'
 import { processGroupsProblem, signalGroup } from '#toolbox/process/process-group.js'
-import { isMissing, ownVersion } from '#util/platform/own-package.js'
+import { isMissing } from '#util/platform/own-package.js'
 
 type Sdk = typeof http
 type HttpTransport = Transport & { finishAuth(callback: URLSearchParams): Promise<void> }
@@ -68,17 +68,18 @@ function missingSdk(cause: unknown): HarnessError {
 function mcpSdk(sdk: Sdk, revisions: Revisions): McpSdk {
   const opened = new WeakMap<McpEndpoint, HttpTransport>()
   const authorizations = new WeakMap<McpEndpoint, Authorization>()
-  const authorizationOf = (endpoint: McpEndpoint): Authorization | null => {
+  const authorizationOf = async (endpoint: McpEndpoint): Promise<Authorization | null> => {
     // The SDK itself signs requests with a key of the provider.
     if (endpoint.kind === 'stdio' || endpoint.auth === null || 'dpop' in endpoint.auth) return null
-    const known = authorizations.get(endpoint) ?? new Authorization(sdk, endpoint.auth, endpoint)
+    const { Authorization: Authorizing } = await import('./authorization.js')
+    const known = authorizations.get(endpoint) ?? new Authorizing(sdk, endpoint.auth, endpoint)
     authorizations.set(endpoint, known)
     return known
   }
   return {
     async open(setup) {
       const { endpoint } = setup
-      const transport = passAnswersOn(await transportTo(endpoint, sdk, authorizationOf(endpoint)))
+      const transport = passAnswersOn(await transportTo(endpoint, sdk, await authorizationOf(endpoint)))
       if (acceptsAuth(transport)) opened.set(endpoint, transport)
       const client = new sdk.Client(CLIENT_INFO, {
         capabilities: clientCapabilities(setup.asks),
@@ -90,7 +91,7 @@ function mcpSdk(sdk: Sdk, revisions: Revisions): McpSdk {
       return clientConnection(client, setup.endpoint)
     },
     async finishAuth(endpoint, callback) {
-      const authorization = authorizationOf(endpoint)
+      const authorization = await authorizationOf(endpoint)
       const code = callback.get('code')
       if (authorization !== null && code !== null) return authorization.finish(code, callback.get('iss'))
       // The transport that the server refused knows how the server wants to be authorized.
@@ -196,9 +197,6 @@ async function callTool(
   )
   return receivedResult(result)
 }
-
-/** Name and version that servers and clients are given. */
-export const CLIENT_INFO = { name: 'thinharness', version: ownVersion() }
 
 /** The requests that a server may send to us. */
 function clientCapabilities({ elicit, sample, roots }: ConnectionSetup['asks']): {
