@@ -5,6 +5,8 @@ import { invalidOptions, parse, runId } from '#contracts/parse.js'
 import type { ForkPoint } from '#run/replay/fork.js'
 import type { InputMessage } from '#core/stream/input.js'
 import { contentOf } from '#contracts/entry.js'
+import type { ContentPart } from '#contracts/entry.js'
+import { withPlainData } from '#util/base64.js'
 import type { Extension } from '#core/extension/extension.js'
 import type { SigningKey } from '#core/loop/signature.js'
 import type { SkillsOptions } from '#toolbox/skills/options.js'
@@ -327,12 +329,18 @@ export function checkRunId(given: string): void {
 export function parsePrompt(prompt: InputMessage): InputMessage {
   if (typeof prompt === 'string' || hasParts(prompt)) {
     if (contentOf(prompt).some((part) => part.type !== 'text' || /\S/.test(part.text)))
-      return typeof prompt === 'string' ? prompt : contentOf(prompt)
+      return typeof prompt === 'string' ? prompt : contentOf(prompt).map(plainPart)
     throw invalidOptions('Expected the prompt to say something, got white space only.')
   }
   throw invalidOptions(
     `Expected the prompt to be a string or a list of content parts, got ${shownValue(prompt)}.${messagesHint(prompt)}`,
   )
+}
+
+function plainPart(part: ContentPart, index: number): ContentPart {
+  const plain = withPlainData(part)
+  if (plain === null) throw invalidOptions(`Expected \`data\` of part ${index} of the prompt to be base64.`)
+  return plain
 }
 
 /** Message arrays of other libraries resemble a prompt. */

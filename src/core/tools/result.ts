@@ -1,4 +1,5 @@
 import type { ContentPart } from '#contracts/entry.js'
+import { plainBase64 } from '#util/base64.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { parse } from '#contracts/parse.js'
@@ -130,5 +131,5 @@ function isContentPart(value: unknown): boolean {
   if (type === 'text') return typeof text === 'string'
   if (type === 'image' && typeof url === 'string') return true
   const isMedia = type === 'image' || type === 'file' || type === 'audio'
-  return isMedia && typeof data === 'string' && typeof mediaType === 'string'
+  return isMedia && typeof data === 'string' && plainBase64(data) !== null && typeof mediaType === 'string'
 }

@@ -1,4 +1,5 @@
 import type { AssistantPart, ContentPart } from '#contracts/entry.js'
+import { parseDataUrl, plainBase64 } from '#util/base64.js'
 import { isObject } from '#util/json.js'
 import { mediaTypeOfBase64 } from '#util/media-type.js'
 
@@ -45,14 +46,6 @@ function unsound(part: MediaPart, problem: string): SoundPart {
   return { part: null, problem: `The \`${part.type}\`${type} ${problem}.` }
 }
 
-/** Base64 in its plain form; null for anything else. Lines, the alphabet of URLs and whole `data:` URLs are accepted. */
-function plainBase64(given: string): string | null {
-  const data = /^data:/i.test(given) ? (parseDataUrl(given)?.data ?? given) : given
-  if (/^[A-Za-z0-9+/]*={0,2}$/.test(data)) return data
-  const plain = data.replace(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/')
-  return /^[A-Za-z0-9+/]*={0,2}$/.test(plain) ? plain : null
-}
-
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['image/jpg', 'image/jpeg'],
   ['audio/mp3', 'audio/mpeg'],
@@ -81,14 +74,6 @@ export function textOfFile({ data, mediaType, name }: FilePart): string {
 
 export function dataUrl(data: string, mediaType: string): string {
   return `data:${mediaType};base64,${data}`
-}
-
-const DATA_URL = /^data:([^;,]+)[^,]*;base64,(.*)$/s
-
-/** The content of a `data:` URL; null for any other URL. */
-export function parseDataUrl(url: string): { readonly data: string; readonly mediaType: string } | null {
-  const [, mediaType, data] = DATA_URL.exec(url) ?? []
-  return mediaType === undefined || data === undefined ? null : { data, mediaType }
 }
 
 /** Text in place of a part that the API does not accept, so that the model knows of it. */

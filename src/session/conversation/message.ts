@@ -5,6 +5,7 @@ import { deepFreeze, frozenCopy } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Prompt } from '#harness/options.js'
+import { withPlainData } from '#util/base64.js'
 import { abortSignal, leaf, oneOf, parseAs, partial, string } from '#util/shape.js'
 import { errorOf, SessionError } from '../errors.js'
 import { readBy, textOfRun } from '../thread/reduce-chat.js'
@@ -116,7 +117,16 @@ function messageContent(prompt: Prompt, limits: ContentLimits): readonly Content
   if (files.length > limits.files)
     throw new SessionError('too_many_files', `A message can have at most ${limits.files} files, got ${files.length}.`)
   for (const file of files) checkSize(file, limits.fileBytes)
-  return parts.map((part) => (part.type === 'file' && isTextType(part.mediaType) ? inlineText(part) : part))
+  return parts
+    .map(plainPart)
+    .map((part) => (part.type === 'file' && isTextType(part.mediaType) ? inlineText(part) : part))
+}
+
+function plainPart(part: ContentPart, index: number): ContentPart {
+  const plain = withPlainData(part)
+  if (plain === null)
+    throw new SessionError('invalid_options', `Expected \`data\` of part ${index} of the message to be base64.`)
+  return plain
 }
 
 function checkSize(part: ContentPart, most: number): void {
