@@ -248,17 +248,17 @@ function queriedPhases({ statuses }: ListQuery): readonly RunDigest['phase'][] |
 async function summaryOfRow(kind: LogKind, row: LogRow, log: LogStore): Promise<RunSummary | ThreadSummary | null> {
   const { id, lastSeq, startedAt, updatedAt, owner } = row
   if (kind === 'thread') {
-    const digest = digestIn<JsonObject>(row)
+    const digest = digestIn(row) as JsonObject | null
     return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest }
   }
-  const digest = digestIn<RunDigest>(row) ?? (await foldRun(log, id))
+  const digest = (digestIn(row) as RunDigest | null) ?? (await foldRun(log, id))
   return digest === null ? null : summaryOf(digest, owner !== null)
 }
 
 /** Null for one that is not there, or that is damaged. */
-function digestIn<Digest extends LogDigest>({ digest }: LogRow): Digest | null {
+function digestIn({ digest }: LogRow): LogDigest | null {
   const parsed = digest === null ? null : parseJson(digest)
-  return parsed?.ok === true && isObject(parsed.value) ? (parsed.value as unknown as Digest) : null
+  return parsed?.ok === true && isObject(parsed.value) ? parsed.value : null
 }
 
 /** Reads the events of a log page by page, and checks that none is missing. */

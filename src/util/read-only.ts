@@ -5,7 +5,7 @@ export function readOnly<T>(value: T): T {
   if (typeof value !== 'object' || value === null || !isOpen(value)) return value
   const known = shown.get(value)
   if (known !== undefined) return known as T
-  const proxy = new Proxy(value as object, HANDLER)
+  const proxy = new Proxy<object>(value, HANDLER)
   shown.set(value, proxy)
   return proxy as T
 }

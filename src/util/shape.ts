@@ -97,13 +97,14 @@ export function functionOf<T>(): Shape<T> {
 }
 
 /** A function that has to return its result at once: what `name` returns is checked each time. */
-export function functionAtOnce<Given extends readonly unknown[], T>(name: string): Shape<(...given: Given) => T> {
-  const plain = functionOf<(...given: Given) => T>()
+export function functionAtOnce<Call extends (...given: never[]) => unknown>(name: string): Shape<Call> {
+  const plain = functionOf<Call>()
   return {
     expected: plain.expected,
     read: (value) => {
       const call = plain.read(value)
-      return call instanceof Mismatch ? call : (...given) => atOnce(`\`${name}\``, call(...given))
+      if (call instanceof Mismatch) return call
+      return ((...given: never[]) => atOnce(`\`${name}\``, call(...given))) as Call
     },
   }
 }

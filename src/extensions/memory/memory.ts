@@ -75,7 +75,7 @@ const OPTIONS = object<MemoryOptions>({
   results: optional(boolean),
   documents: optional(boolean),
   embed: optional(functionOf<Embed>()),
-  redact: optional(functionAtOnce<[string], string>('redact')),
+  redact: optional(functionAtOnce<(text: string) => string>('redact')),
 })
 
 const OWNER = object<{ readonly resourceId: string }>({ resourceId: filledString })
