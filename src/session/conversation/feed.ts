@@ -107,7 +107,10 @@ export class Feed {
     this.#latest = undefined
     this.#snapshot = undefined
     if (!isDelta(event)) this.#fold(event)
-    this.live.push(deepFreeze({ ...event, cursor: chatCursor(place) }), !('threadId' in event))
+    // A conversation that is opened has thousands of events, and no reader.
+    const isSeen = this.live.hasReaders || isDelta(event)
+    const shown = isSeen ? deepFreeze({ ...event, cursor: chatCursor(place) }) : (event as ChatEvent)
+    this.live.push(shown, !('threadId' in event))
   }
 
   #fold(event: AnyEvent): void {
