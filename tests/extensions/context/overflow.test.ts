@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { Budget, defineExtension, HarnessError } from 'thinharness'
 import { clearResults } from 'thinharness/context'
+import { Sessions } from 'thinharness/session'
 import { harnessOf, ofKind, told, tool } from '../../harness/support.js'
-import { lookingFor, windowedModel } from './windowed-model.js'
+import { lookingFor, randomOf, windowedModel } from './windowed-model.js'
 import type { WindowedOptions } from './windowed-model.js'
 
 const limits = { modelRequests: null, toolCalls: null }
@@ -75,4 +76,15 @@ describe('a request that the provider refuses as too long', () => {
     await expect(harness.run('Go.')).rejects.toMatchObject({ code: 'context_overflow' })
     expect(budget.spent).toBeLessThan(0.01)
   })
+})
+
+test('a chat of ids and hashes is shortened by what the provider counted in the run before: no request is refused', async () => {
+  const random = randomOf(7)
+  const hash = (): string => Array.from({ length: 40 }, () => Math.floor(random() * 16).toString(16)).join('')
+  const said = (): string => Array.from({ length: 12 }, hash).join(' ')
+  const model = windowedModel({ window: 8000, charsPerToken: 1.7, reply: () => [{ type: 'text', text: said() }] })
+  await using sessions = new Sessions({ harness: harnessOf({ model, use: [clearResults()] }) })
+  const chat = await sessions.open()
+  for (let round = 0; round < 24; round += 1) await (await chat.send(said())).done
+  expect([model.sums.refused, model.sums.requests]).toEqual([0, 24])
 })

@@ -76,14 +76,16 @@ function viewContext(
   const { state } = context
   const { model, spending, tools } = setup
   const { entries: view, generation } = viewOf(state)
-  // The reply to the view as it is now, if there is one.
+  // The reply to the view as it is now, if there is one; that of an earlier run counts if this model has given it.
   const index = state.transcript.findLastIndex(({ role }) => role === 'assistant')
-  const last = index < Math.max(state.firstEntry, state.view?.changedAt ?? 0) ? undefined : state.transcript[index]
+  const found = index < (state.view?.changedAt ?? 0) ? undefined : state.transcript[index]
+  const reply = found?.role === 'assistant' ? found : null
+  const isOurs = index >= state.firstEntry || (reply?.provider === model.provider && reply.model === model.id)
   return {
     ...extensionContext(context),
     view: readOnly(view),
     generation,
-    lastInputTokens: last?.role === 'assistant' ? last.usage.inputTokens : null,
+    lastInputTokens: isOurs ? (reply?.usage.inputTokens ?? null) : null,
     window: model.capabilities.contextTokens ?? setup.plan.money.knownWindow(model),
     hasTool: (name) => tools.has(name),
     promptId: state.transcript[state.firstEntry]?.id ?? '',
