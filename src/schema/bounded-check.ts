@@ -80,7 +80,7 @@ export async function boundedCheck(schema: JsonSchema): Promise<Check> {
   const meter = new Meter()
   const tests = new Map<string, PatternTest>()
   // All are found first: what is bounded is hidden from the search.
-  for (const each of [...schemasIn(schema)]) await boundSchema(each as Writable, meter, tests)
+  for (const each of [...schemasIn(schema)]) await boundSchema(each, meter, tests)
   return (value, formats, validate) => {
     meter.begin(value)
     try {

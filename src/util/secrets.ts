@@ -96,7 +96,7 @@ export function causeWithoutSecrets(cause: unknown, depth = 0): unknown {
   // Its own message and cause are clean, and the run that it holds is no message.
   if (cause instanceof Error && cause.name === 'HarnessError') return cause
   if (!(cause instanceof Error)) return cleanValue(cause, depth)
-  const members: Members = { ...cause }
+  const members: Members = Object.fromEntries(Object.entries(cause))
   const inner = causeWithoutSecrets(cause.cause, depth + 1)
   const texts = [cause.message, cause.stack ?? '']
   const clean = texts.map(withoutSecrets)

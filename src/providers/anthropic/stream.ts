@@ -109,7 +109,9 @@ export class MessagesReplyFold implements ReplyFold {
     this.#byIndex.get(index)?.close()
     const isCall = start['type'] === 'tool_use'
     const call = isCall ? this.#calls.begin(callOf(start)) : null
-    const grow = (text: string): void => void (call !== null && this.#calls.grow(call, text))
+    const grow = (text: string): void => {
+      if (call !== null) this.#calls.grow(call, text)
+    }
     const block = new BlockFold(start, call, { onDelta: this.#onDelta, grow })
     this.#byIndex.set(index, block)
     this.#blocks.push(block)

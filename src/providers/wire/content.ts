@@ -1,7 +1,7 @@
 import type { AssistantPart, ContentPart } from '#contracts/entry.js'
 import { parseDataUrl, plainBase64 } from '#util/base64.js'
 import { isObject } from '#util/json.js'
-import { mediaTypeOfBase64 } from '#util/media-type.js'
+import { mediaTypeOfBase64 } from '#contracts/media-type.js'
 
 type MediaPart = Exclude<ContentPart, { readonly type: 'text' }>
 export type FilePart = Extract<ContentPart, { readonly type: 'file' }>
@@ -39,7 +39,7 @@ export function soundPart(part: ContentPart): SoundPart {
 }
 
 /** Types whose files always begin in a known way. */
-const HAVE_BEGINNINGS = /^(?:image\/(?:png|jpeg|gif|webp|bmp)|application\/pdf)$/
+const HAVE_BEGINNINGS = /^image\/(?:png|jpeg|gif|webp|bmp)$/
 
 function unsound(part: MediaPart, problem: string): SoundPart {
   const type = 'mediaType' in part ? ` of type \`${part.mediaType}\`` : ''

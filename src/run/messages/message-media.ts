@@ -1,4 +1,4 @@
-import { mediaTypeOfBase64 } from '#util/media-type.js'
+import { mediaTypeOfBase64 } from '#contracts/media-type.js'
 import { isObject } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'
 import type { ContentPart } from '#contracts/entry.js'

@@ -43,7 +43,7 @@ export class Spending implements RequestPayer {
 
   /** Rejects, before anything is asked, when the request could pass a limit. */
   async pay<Turn extends AnsweredTurn>(request: PricedRequest<Turn>): Promise<PaidReply<Turn>> {
-    const { price, stop, costOfTurn = async ({ entry }) => costOf(price, entry.usage) } = this.#options
+    const { price, stop, costOfTurn } = this.#options
     const input = this.#inputBound(request)
     const highest = this.#highestPrice(price, request.constants)
     const { most, least } = this.#caps(request.constants)
@@ -54,7 +54,8 @@ export class Spending implements RequestPayer {
     const cap = Math.min(most, affordableOutput(highest, input, hold.amount))
     const turn = await settledOnFailure(hold, request.signal, () => request.ask(cap))
     // A reply without usage, or of another model without a known price, is charged what was reserved.
-    const cost = (await costOfTurn(turn).catch(() => null)) ?? hold.amount
+    const known = costOfTurn === undefined ? costOf(price, turn.entry.usage) : costOfTurn(turn).catch(() => null)
+    const cost = (await known) ?? hold.amount
     hold.settle(cost)
     if (request.isAside !== true) this.#measure(request, turn.entry.usage)
     return { turn, cost }
