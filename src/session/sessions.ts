@@ -1,5 +1,4 @@
 import type { RunEvent } from '#core/state/events.js'
-import { MEMORY_THREADS } from '#core/log/ref.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { JsonObject } from '#util/json.js'
 import type { LogStore } from '#core/log/log.js'
@@ -27,6 +26,9 @@ import type { ModeHarness, Modes } from './conversation/modes.js'
 import { ThreadWriter, threadNotFound } from './thread/thread-writer.js'
 import { forkPoint, threadTranscript } from './thread/transcript.js'
 import type { ThreadEvent, ThreadPayloads } from './thread/thread-events.js'
+
+/** Thread logs of this library that are no conversations: their ids begin so. */
+const OF_FEATURES = /^(?:memory|prompts|keys|spending|feedback):/
 
 /** How long `open` waits for a thread that another process is creating, and how often it looks, in ms. */
 const PATIENCE_MS = 10_000
@@ -204,7 +206,7 @@ export class Threads<M extends Modes = Modes> {
     const place = before === undefined ? undefined : listingPlace(before)
     const resourceId = this.#resourceId ?? undefined
     for await (const summary of log.list({ kind: 'thread', resourceId, before: place })) {
-      if (summary.threadId.startsWith(MEMORY_THREADS)) continue
+      if (isOfFeature(summary.threadId) || summary.digest?.['mode'] === undefined) continue
       const item = await this.#itemOf(summary)
       if (tag !== undefined && !item.tags.includes(tag)) continue
       yield item
@@ -298,8 +300,8 @@ export class Threads<M extends Modes = Modes> {
     opened: Omit<ThreadPayloads['thread_opened'], 'version' | 'settings'>,
   ): Promise<Chat<M>> {
     this.#checkOpen()
-    if (threadId.startsWith(MEMORY_THREADS))
-      throw new SessionError('invalid_options', `Expected a thread id that does not begin with \`${MEMORY_THREADS}\`.`)
+    if (isOfFeature(threadId))
+      throw new SessionError('invalid_options', `Expected a thread id that does not begin as \`${threadId}\` does.`)
     const { store: log } = this.#config
     const { first = {} } = this.#config.settings ?? {}
     const settings = Object.keys(first).length === 0 ? {} : { settings: first }
@@ -324,7 +326,7 @@ export class Threads<M extends Modes = Modes> {
   /** The conversation of this process; null if the thread does not exist. */
   async #load(threadId: string): Promise<Chat<M> | null> {
     this.#checkOpen()
-    if (threadId.startsWith(MEMORY_THREADS)) return null
+    if (isOfFeature(threadId)) return null
     const known = this.#chats.get(threadId)
     if (known === undefined) return this.#chats.add(threadId, this.#open(threadId))
     const chat = await known
@@ -408,6 +410,10 @@ async function untilRemoved(threadId: string, removeNow: () => Promise<boolean>)
       throw new SessionError('thread_owned', `Thread \`${threadId}\` is in use by another process.`)
     await new Promise((resolve) => setTimeout(resolve, DELETE_MS))
   }
+}
+
+function isOfFeature(threadId: string): boolean {
+  return OF_FEATURES.test(threadId)
 }
 
 /** `run`: the latest run as its log shows it; null if it has stored nothing, or cannot be read. */

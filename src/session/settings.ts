@@ -78,7 +78,7 @@ export class Settings {
   /** With the default of a member, if it has one. */
   #without(name: string, settings: JsonObject): JsonObject {
     const { [name]: _, ...others } = settings
-    return Object.hasOwn(this.first, name) ? { ...others, [name]: this.first[name] as JsonValue } : others
+    return Object.hasOwn(this.first, name) ? { ...others, [name]: this.first[name] } : others
   }
 
   async #parse(settings: JsonObject): Promise<Parsed> {

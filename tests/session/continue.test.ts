@@ -4,6 +4,7 @@ import type { LogStore, ToolSpec } from 'thinharness'
 import { Sessions, submitPlan } from 'thinharness/session'
 import type { Chat, MessageEnd, Modes, Sent } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
+import { createHandlers } from 'thinharness/ui'
 import { harnessOf, tool } from '../harness/support.js'
 import { codeOf, gate, processLog, said, sessionsOf, warnings } from './support.js'
 
@@ -13,7 +14,8 @@ async function refusalOf(promise: Promise<unknown>): Promise<string> {
     () => null,
     (thrown: unknown) => thrown,
   )
-  return error === null ? 'resolved' : String((error as { code?: string }).code ?? error)
+  if (error === null) return 'resolved'
+  return error instanceof Error && 'code' in error ? String(error.code) : JSON.stringify(error)
 }
 
 /** The end of a message, or `open` if it is not there when everything that can go on has. */
@@ -64,7 +66,7 @@ const DEPLOYS: readonly (readonly [string, (log: LogStore, model: ScriptedModel)
         throw new TypeError('No database.')
       }
       const tools = [toolOf('work', { type: 'object' }, { annotations: { idempotent: true } })]
-      return { sessions: sessionsOf({ log, harness: harnessOf({ model, tools, deps } as never) }), code: 'error' }
+      return { sessions: sessionsOf({ log, harness: harnessOf({ model, tools, deps }) }), code: 'error' }
     },
   ],
   [
@@ -167,7 +169,7 @@ test('nobody waits for a run that cannot go on: the process is warned', async ()
       deps: () => {
         throw new TypeError('No database.')
       },
-    } as never),
+    }),
   }
   const chat = await sessionsOf({ log, modes }).open('t1')
   await (
@@ -338,4 +340,18 @@ describe('a mode that a deploy has removed', () => {
     expect(chat.queue.list()).toMatchObject([{ messageId: 'm2', error: { code: 'unknown_mode' } }])
     expect(await codeOf(chat.send('3', { mode: 'constructor' as never }))).toBe('unknown_mode')
   })
+})
+
+test('a page is told by a code that no run could read its message', async () => {
+  const deps = (): never => {
+    throw new TypeError('No database.')
+  }
+  const sessions = sessionsOf({ harness: harnessOf({ model: new ScriptedModel().always('On.'), deps }) })
+  await sessions.for({ resourceId: 'ann' }).open('t1')
+  const { requests } = createHandlers({ sessions, authorize: () => ({ resourceId: 'ann' }) })
+  const body = JSON.stringify({ messageId: 'm1', text: 'Hi.' })
+  const headers = { 'content-type': 'application/json' }
+  const request = new Request('http://localhost/threads/t1/messages', { method: 'POST', headers, body })
+  const response = await requests(request)
+  expect([response.status, await response.json()]).toMatchObject([500, { code: 'error' }])
 })

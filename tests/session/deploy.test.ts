@@ -59,19 +59,24 @@ class Life {
         return
       }
       case 'send':
-        return this.expect(await chat.send(messageId, { messageId }))
+        this.expect(await chat.send(messageId, { messageId }))
+        return
       case 'decline':
-        return this.expect(await chat.send(messageId, { messageId, whenBusy: 'decline' }))
+        this.expect(await chat.send(messageId, { messageId, whenBusy: 'decline' }))
+        return
       case 'steer':
-        return this.expect(await chat.steer(messageId, { messageId }))
+        this.expect(await chat.steer(messageId, { messageId }))
+        return
       case 'interrupt':
-        return this.expect(await chat.steer(messageId, { messageId, interrupt: true }))
+        this.expect(await chat.steer(messageId, { messageId, interrupt: true }))
+        return
       case 'cancel':
         return chat.cancel()
       case 'release':
         return chat.queue.release()
       case 'regenerate':
-        return this.expect(await chat.regenerate())
+        this.expect(await chat.regenerate())
+        return
       case 'idle':
         return chat.whenIdle()
     }

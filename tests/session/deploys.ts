@@ -38,7 +38,7 @@ function tools(started: () => void): readonly ToolSpec[] {
       parameters: NUMBER,
       handler: () => `${name} done`,
       ...options,
-    } as never)
+    })
   const pay = make('pay', { requiresApproval: true })
   return [
     make('work', { annotations: { idempotent: true }, handler: endless }),

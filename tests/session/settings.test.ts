@@ -42,7 +42,7 @@ test('settings that no longer fit after a deploy fall to their defaults, new one
     kept: z.string(),
     size: z.number().default(2),
   })
-  for (const _ of [1, 2]) {
+  for (let time = 0; time < 2; time += 1) {
     const sessions = sessionsOf({ log, harness, settings: strict })
     const chat = await sessions.open('t1')
     expect(chat.snapshot.thread.settings).toEqual({ theme: 'dark', kept: 'yes', size: 2 })

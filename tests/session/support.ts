@@ -73,7 +73,9 @@ export function processLog(log: LogStore): { readonly log: LogStore; readonly ki
 /** The warnings of conversations in this process from now on, until the end of the test. */
 export function warnings(): readonly string[] {
   const all: string[] = []
-  const note = ({ name, message }: Error): void => void (name === 'SessionWarning' && all.push(message))
+  const note = ({ name, message }: Error): void => {
+    if (name === 'SessionWarning') all.push(message)
+  }
   process.on('warning', note)
   onTestFinished(() => void process.off('warning', note))
   return all

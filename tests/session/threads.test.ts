@@ -289,3 +289,15 @@ async function later(): Promise<void> {
   const now = Date.now()
   await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(now), { interval: 1 })
 }
+
+test('the log of something else is no conversation: it is not listed, and cannot be opened', async () => {
+  const log = memoryLog()
+  const noted = { kind: 'noted', seq: 1, at: new Date().toISOString(), durable: true, threadId: 'notes' }
+  await log.append({ kind: 'thread', id: 'notes' }, [noted as never], { digest: { notes: 1 } })
+  await log.append({ kind: 'thread', id: 'prompts:a' }, [{ ...noted, threadId: 'prompts:a' } as never], {})
+  const sessions = sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel() }) })
+  expect(await collect(sessions.list())).toEqual([])
+  for (const id of ['notes', 'prompts:a']) expect(await codeOf(sessions.messages(id))).toBe('thread_not_found')
+  expect(await codeOf(sessions.open('notes'))).toBe('thread_not_found')
+  expect(await codeOf(sessions.create({ threadId: 'keys:b' }))).toBe('invalid_options')
+})

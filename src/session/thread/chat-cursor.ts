@@ -70,7 +70,12 @@ export async function* storedEvents(
     if (event.kind === 'run_begun') [runId, run] = [event.runId, 0]
   }
   const ref = { kind: 'thread', id: threadId } as const
-  for await (const event of log.read<ThreadEvent>(ref, { after: thread })) yield* eventsOfThread(event)
+  for await (const event of log.read<ThreadEvent>(ref, { after: thread })) {
+    // The log of something else.
+    if (thread === 0 && event.kind !== 'thread_opened')
+      throw new SessionError('thread_not_found', `There is no thread \`${threadId}\`.`)
+    yield* eventsOfThread(event)
+  }
   for (;;) {
     // A run may have begun again in the meantime: its events come after those of the thread that were stored before them.
     const tail = runId === null ? [] : await runTail(log, runId, run)

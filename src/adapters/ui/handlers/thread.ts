@@ -16,6 +16,7 @@ import type { InputMessage } from '#core/stream/input.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { Chat } from '#session/conversation/chat.js'
 import type { EventsOptions } from '#session/conversation/feed.js'
+import type { MessageEnd } from '#session/conversation/message.js'
 import type { CreateOptions, ListThreadsOptions, ThreadItem } from '#session/sessions.js'
 import type { ChatEvent } from '#session/thread/chat-cursor.js'
 import type { ChatRun } from '#session/thread/reduce-chat.js'
@@ -200,8 +201,12 @@ export class Thread implements RequestedRuns {
     if (known !== null) return { status: 'attached', run: Promise.resolve({ runId: known.runId }) }
     const beyond = this.latest?.seq ?? 0
     const run = this.#readerOf(messageId, sent.done)
+    // Nobody may wait for it.
+    run.catch(() => undefined)
     if (sent.status !== 'steered') return { status: sent.status, run }
-    return { status: 'steered', run: run.then((reader) => reader && { ...reader, beyond }) }
+    const steered = run.then((reader) => reader && { ...reader, beyond })
+    steered.catch(() => undefined)
+    return { status: 'steered', run: steered }
   }
 
   /** Answers a message again, by a new run: the run of that message, or of that id, and all later ones leave the conversation. */
@@ -272,13 +277,15 @@ export class Thread implements RequestedRuns {
   /** The run that reads a message, once there is one; null if the message is removed. */
   async #readerOf(
     messageId: string,
-    done: Promise<{ readonly runId: string | null }>,
+    done: Promise<Pick<MessageEnd, 'runId' | 'error'>>,
   ): Promise<{ runId: string } | null> {
     const over = new AbortController()
-    const ended = done.then(({ runId }) => {
+    const ended = done.then(({ runId, error }) => {
       over.abort()
+      if (runId === null && error !== undefined) throw error
       return runId
     })
+    ended.catch(() => undefined)
     const { thread, runs } = this.#chat.snapshot
     const last = runs.at(-1)
     const after = last === undefined ? String(thread.seq) : `${thread.seq}.${last.runId}.${last.seq}`
