@@ -23,7 +23,7 @@ import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { ThreadMessage, NewThreadEvent, ReplacedRuns, ThreadEvent } from '../thread/thread-events.js'
 import { isHeld, nextMessage } from '../thread/thread-state.js'
 import type { ThreadRun, ThreadState } from '../thread/thread-state.js'
-import { ThreadWriter, threadNotFound, withoutOtherOwner } from '../thread/thread-writer.js'
+import { existing, ThreadWriter, threadNotFound, withoutOtherOwner } from '../thread/thread-writer.js'
 import type { PlanOutcome } from '../tools/ask-people.js'
 
 export type ChatPhase = 'idle' | 'running' | 'waiting' | 'cancelling' | 'interrupted'
@@ -110,17 +110,12 @@ export class ThreadConversation {
   }
 
   get snapshot(): ChatSnapshot {
-    return this.#existing(this.feed.snapshot)
+    return existing(this.feed.snapshot, this.threadId)
   }
 
   /** The snapshot with the latest run alone: enough for all decisions, and as cheap in a long conversation. */
   get latest(): ChatSnapshot {
-    return this.#existing(this.feed.latest)
-  }
-
-  #existing(snapshot: ChatSnapshot | undefined): ChatSnapshot {
-    if (snapshot === undefined) throw threadNotFound(this.threadId)
-    return snapshot
+    return existing(this.feed.latest, this.threadId)
   }
 
   get pending(): readonly PendingItem[] {
@@ -337,7 +332,6 @@ export class ThreadOwner {
       if (isNew) await this.append(...eventsAfterRun(conversation.latest, true))
       else if (this.openRun === null) await this.append(...eventsAfterEnd(conversation.latest))
     } catch (error) {
-      // Without the latest events nothing can be decided.
       conversation.isUncertain = true
       if (isNew) await this.release()
       throw error

@@ -159,3 +159,9 @@ function eventReferences(event: NewThreadEvent): readonly LogRef[] {
 export function threadNotFound(threadId: string): SessionError {
   return new SessionError('thread_not_found', `There is no thread \`${threadId}\`.`)
 }
+
+/** What the events of a thread add up to. Throws a `SessionError` if it has none. */
+export function existing<T>(snapshot: T | undefined, threadId: string): T {
+  if (snapshot === undefined) throw threadNotFound(threadId)
+  return snapshot
+}
