@@ -56,12 +56,12 @@ export function redactedResult<Result extends HarnessResult<unknown>>(
   result: Result,
 ): Result {
   if (redactions.length === 0) return result
-  const redact = (event: RunEvent): RunEvent => redactedEvent(redactions, event as StreamEvent)
-  const shownText = (text: string): string => textThrough(redact, text)
+  const shownText = (text: string): string =>
+    textThrough((event) => redactedEvent(redactions, event as StreamEvent), text)
   const members = Object.getOwnPropertyDescriptors(result)
   const text = { ...members.text, value: shownText(result.text) }
-  if (result.status === 'paused') return Object.defineProperties({}, { ...members, text }) as Result
-  const output = { ...members.output, value: mapStrings(result.output, shownText) }
+  const isPaused = result.status === 'paused'
+  const output = isPaused ? members.output : { ...members.output, value: mapStrings(result.output, shownText) }
   return Object.defineProperties({}, { ...members, text, output }) as Result
 }
 

@@ -511,7 +511,7 @@ function eventsAfter(
   return conversation.feed.read({
     ...options,
     from: () => placeOf(conversation, after),
-    stored: (place) => conversation.stored(place),
+    stored: (place) => conversation.starter.redaction.stored(conversation.log, conversation.threadId, place),
     shown: (event) => conversation.starter.redaction.thread(event),
   })
 }

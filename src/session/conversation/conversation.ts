@@ -15,8 +15,6 @@ import { ActiveRun, isElsewhere, threadRunId, RunStarter } from './run-starter.j
 import type { RunOutcome, RunStart, RunStarterDeps } from './run-starter.js'
 import { SeenEvents } from './seen-events.js'
 import { doNothing, Turns } from './turns.js'
-import { storedEvents } from '../thread/chat-cursor.js'
-import type { ChatPlace } from '../thread/chat-cursor.js'
 import { eventsAfterEnd, eventsAfterRun, eventsOfRefusal, eventsWithoutRun } from '../thread/next-events.js'
 import { readBy, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
@@ -237,7 +235,7 @@ export class ThreadConversation {
   /** Reads everything that is stored. False if the thread does not exist. */
   load(): Promise<boolean> {
     const loading = this.#loading.then(async () => {
-      for await (const event of this.stored(this.feed.place)) {
+      for await (const event of this.starter.redaction.stored(this.log, this.threadId, this.feed.place)) {
         this.#note(event)
         this.feed.pushStored(event)
         this.refusals.tell(event, this)
@@ -259,11 +257,6 @@ export class ThreadConversation {
   #note(event: ThreadEvent | RunEvent): void {
     const refused = this.seen.note(event)
     if (refused !== null) this.ends.settle(refused, { status: 'removed', runId: null, text: '' })
-  }
-
-  /** The stored events after a place. */
-  stored(from: ChatPlace): AsyncIterable<ThreadEvent | RunEvent> {
-    return this.starter.redaction.stored(storedEvents(this.log, this.threadId, from))
   }
 
   /** Posts of other processes that nobody has dealt with; none if this process does not own the thread. */

@@ -2,8 +2,11 @@ import type { Named } from '#core/extension/context.js'
 import type { Extension } from '#core/extension/extension.js'
 import { redactedEvent, textThrough } from '#core/extension/redact.js'
 import type { Redact } from '#core/extension/redact.js'
+import type { LogStore } from '#core/log/log.js'
 import { membersOf } from '#core/extension/run-extensions.js'
 import type { RunEvent, StreamEvent } from '#core/state/events.js'
+import { storedEvents } from '../thread/chat-cursor.js'
+import type { ChatPlace } from '../thread/chat-cursor.js'
 import type { ThreadEvent } from '../thread/thread-events.js'
 import type { Modes } from './modes.js'
 
@@ -26,9 +29,9 @@ export class Redaction {
     return shown
   }
 
-  /** Stored events. Runs are redacted like those in progress: what is loaded is what was seen. */
-  async *stored(events: AsyncIterable<ThreadEvent | RunEvent>): AsyncGenerator<ThreadEvent | RunEvent> {
-    for await (const event of events) yield 'threadId' in event ? event : this.run(event)
+  /** The stored events after a place. Runs are redacted like those in progress: what is loaded is what was seen. */
+  async *stored(log: LogStore, threadId: string, from: ChatPlace): AsyncGenerator<ThreadEvent | RunEvent> {
+    for await (const event of storedEvents(log, threadId, from)) yield 'threadId' in event ? event : this.run(event)
   }
 
   /** An event of a thread: one that brings a message has the words of a person. */

@@ -123,7 +123,7 @@ test('a request whose body ends late opens nothing before it has ended', async (
     new Request(`${BASE}/threads/plan/messages`, {
       ...{ method: 'POST', body, duplex: 'half' },
       headers: { 'x-user': 'mallory', 'content-type': 'application/json' },
-    } as RequestInit),
+    }),
   )
   const text = { text: 'Mine.' }
   await posted(handlers.requests(requestOf('alice', '/threads/plan/messages', { method: 'POST', body: text })))
@@ -182,7 +182,7 @@ function anyRequest(ids: { readonly runIds: readonly string[]; readonly threadId
     fc.tuple(path, query, headers).map(([where, asked, given]) => ({
       handler,
       path: where + asked,
-      sent: { headers: given as Readonly<Record<string, string>> } as Sent,
+      sent: { headers: given as Readonly<Record<string, string>> },
     }))
   const post = (handler: keyof Handlers, path: fc.Arbitrary<string>, body: fc.Arbitrary<unknown>) =>
     fc.tuple(path, headers, body).map(([where, given, content]) => ({

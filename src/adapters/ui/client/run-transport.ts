@@ -79,7 +79,7 @@ const NAMES = ['api', 'fetch', 'headers', 'body', 'credentials', 'dialect', 'sto
 function checkNames(options: object): void {
   for (const name of Object.keys(options)) {
     if (NAMES.includes(name)) continue
-    const letters = (text: string): string => [...text.toLowerCase()].sort().join('')
+    const letters = (text: string): string => Array.from(text.toLowerCase()).sort().join('')
     const isNear = (each: string): boolean =>
       letters(each) === letters(name) || each.startsWith(name.slice(0, 3)) || each.endsWith(name.slice(-3))
     const near = NAMES.find(isNear)

@@ -57,8 +57,8 @@ async function streamStretch(context: HandlerContext, request: Request): Promise
   const isAnswer = input.results.length > 0 || (input.resume !== null && input.resume.length > 0)
   const action = isAnswer ? 'answer' : message === null ? 'read' : 'start'
   let metadata: object | undefined
-  const prepare = async (): Promise<void> => void (metadata = await context.clientTools(input.tools))
-  const thread = await context.thread(request, { threadId, action, create: action === 'start', prepare })
+  const readTools = async (): Promise<void> => void (metadata = await context.clientTools(input.tools))
+  const thread = await context.thread(request, { threadId, action, create: action === 'start', prepare: readTools })
   if (thread instanceof Response) return thread
   try {
     const begun = isAnswer

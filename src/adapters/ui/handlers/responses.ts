@@ -109,15 +109,16 @@ async function beginConversation(
   if (input === null)
     throw badParam('previous_response_id', 'Expected `previous_response_id` to name the response that is answered.')
   const key = request.headers.get('idempotency-key')
-  let message: NewMessage | null = null
+  const messages: NewMessage[] = []
   const thread = await context.begin(request, async ({ resourceId }) => {
-    message = await newMessage(context, request, input)
+    messages.push(await newMessage(context, request, input))
     return key === null
       ? `thread_${globalThis.crypto.randomUUID().replaceAll('-', '')}`
       : derivedThreadId(resourceId, key)
   })
   if (thread instanceof Response) return thread
-  return { thread, delivery: await thread.send(message ?? (await newMessage(context, request, input))) }
+  const [message = await newMessage(context, request, input)] = messages
+  return { thread, delivery: await thread.send(message) }
 }
 
 interface Continuation {
