@@ -1,4 +1,4 @@
-import { atOnce } from './at-once.js'
+import { atOnce } from './wrapped.js'
 import { isObject } from './json.js'
 import type { JsonObject, JsonValue } from './json.js'
 import { Mismatch, mismatch } from './mismatch.js'

@@ -1,4 +1,4 @@
-import { atOnce } from '#util/at-once.js'
+import { atOnce } from '#util/wrapped.js'
 import type { ContentPart } from '#contracts/entry.js'
 import { isObject, mapStrings, parseJson } from '#util/json.js'
 import type { LinkedContent, ProjectionOptions } from './projection.js'

@@ -2,7 +2,7 @@ import type { HarnessResult } from '#contracts/result.js'
 import { isObject, mapStrings } from '#util/json.js'
 import { ArrivingReply, isDelta } from '#util/queue/deltas.js'
 import type { RunEvent, StreamEvent } from '../state/events.js'
-import { atOnce } from '#util/at-once.js'
+import { atOnce } from '#util/wrapped.js'
 import { failedMember } from './context.js'
 import type { Named } from './context.js'
 

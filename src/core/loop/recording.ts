@@ -165,7 +165,7 @@ const MEMBERS: ReadonlySet<string> = new Set(
   `kind runId seq at durable parentRunId parentToolCallId agentName version begun prompt root provider model maxModelRequests
   maxToolCalls metadata traceparent rules history view state requestKind entries promptAddition notices config closing hostNotices
   limitKind remaining content finalizedOutputMode entry resolution nativeFinishReason responseId responseModel cost retryKind
-  message callId items background children holds decisions answer stopReason usage pending code errorType status retryable`.split(
+  message callId items children holds decisions answer stopReason usage pending code errorType status retryable`.split(
     /\s+/,
   ),
 )

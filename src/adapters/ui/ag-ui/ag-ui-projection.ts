@@ -1,4 +1,4 @@
-import { atOnce } from '#util/at-once.js'
+import { atOnce } from '#util/wrapped.js'
 import { project, toReadable, splitRuns } from '../projection.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import { errorSentence } from '../error-sentence.js'

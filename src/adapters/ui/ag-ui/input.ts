@@ -1,4 +1,4 @@
-import { atOnce } from '#util/at-once.js'
+import { atOnce } from '#util/wrapped.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { JsonSchema } from '#util/json.js'
 import type { ClientTool } from '#session/tools/client-tools.js'

@@ -1,4 +1,4 @@
-import { atOnce } from '#util/at-once.js'
+import { atOnce } from '#util/wrapped.js'
 import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { JsonValue, JsonObject } from '#util/json.js'

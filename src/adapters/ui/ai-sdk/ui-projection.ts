@@ -1,4 +1,4 @@
-import { atOnce } from '#util/at-once.js'
+import { atOnce } from '#util/wrapped.js'
 import { contentOfEnvelope, shownContent, shownEnvelope } from '../shown-content.js'
 import { DIAGNOSTICS, project, toReadable, splitRuns, untilEnd } from '../projection.js'
 import type { AnyRunEvent, Projection, LinkedContent, ProjectionOptions } from '../projection.js'

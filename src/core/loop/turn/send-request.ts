@@ -1,7 +1,7 @@
 import type { ModelTurn, RequestConstants, TurnOptions } from '../../model-session.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { PaidReply } from '../../money.js'
-import { readOnly } from '#util/read-only.js'
+import { readOnly } from '#util/json.js'
 import { wrapped } from '#util/wrapped.js'
 import type { Work, Wrap } from '#util/wrapped.js'
 import type { RunContext } from '../run-context.js'
