@@ -30,7 +30,7 @@ function withoutStrings(path: string): string {
   const parts: string[] = []
   let end = 0
   const visit = (node: ts.Node): void => {
-    if (!ts.isStringLiteral(node)) return ts.forEachChild(node, visit)
+    if (!ts.isStringLiteralLike(node)) return ts.forEachChild(node, visit)
     parts.push(text.slice(end, node.getStart()))
     end = node.end
   }

@@ -114,7 +114,7 @@ function errorOf(context: RunContext, thrown: unknown): ReturnType<typeof failur
     : { error: toHarnessError(cause, undefined), limit: null }
 }
 
-/** A limit with what is used now: runs in the background have been counted since. */
+/** A limit with what is used now: other runs have been counted since. */
 function renewed(context: RunContext, failure: Failure): Failure {
   if (failure.kind !== 'limit' || context.signal.aborted || !context.hasBegun) return failure
   const command = decide(context.state)
