@@ -24,9 +24,10 @@ describe('the glob dialect', () => {
     ['[^a]x', ['bx'], ['ax']],
     ['[]]x', [']x'], ['x']],
     ['[a', ['[a'], ['a']],
-    ['[slug].tsx', ['s.tsx'], ['[slug].tsx']],
+    // A path that is there under just this name is meant too.
+    ['[slug].tsx', ['s.tsx', '[slug].tsx'], ['l.txt']],
     ['\\[slug\\].tsx', ['[slug].tsx'], ['s.tsx']],
-    ['*.{ts,tsx}', ['a.ts', 'a.tsx'], ['a.js', 'a.{ts,tsx}']],
+    ['*.{ts,tsx}', ['a.ts', 'a.tsx', 'a.{ts,tsx}'], ['a.js']],
     ['{src,test/deep}/*.ts', ['src/a.ts', 'test/deep/a.ts'], ['test/a.ts']],
     ['{a,b{c,d}}', ['a', 'bc', 'bd'], ['b', 'b{c,d}']],
     ['a{b', ['a{b'], ['ab']],
