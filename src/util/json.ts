@@ -80,7 +80,8 @@ export function frozenCopy<T>(value: T): T {
 function jsonCopy(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item: unknown) => frozenCopy(isJsonMember(item) ? item : null))
-  if ('toJSON' in value && typeof value.toJSON === 'function') return jsonCopy(value.toJSON())
+  if ('toJSON' in value && typeof value.toJSON === 'function')
+    return jsonCopy((value as { toJSON(): unknown }).toJSON())
   const members = Object.entries(value).filter(([, member]) => isJsonMember(member))
   return Object.fromEntries(members.map(([name, member]) => [name, frozenCopy<unknown>(member)]))
 }

@@ -23,5 +23,6 @@ export async function* pieces<Item>(items: readonly Item[]): AsyncGenerator<read
 
 /** Resolves when the process has done what waits. */
 function nextTurn(): Promise<void> {
-  return new Promise((resolve) => void (globalThis.setImmediate ?? setTimeout)(resolve))
+  const { setImmediate: soon = setTimeout } = globalThis as Partial<Pick<typeof globalThis, 'setImmediate'>>
+  return new Promise((resolve) => void soon(resolve))
 }

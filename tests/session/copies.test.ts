@@ -7,6 +7,10 @@ import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
 import { allStores, gate, sessionsOf, until } from './support.js'
 
+function removeMember(target: object, name: string): void {
+  if (!Reflect.deleteProperty(target, name)) throw new TypeError('It is frozen.')
+}
+
 /** Tries to change an object and everything in it in every way; gives how many changes worked. */
 function spoil(value: unknown, seen = new Set<unknown>()): number {
   if (typeof value !== 'object' || value === null || seen.has(value)) return 0
@@ -16,8 +20,8 @@ function spoil(value: unknown, seen = new Set<unknown>()): number {
   const target = value as Record<string, unknown>
   const changes = [
     () => (target['added'] = 1),
-    ...Object.keys(target).flatMap((name) => [() => (target[name] = 'spoilt'), () => delete target[name]]),
-    ...(Array.isArray(value) ? [() => value.push('spoilt'), () => value.splice(0)] : []),
+    ...Object.keys(target).flatMap((name) => [() => (target[name] = 'spoilt'), () => removeMember(target, name)]),
+    ...(Array.isArray(value) ? [() => value.push('spoilt'), () => void value.splice(0)] : []),
   ]
   for (const change of changes) {
     try {

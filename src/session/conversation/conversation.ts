@@ -4,7 +4,6 @@ import type { LogStore, Post } from '#core/log/log.js'
 import type { LogSummaries } from '#core/log/digest.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { RunEvent } from '#core/state/events.js'
-import type { PolicyExtension } from '#extensions/policy/policy.js'
 import { codedError, sessionsClosed, storedError, tellProcess } from '../errors.js'
 import { Feed } from './feed.js'
 import { Grants } from '../thread/grants.js'
@@ -12,7 +11,7 @@ import { MessageEnds } from './message.js'
 import { Refusals } from './refusals.js'
 import type { MessageOutcome, StopListener } from './message.js'
 import { ActiveRun, isElsewhere, threadRunId, RunStarter } from './run-starter.js'
-import type { RunOutcome, RunStart, RunStarterDeps } from './run-starter.js'
+import type { ConversationDeps, RunOutcome, RunStart } from './run-starter.js'
 import { SeenEvents } from './seen-events.js'
 import { doNothing, Turns } from './turns.js'
 import { eventsAfterEnd, eventsAfterRun, eventsOfRefusal, eventsWithoutRun } from '../thread/next-events.js'
@@ -25,12 +24,6 @@ import { existing, ThreadWriter, threadNotFound, withoutOtherOwner } from '../th
 import type { PlanOutcome } from '../tools/ask-people.js'
 
 export type ChatPhase = 'idle' | 'running' | 'waiting' | 'cancelling' | 'interrupted'
-
-export interface ConversationDeps extends RunStarterDeps {
-  readonly threadId: string
-  readonly policy: PolicyExtension | null
-  readonly maxQueued: number
-}
 
 /** Time without work until an idle thread is released; between attempts to continue a run that another process has; in ms. */
 const IDLE_MS = 5_000

@@ -13,6 +13,7 @@ import type { Model, ModelCapabilities } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import { trusted } from '#contracts/trusted.js'
 import type { ResumeOptions, RunOptions } from '#harness/options.js'
+import type { PolicyExtension } from '#extensions/policy/policy.js'
 import { codedError, SessionError } from '../errors.js'
 import type { Grants } from '../thread/grants.js'
 import type { MessageOutcome } from './message.js'
@@ -52,6 +53,13 @@ export interface RunStarterDeps {
   readonly configPolicy: ConfigPolicy | undefined
   /** Is called when the thread has got resources of its own, which are not stored. */
   readonly onProvided: () => void
+}
+
+/** What a conversation needs, besides. */
+export interface ConversationDeps extends RunStarterDeps {
+  readonly threadId: string
+  readonly policy: PolicyExtension | null
+  readonly maxQueued: number
 }
 
 /** How a run begins or continues. */

@@ -4,7 +4,6 @@ import { nameOf } from '#core/log/ref.js'
 
 /** A store whose errors have codes: whatever a store of the host's own throws is a `store_failure`. */
 export function codedLog(log: LogStore): LogStore {
-  const { follow, referrers } = log
   return {
     outlives: log.outlives,
     append: (ref, ...rest) => coded(`store an event of ${nameOf(ref)}`, () => log.append(ref, ...rest)),
@@ -16,11 +15,12 @@ export function codedLog(log: LogStore): LogStore {
     read: (ref, options) => codedItems(`read ${nameOf(ref)}`, () => log.read(ref, options)),
     list: (options) => codedItems('list its logs', () => log.list(options)),
     export: (runId) => codedItems(`read run \`${runId}\``, () => log.export(runId)),
-    ...(follow !== undefined && {
-      follow: (ref, options) => codedItems(`read ${nameOf(ref)}`, () => follow.call(log, ref, options) as never),
+    ...(log.follow !== undefined && {
+      follow: (ref, options) => codedItems(`read ${nameOf(ref)}`, () => log.follow?.(ref, options) as never),
     }),
-    ...(referrers !== undefined && {
-      referrers: (ref) => coded(`read the references to ${nameOf(ref)}`, () => referrers.call(log, ref)),
+    ...(log.referrers !== undefined && {
+      referrers: (ref) =>
+        coded(`read the references to ${nameOf(ref)}`, async () => (await log.referrers?.(ref)) ?? []),
     }),
   }
 }
