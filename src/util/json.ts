@@ -80,10 +80,13 @@ export function frozenCopy<T>(value: T): T {
 function jsonCopy(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item: unknown) => frozenCopy(isJsonMember(item) ? item : null))
-  if ('toJSON' in value && typeof value.toJSON === 'function')
-    return jsonCopy((value as { toJSON(): unknown }).toJSON())
+  if (hasToJson(value)) return jsonCopy(value.toJSON())
   const members = Object.entries(value).filter(([, member]) => isJsonMember(member))
   return Object.fromEntries(members.map(([name, member]) => [name, frozenCopy<unknown>(member)]))
+}
+
+function hasToJson(value: object): value is { toJSON(): unknown } {
+  return 'toJSON' in value && typeof value.toJSON === 'function'
 }
 
 /** JSON leaves out anything else. */

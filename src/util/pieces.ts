@@ -23,6 +23,6 @@ export async function* pieces<Item>(items: readonly Item[]): AsyncGenerator<read
 
 /** Resolves when the process has done what waits. */
 function nextTurn(): Promise<void> {
-  const { setImmediate: soon = setTimeout } = globalThis as Partial<Pick<typeof globalThis, 'setImmediate'>>
+  const soon = 'setImmediate' in globalThis ? setImmediate : setTimeout
   return new Promise((resolve) => void soon(resolve))
 }

@@ -293,7 +293,7 @@ async function later(): Promise<void> {
 test('the log of something else is no conversation: it is not listed, and cannot be opened', async () => {
   const log = memoryLog()
   const noted = { kind: 'noted', seq: 1, at: new Date().toISOString(), durable: true, threadId: 'notes' }
-  await log.append({ kind: 'thread', id: 'notes' }, [noted as never], { digest: { notes: 1 } })
+  await log.append({ kind: 'thread', id: 'notes' }, [noted], { digest: { notes: 1 } })
   await log.append({ kind: 'thread', id: 'prompts:a' }, [{ ...noted, threadId: 'prompts:a' } as never], {})
   const sessions = sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel() }) })
   expect(await collect(sessions.list())).toEqual([])

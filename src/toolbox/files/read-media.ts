@@ -167,6 +167,7 @@ function imageHeader(bytes: Buffer): ImageHeader | undefined {
       return { mediaType, size: jpegSize(bytes) }
     case 'image/webp':
       return { mediaType, size: webpSize(bytes) }
+    case undefined:
     default:
       return undefined
   }

@@ -108,7 +108,7 @@ export function sourcesOfFiles(
   kinds.delete('workspace')
   if (kinds.size === 0) return { metadata: {}, prefix }
   const source: ContentSource = { kind: 'workspace', sources: [...kinds].map((kind) => ({ kind })) }
-  return { metadata: { content_source: { ...source } as JsonObject }, prefix: `${prefix}.${savedAs(source) ?? 'web'}` }
+  return { metadata: { content_source: { ...source } }, prefix: `${prefix}.${savedAs(source) ?? 'web'}` }
 }
 
 async function saveText(workspace: Workspace, prefix: string, text: string): Promise<string> {

@@ -32,10 +32,10 @@ async function run(
   const from = Date.now()
   const { signal } = new AbortController()
   const asking = withRetries(ask, { maxRetries, signal, onRetry: (retry) => retries.push(retry) })
-  let isOver = false
-  const settled = asking.catch((error: unknown) => error).finally(() => (isOver = true))
+  const progress = { isOver: false }
+  const settled = asking.catch((error: unknown) => error).finally(() => (progress.isOver = true))
   await vi.advanceTimersByTimeAsync(0)
-  while (!isOver) await vi.advanceTimersToNextTimerAsync()
+  while (!progress.isOver) await vi.advanceTimersToNextTimerAsync()
   return { result: await settled, retries, waitedMs: Date.now() - from }
 }
 
