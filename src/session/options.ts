@@ -14,7 +14,7 @@ import type { ContentLimits } from './conversation/message.js'
 import type { ModeHarness, Modes } from './conversation/modes.js'
 import type { RunStarterDeps } from './conversation/run-starter.js'
 import type { Responder } from './people/responder.js'
-import { Settings } from './settings.js'
+import { Settings } from './conversation/settings.js'
 import { titlesBy } from './people/titles.js'
 import type { TitleMaker } from './people/titles.js'
 

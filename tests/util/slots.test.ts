@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { sleep } from '#util/timeout.js'
-import { Slots } from '#util/slots.js'
+import { Slots } from '#util/queue/slots.js'
 
 const quiet = new AbortController().signal
 

@@ -1,5 +1,5 @@
 import { HarnessError, messageOf } from '#contracts/errors.js'
-import { itemsOf } from '#util/items-of.js'
+import { itemsOf } from '#util/queue/items-of.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'

@@ -1,5 +1,5 @@
 import { SessionError, tellProcess } from '../errors.js'
-import type { Settings } from '../settings.js'
+import type { Settings } from './settings.js'
 import { BEGINNING, notACursor, parseCursor } from '../thread/chat-cursor.js'
 import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
 import type { ChatAnswer } from '../thread/grants.js'

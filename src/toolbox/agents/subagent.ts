@@ -3,7 +3,7 @@ import type { ToolOutcome } from '#core/tools/outcome.js'
 import { plainJson } from '#util/plain-json.js'
 import type { BackgroundLine, SpawnOptions, ToolContext, ToolReach, ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
-import { Slots } from '#util/slots.js'
+import { Slots } from '#util/queue/slots.js'
 import { parseSubagentOptions } from './subagent-options.js'
 import type { DefaultSubagent, SubagentOptions, SubagentSpec } from './subagent-options.js'
 

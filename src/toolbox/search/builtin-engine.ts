@@ -1,5 +1,5 @@
 import { basename, relative, sep } from 'node:path'
-import { Slots } from '#util/slots.js'
+import { Slots } from '#util/queue/slots.js'
 import { invalidInput } from '../workspace/file-failure.js'
 import { openListed } from '../workspace/safe-open.js'
 import type { ListedFile } from '../workspace/safe-open.js'

@@ -1,7 +1,7 @@
 import { messageOf } from '#contracts/errors.js'
 import { clipped } from '#core/tools/boundary/summaries.js'
 import { isObject, parseJson } from '#util/json.js'
-import { withoutTerminalCodes } from '#util/terminal.js'
+import { withoutTerminalCodes } from '#util/platform/terminal.js'
 import { LARGEST_MESSAGE } from '../sdk/connection.js'
 import type { McpEndpoint } from '../sdk/connection.js'
 import { answerFailure } from '../sdk/messages.js'

@@ -3,7 +3,7 @@ import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ContentPart } from '#contracts/entry.js'
 import { canonicalJson, isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { withoutTerminalCodes } from '#util/terminal.js'
+import { withoutTerminalCodes } from '#util/platform/terminal.js'
 
 /**
  * The result of `tools/call` as an outcome: the text of all blocks, then structured content as JSON, then `note`; images, audio and files

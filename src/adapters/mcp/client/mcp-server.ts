@@ -20,7 +20,7 @@ import type { ToolContext, ToolSource, ToolSpec } from '#core/tools/tool-spec.js
 import { abortable } from '#util/abort.js'
 import type { JsonObject } from '#util/json.js'
 import { withoutSecrets } from '#util/secrets.js'
-import { withoutTerminalCodes } from '#util/terminal.js'
+import { withoutTerminalCodes } from '#util/platform/terminal.js'
 
 /**
  * An MCP server whose tools a harness can offer (`mcpServers`). Connects when first used; serves any number of runs, also of

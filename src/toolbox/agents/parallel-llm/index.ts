@@ -16,7 +16,7 @@ import type { ToolSpec, SpawnOptions, ToolContext } from '#core/tools/tool-spec.
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { parseJson } from '#util/json.js'
 import { plainJson } from '#util/plain-json.js'
-import { Slots } from '#util/slots.js'
+import { Slots } from '#util/queue/slots.js'
 import { sleep } from '#util/timeout.js'
 import { createHash } from 'node:crypto'
 

@@ -1,4 +1,4 @@
-import { listenToAbort } from './abort.js'
+import { listenToAbort } from '../abort.js'
 
 interface Line {
   taken: number

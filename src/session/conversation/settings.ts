@@ -5,8 +5,8 @@ import { schemaProblems } from '#schema/schema-check.js'
 import { isStandardSchema, jsonSchemaOf, parseTyped } from '#schema/schema.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
-import { SessionError } from './errors.js'
-import { toJson } from './conversation/message.js'
+import { SessionError } from '../errors.js'
+import { toJson } from './message.js'
 
 /** Stored settings that no longer fit their schema. */
 export interface SettingsRepair {
