@@ -6,9 +6,9 @@ import ts from 'typescript'
 
 const LIMITS = {
   /** Lines that are neither blank nor comment. */
-  codeLines: 63_500,
+  codeLines: 66_600,
   files: 600,
-  coreLines: 8100,
+  coreLines: 8150,
   loopLines: 4300,
   rooms: 18,
   floors: 10,

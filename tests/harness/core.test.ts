@@ -181,6 +181,8 @@ describe('tools of a harness', () => {
         progress: expect.any(Function) as unknown,
         results: expect.any(Function) as unknown,
         transcript: expect.any(Array) as unknown,
+        tools: expect.any(Map) as unknown,
+        requestsLeft: expect.any(Function) as unknown,
       },
     ])
   })

@@ -8,22 +8,22 @@ const root = resolve(import.meta.dirname, '../..')
 
 /** The modules of the source that each import path may load at once, and their bytes, in KiB. */
 const MOST: Readonly<Record<string, readonly [modules: number, kib: number]>> = {
-  thinharness: [105, 492],
-  'thinharness/providers': [106, 449],
+  thinharness: [105, 494],
+  'thinharness/providers': [106, 464],
   'thinharness/tools': [130, 501],
-  'thinharness/mcp': [75, 322],
+  'thinharness/mcp': [75, 323],
   'thinharness/testing': [148, 717],
   'thinharness/tracing': [121, 560],
-  'thinharness/store/sqlite': [34, 152],
-  'thinharness/store/postgres': [33, 155],
+  'thinharness/store/sqlite': [34, 157],
+  'thinharness/store/postgres': [33, 157],
   'thinharness/durable': [108, 502],
   'thinharness/durable/dbos': [116, 538],
-  'thinharness/session': [147, 734],
+  'thinharness/session': [147, 744],
   'thinharness/policy': [129, 577],
   'thinharness/context': [203, 938],
   'thinharness/memory': [128, 612],
   'thinharness/ui': [172, 794],
-  'thinharness/ui/client': [12, 52],
+  'thinharness/ui/client': [12, 53],
   'thinharness/acp': [169, 829],
 }
 

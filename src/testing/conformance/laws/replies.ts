@@ -110,7 +110,9 @@ export const replyLaws = {
           [null, again],
           [again, null],
         ])
-        const reply = generator.replyOf(ids.map((id) => generator.call(id)))
+        // Under one id, only calls of different tools are certainly two.
+        const calls = ['read', 'look_up'].map((name, at) => ({ ...generator.call(ids[at]), name }))
+        const reply = generator.replyOf(calls)
         const turn = await talk.hear(reply, { streamed: given.chance.happens(0.5) })
         const wanted = reply.parts.filter((part) => part.type === 'call')
         expectSame('the calls', callNames(toolCallsOf(turn.entry.parts)), callNames(wanted))
