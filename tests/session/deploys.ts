@@ -20,7 +20,7 @@ export interface Ran {
   readonly runId: string
 }
 
-export const OTHER = 'other'
+const OTHER = 'other'
 
 const NUMBER = { type: 'object', properties: { n: { type: 'number' } } }
 const BEFORE = { settings: z.object({ theme: z.string() }) }
