@@ -110,7 +110,8 @@ function unfinished({ entry, nativeFinishReason, refusal }: ModelTurn, text: str
     case 'stop':
     case 'tool_calls':
     case 'other': {
-      const isEmpty = text.trim() === '' && entry.parts.every((part) => part.type === 'reasoning' || part.type === 'text')
+      const isEmpty =
+        text.trim() === '' && entry.parts.every((part) => part.type === 'reasoning' || part.type === 'text')
       return isEmpty ? { kind: 'ask_again', reason: 'empty' } : undefined
     }
   }
