@@ -57,8 +57,9 @@ export function clearResultsOf(context: ViewContext, need: Need, options: Trigge
   const field = clearingField(context, need, options)
   const clearing = new Clearing(field, need)
   for (const { spans } of changeableSteps(field)) spans.forEach(clearing.clear)
-  const ranges = rangesToLeaveOut(field, clearing.excess, clearing.lengthOf)
-  const words = need.target / need.ratio / 2 / Math.max(1, ranges.list.length)
+  const mostWords = need.target / need.ratio / 2
+  const ranges = rangesToLeaveOut(field, clearing.excess, { lengthOf: clearing.lengthOf, mostWords })
+  const words = mostWords / Math.max(1, ranges.list.length)
   if (ranges.saved > 0) for (const range of ranges.list) clearing.replace(range, leaveOut(context, range, words))
   return clearing.end()
 }
@@ -66,7 +67,7 @@ export function clearResultsOf(context: ViewContext, need: Need, options: Trigge
 /** Replaces all steps before the recent ones by `shown`. Null if that saves too little. */
 export function replaceBySummary(field: Field, need: Need, shown: string): Shortened | null {
   const clearing = new Clearing(field, need)
-  const [first, ...others] = rangesToLeaveOut(field, Infinity, stepLength).list
+  const [first, ...others] = rangesToLeaveOut(field, Infinity, { lengthOf: stepLength, mostWords: 0 }).list
   if (first === undefined) return null
   clearing.replace(first, { ...rangeIds(field.context, first), shown })
   // The summary is of these too.
@@ -165,14 +166,17 @@ interface Range {
   readonly last: number
 }
 
-/** The oldest steps whose absence saves `excess` tokens of the estimate. Steps that are shown as one already come first. */
+/**
+ * The oldest steps whose absence saves `excess` tokens of the estimate. Steps that are shown as one already come first. Of what
+ * people said in them, at most `mostWords` tokens stay.
+ */
 function rangesToLeaveOut(
   { context, steps, older, isKept }: Field,
   excess: number,
-  lengthOf: (step: ViewStep) => number,
+  { lengthOf, mostWords }: { readonly lengthOf: (step: ViewStep) => number; readonly mostWords: number },
 ): { readonly list: readonly Range[]; readonly saved: number } {
   const list: { first: number; last: number }[] = []
-  let saved = 0
+  let [saved, words] = [0, 0]
   let open: { first: number; last: number } | null = null
   for (const step of steps.slice(0, older)) {
     if (saved >= excess) break
@@ -180,7 +184,9 @@ function rangesToLeaveOut(
       open = null
       continue
     }
-    saved += lengthOf(step) - wordsLength(context, step)
+    const kept = Math.min(wordsLength(context, step), mostWords - words)
+    words += kept
+    saved += lengthOf(step) - kept
     if (open === null) {
       saved -= LINE
       open = { first: step.first, last: step.last }

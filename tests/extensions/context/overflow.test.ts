@@ -88,3 +88,14 @@ test('a chat of ids and hashes is shortened by what the provider counted in the 
   for (let round = 0; round < 24; round += 1) await (await chat.send(said())).done
   expect([model.sums.refused, model.sums.requests]).toEqual([0, 24])
 })
+
+test('a chat of people who say much is shortened again and again: its oldest words are reachable by a handle', async () => {
+  const random = randomOf(11)
+  const hash = (): string => Array.from({ length: 40 }, () => Math.floor(random() * 16).toString(16)).join('')
+  const said = (): string => Array.from({ length: 12 }, hash).join(' ')
+  const model = windowedModel({ window: 8000, charsPerToken: 1.7, reply: () => [{ type: 'text', text: hash() }] })
+  await using sessions = new Sessions({ harness: harnessOf({ model, use: [clearResults()] }) })
+  const chat = await sessions.open()
+  for (let round = 0; round < 90; round += 1) expect((await (await chat.send(said())).done).status).toBe('completed')
+  expect(model.sums.refused).toBeLessThan(10)
+})
