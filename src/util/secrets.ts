@@ -89,15 +89,26 @@ type Members = Readonly<Record<string, unknown>>
 const DEEPEST = 3
 const MOST_ITEMS = 1000
 
-/** A cause for an error: itself, or a copy without secrets if it shows any, also in its stack, its fields or its own cause. */
-export function causeWithoutSecrets(cause: unknown, depth = 0): unknown {
+/**
+ * A cause for an error: itself, or a copy without secrets if it shows any, also in its stack, its fields or its own cause. Undefined in
+ * place of one that cannot be read.
+ */
+export function causeWithoutSecrets(cause: unknown): unknown {
+  try {
+    return cleanCause(cause, 0)
+  } catch {
+    return undefined
+  }
+}
+
+function cleanCause(cause: unknown, depth: number): unknown {
   if (typeof cause === 'string') return withoutSecrets(cause)
   if (typeof cause !== 'object' || cause === null || depth > DEEPEST) return cause
   // Its own message and cause are clean, and the run that it holds is no message.
   if (cause instanceof Error && cause.name === 'HarnessError') return cause
   if (!(cause instanceof Error)) return cleanValue(cause, depth)
   const members: Members = Object.fromEntries(Object.entries(cause))
-  const inner = causeWithoutSecrets(cause.cause, depth + 1)
+  const inner = cleanCause(cause.cause, depth + 1)
   const texts = [cause.message, cause.stack ?? '']
   const clean = texts.map(withoutSecrets)
   const own = cleanValue(members, depth) as Members
@@ -110,7 +121,7 @@ export function causeWithoutSecrets(cause: unknown, depth = 0): unknown {
 function cleanValue(value: unknown, depth: number): unknown {
   if (typeof value === 'string') return withoutSecrets(value)
   if (typeof value !== 'object' || value === null || depth > DEEPEST) return value
-  if (value instanceof Error) return causeWithoutSecrets(value, depth + 1)
+  if (value instanceof Error) return cleanCause(value, depth + 1)
   if (Array.isArray(value)) {
     if (value.length > MOST_ITEMS) return value
     const items = value.map((item) => cleanValue(item, depth + 1))
