@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { memoryLog } from 'thinharness'
+import { expect, test, vi } from 'vitest'
 import { policy } from 'thinharness/policy'
 import { askUser, requestAccess, submitPlan, tasks } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
@@ -70,6 +71,23 @@ test('SB-88 a remembered approval releases the other item, holds for later runs,
   expect(await (await chat.send('Again.')).done).toMatchObject({ status: 'completed' })
   await chat.revoke(chat.grants[0]?.id ?? '')
   expect(await (await chat.send('Again.')).done).toMatchObject({ status: 'paused' })
+})
+
+test('a host grants a permission without an answer, also through a process that does not own the thread, and takes it back', async () => {
+  const pay = tool('pay', () => 'Paid.', { requiresApproval: true })
+  const model = new ScriptedModel().calls('pay').says('Paid.').calls('pay')
+  const log = memoryLog()
+  const chat = await sessionsOf({ log, harness: harnessOf({ model, tools: [pay] }) }).open('one')
+  const made = await chat.grant({ tool: 'pay' }, { by: 'ann' })
+  expect(await (await chat.send('Pay.')).done).toMatchObject({ status: 'completed' })
+  expect(chat.grants).toEqual([{ ...made, tool: 'pay', decision: 'allow', grant: true }])
+  await chat.revoke(made.id)
+  expect(await (await chat.send('Pay.')).done).toMatchObject({ status: 'paused' })
+  await expect(chat.grant({})).rejects.toMatchObject({ code: 'invalid_options' })
+
+  const elsewhere = await sessionsOf({ log, harness: harnessOf({ model, tools: [pay] }) }).open('one')
+  await elsewhere.grant({ tool: 'pay', id: 'posted' })
+  await vi.waitFor(() => expect(chat.grants.map(({ id }) => id)).toEqual(['posted']))
 })
 
 test('a remembered approval lifts no deny and no approval that a tool always needs', async () => {

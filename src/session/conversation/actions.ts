@@ -26,7 +26,7 @@ import type { SentStatus, WhenBusy } from './message.js'
 import { eventsOfRelease } from '../thread/next-events.js'
 import { readBy } from '../thread/reduce-chat.js'
 import type { ChatRun } from '../thread/reduce-chat.js'
-import type { ThreadMessage, NewThreadEvent, QueueItem } from '../thread/thread-events.js'
+import type { Grant, ThreadMessage, NewThreadEvent, QueueItem } from '../thread/thread-events.js'
 import { nextMessage } from '../thread/thread-state.js'
 import type { ThreadRun } from '../thread/thread-state.js'
 import { storedMessage } from '../thread/transcript.js'
@@ -35,7 +35,7 @@ import { withPlannedMode } from '../tools/ask-people.js'
 /** A change of a thread that begins nothing. */
 export type ChatChange = Extract<
   NewThreadEvent,
-  { kind: 'setting_changed' | 'title_changed' | 'tags_changed' | 'grant_removed' }
+  { kind: 'setting_changed' | 'title_changed' | 'tags_changed' | 'grant_added' | 'grant_removed' }
 >
 
 /** What becomes of the queue when a run is cancelled. */
@@ -110,6 +110,7 @@ const CHANGE = union<ChatChange, 'kind'>('kind', {
     auto: optional(boolean),
   }),
   tags_changed: object({ kind: oneOf('tags_changed'), tags: list(string) }),
+  grant_added: object({ kind: oneOf('grant_added'), grant: leaf<Grant>('a grant', isObject), by: TEXT }),
   grant_removed: object({ kind: oneOf('grant_removed'), grantId: string, by: TEXT }),
 })
 export const ACTION = union<ChatAction, 'kind'>('kind', {

@@ -19,6 +19,7 @@ import type { Modes, OutputOf } from './modes.js'
 import type { ActiveRun, ChatResources } from './run-starter.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { ModelRef } from '#contracts/model-reference.js'
+import type { grant } from '#extensions/policy/rule.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { Prompt } from '#harness/options.js'
 import { onAbort } from '#util/abort.js'
@@ -266,6 +267,18 @@ export class Chat<M extends Modes = Modes> {
   /** Permissions that people gave by answers with `remember`. */
   get grants(): readonly Grant[] {
     return deepFreeze(this.#conversation.state.grants)
+  }
+
+  /**
+   * Allows what a rule allows, from the next call on, as an answer with `remember` does: `chat.grant({ tool: 'search' })`. Items that
+   * wait are not answered. Resolves with the grant; its `id` is for `revoke`. Rejects with `invalid_options` for a rule without
+   * conditions.
+   */
+  async grant(rule: Parameters<typeof grant>[0], { by }: { readonly by?: string } = {}): Promise<Grant> {
+    const { grant: made } = await import('#extensions/policy/index.js')
+    const given = { ...made(rule), id: rule.id ?? `grant_${globalThis.crypto.randomUUID()}` }
+    await this.#change({ kind: 'grant_added', grant: given, by: by ?? null })
+    return given
   }
 
   /** Takes a permission back, from the next call on. */
