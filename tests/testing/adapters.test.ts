@@ -83,7 +83,10 @@ describe('the adapters', () => {
     await using other = scripted(await scriptedProvider())
     const streamed = (await converse(make(one), true)).map(({ turn }) => ({ ...turn, raw: null }))
     const whole = (await converse(make(other), false)).map(({ turn }) => ({ ...turn, raw: null }))
-    expect(streamed).toEqual(whole)
+    // What is a server's own is marked with its address.
+    const withoutPort = (turns: unknown): unknown =>
+      JSON.parse(JSON.stringify(turns).replaceAll(/127\.0\.0\.1:\d+/g, 'host'))
+    expect(withoutPort(streamed)).toEqual(withoutPort(whole))
   })
 
   test.each(MODELS)('report an error if the reply does not arrive as it should (%s)', async (_name, make) => {

@@ -125,8 +125,9 @@ const slots = new Slots(1)
 /** Reads a line of JSON and the document from its input, and writes JSON. Also a program for Bun and Deno. */
 const PROGRAM = (source: string): string => `
   const run = async () => {
-    const { default: process } = await import('node:process')
-    const { Buffer } = await import('node:buffer')
+    const prefix = 'node:'
+    const { default: process } = await import(prefix + 'process')
+    const { Buffer } = await import(prefix + 'buffer')
     globalThis.Buffer ??= Buffer
     for (const name of Object.keys(process.env)) delete process.env[name]
     for (const name of ['log', 'info', 'warn', 'error', 'debug']) console[name] = () => {}
