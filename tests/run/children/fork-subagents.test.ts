@@ -22,7 +22,9 @@ async function relay(origin: string): Promise<{ readonly url: string; readonly b
     request.on('end', () => {
       const body = Buffer.concat(chunks)
       bodies.push(body.toString())
-      const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => name !== 'host'))
+      // `fetch` sets those of the connection itself.
+      const own = ['host', 'content-length', 'connection', 'transfer-encoding']
+      const headers = Object.fromEntries(Object.entries(request.headers).filter(([name]) => !own.includes(name)))
       fetch(`${origin}${request.url ?? ''}`, { method: 'POST', headers: headers as Record<string, string>, body }).then(
         async (answer) => {
           response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
