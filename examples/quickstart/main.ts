@@ -63,8 +63,14 @@ async function main(): Promise<void> {
     ['Time', durationText(performance.now() - started)],
     ['Log', path(join(runs, `${runId}.jsonl`))],
   ]
-  if (wasKilled && requests !== null) rows.push(['Asked', `${requests} requests: none was repeated after the crash`])
+  if (wasKilled && requests !== null) rows.push(['Asked', askedText(requests, summary.usage)])
   screen.table(rows)
+}
+
+/** What the provider has counted, compared with what the run has in its log. */
+function askedText(requests: number, { modelRequests, children }: RunUsage): string {
+  const repeated = requests - modelRequests - children.modelRequests
+  return `${requests} requests: ${repeated === 0 ? 'none was' : `${repeated} were`} repeated after the crash`
 }
 
 function usageRows(usage: RunUsage, isScripted: boolean): readonly (readonly [name: string, value: string])[] {
