@@ -9,7 +9,10 @@ export function newOwner(): string {
     const { pid = 0 } = hostProcess()
     self = [thisPlace(), pid, startOf(pid) ?? Math.round(performance.timeOrigin)].join('/')
   }
-  return `${self}/${globalThis.crypto.randomUUID().replaceAll('-', '')}`
+  const owner = `${self}/${globalThis.crypto.randomUUID().replaceAll('-', '')}`
+  // Only simulated chance gives a name twice: then the new owner has it.
+  ended.delete(owner)
+  return owner
 }
 
 /** Names of this process under which nobody claims anything any more, although their claims could not be released. */
@@ -21,8 +24,9 @@ export function endOwner(owner: string): void {
 }
 
 /**
- * True if the process that made `owner` has certainly ended, or has ended with that name (`endOwner`): it was of this place (on Linux: of this boot and this pid
- * namespace, else: of a host of this name), and no process with its number and start exists. False if in doubt.
+ * True if the process that made `owner` has certainly ended, or has ended with that name (`endOwner`): it was of this place
+ * (on Linux: of this boot and this pid namespace, else: of a host of this name), and no process with its number and start
+ * exists. False if in doubt.
  */
 export function hasEnded(owner: string): boolean {
   if (ended.has(owner)) return true
