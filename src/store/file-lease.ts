@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readdirSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readdirSync } from 'node:fs'
 import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, utimesSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { endOwner, hasEnded } from '#util/platform/owner.js'
@@ -118,13 +118,13 @@ export class FileLease {
    * Replaces the log's file by a copy of its complete records: a former owner that was suspended with the old file open
    * then writes into a file without a name. False if the run was taken over in the meantime: then the copy has no name.
    */
-  replaceLog(logPath: string, { ref, sync }: { readonly ref: LogRef; readonly sync: boolean }): boolean {
+  replaceLog(logPath: string, { ref, sync }: { readonly ref: LogRef; readonly sync: (fd: number) => void }): boolean {
     if (this.#copy === null) return true
     const { fd, name } = this.#copy
     try {
       if (!copyInto(fd, logPath)) return true
       mendTail(fd, ref)
-      if (sync) fsyncSync(fd)
+      sync(fd)
       renameSync(join(this.#folder, name), logPath)
       return true
     } catch (error) {

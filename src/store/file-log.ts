@@ -16,6 +16,8 @@ export interface FileLogOptions {
    * - `always`: nor does a crash of the machine; every append waits for the disk.
    * - `interval` (default): a crash of the machine loses at most the last second.
    * - `never`: a crash of the machine loses the events that the operating system had not yet written.
+   *
+   * Where the file system cannot sync files, `always` fails, and `interval` is `never` with one warning.
    */
   readonly fsync?: Fsync | undefined
 }

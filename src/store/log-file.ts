@@ -9,6 +9,7 @@ import {
   constants,
   fdatasync,
   fstatSync,
+  fsync,
   ftruncateSync,
   openSync,
   readSync,
@@ -28,6 +29,8 @@ export interface LogWriter {
   readonly isOwner: boolean
   /** Throws if the writer may not write to the file `fd`, or no longer; null: before the file is open. */
   readonly check: (fd: number | null) => void
+  /** Is called when the file system refuses to sync the file; null: that is a failure. */
+  readonly onRefusal: (() => void) | null
 }
 
 /** The file of one log, open for appending. */
@@ -42,6 +45,8 @@ export class LogFile {
   #size: number
   #lastSeq: number
   #isNew: boolean
+  /** Bytes of the last append. */
+  #appended = 0
   /** Syncs of the file that have not ended: it keeps its descriptor. */
   #syncs = 0
   #timer: NodeJS.Timeout | undefined
@@ -93,15 +98,26 @@ export class LogFile {
     }
     this.#lastSeq = lastSeq
     this.#size += bytes.length
+    this.#appended = bytes.length
   }
 
   /** Resolves when everything so far is on the disk. */
-  sync(): Promise<void> {
+  sync(by = fdatasync): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
     this.#syncs += 1
-    this.#syncing = this.#syncing.then(() => this.#sync())
+    this.#syncing = this.#syncing.then(() => this.#sync(by))
     return this.#syncing
+  }
+
+  /** As `sync`, by a call that shows whether the file can be synced at all. */
+  trySync(): Promise<void> {
+    return this.sync(fsync)
+  }
+
+  /** Takes the last append back. */
+  undo(): void {
+    if (this.#fd !== null && fstatSync(this.#fd).size === this.#size) this.#takeBack(this.#fd, this.#appended)
   }
 
   /** Syncs within a second. A failure is thrown by the next append. */
@@ -154,9 +170,13 @@ export class LogFile {
     throw new HarnessError('store_failure', message)
   }
 
-  async #sync(): Promise<void> {
+  async #sync(by: typeof fdatasync): Promise<void> {
+    const { onRefusal } = this.#writer
     try {
-      if (this.#fd !== null) await promisify(fdatasync)(this.#fd)
+      if (this.#fd !== null) await promisify(by)(this.#fd)
+    } catch (error) {
+      if (onRefusal === null || !isSyncRefused(error)) throw error
+      onRefusal()
     } finally {
       this.#syncs -= 1
     }
@@ -173,6 +193,14 @@ export class LogFile {
       // The next writer cuts off the torn one; the error of the write is reported.
     }
   }
+}
+
+/** Some shared and network file systems cannot sync. */
+const REFUSALS: readonly (string | undefined)[] = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']
+const FOLDER_REFUSALS = [...REFUSALS, 'EACCES', 'EBADF', 'EISDIR', 'EPERM']
+
+export function isSyncRefused(error: unknown, refusals = REFUSALS): boolean {
+  return refusals.includes((error as NodeJS.ErrnoException).code)
 }
 
 /** The log files of this process that have a descriptor, the earliest opened first. */
@@ -215,15 +243,17 @@ function openFile(path: string): number {
   }
 }
 
-/** Syncs the names in a folder: without it, a new file may be lost in a crash of the machine. */
+/**
+ * Syncs the names in a folder: without it, a new file may be lost in a crash of the machine. A file system that cannot do that is
+ * left alone, as is Windows, which cannot open folders and does not need this.
+ */
 async function syncFolder(path: string): Promise<void> {
-  // Windows cannot open folders, and does not need this.
   if (process.platform === 'win32') return
-  const folder = await open(path)
   try {
-    await folder.sync()
-  } finally {
-    await folder.close()
+    const folder = await open(path)
+    await folder.sync().finally(() => folder.close())
+  } catch (error) {
+    if (!isSyncRefused(error, FOLDER_REFUSALS)) throw error
   }
 }
 

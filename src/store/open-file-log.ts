@@ -4,6 +4,7 @@ import { exportRun, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import {
   freeDescriptor,
+  isSyncRefused,
   lacksDescriptor,
   LogFile,
   withDescriptor,
@@ -21,6 +22,7 @@ import { comparePlaces, isListed, isRuledOut, listQuery, placeOf } from '#core/l
 import type { ListOptions, ListQuery, Place, PruneOptions } from '#core/log/listing.js'
 import { checkClaim, checkPost, ownedByAnother, storeFailure } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore, FollowOptions, Post, ReadOptions } from '#core/log/log.js'
+import { warn } from '#util/platform/node.js'
 import { newOwner } from '#util/platform/owner.js'
 import { checkRef, keyOf, nameOf, runRef } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
@@ -64,10 +66,15 @@ export class OpenFileLog implements LogStore {
   readonly #files = new Map<string, { readonly owner: string | undefined; readonly file: LogFile }>()
   readonly #leases = new Map<string, FileLease>()
   readonly #followers = new Followers()
+  /** What happens when the file system refuses to sync a file. */
+  readonly #onRefusal: (() => void) | null
+  /** A file was synced, or could not be. */
+  #isTried = false
 
   constructor(folder: string, fsync: Fsync) {
     this.#folder = folder
     this.#fsync = fsync
+    this.#onRefusal = fsync === 'interval' ? warnOnce(folder) : null
   }
 
   async append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
@@ -78,8 +85,7 @@ export class OpenFileLog implements LogStore {
     try {
       let file = this.#appended(ref, owner, { events, references })
       for (; file === null; file = this.#appended(ref, owner, { events, references })) await freeDescriptor()
-      if (this.#fsync === 'always' || (ends && this.#fsync === 'interval')) await file.sync()
-      else if (this.#fsync === 'interval') file.syncSoon()
+      await this.#synced(file, ends)
     } catch (error) {
       await this.#close(ref).catch(() => undefined)
       throw storeFailure(`store an event of ${nameOf(ref)}`, error)
@@ -193,6 +199,21 @@ export class OpenFileLog implements LogStore {
     }
   }
 
+  /** The first append is synced in any case: a disk that fails is noticed before work is done. */
+  async #synced(file: LogFile, ends: boolean): Promise<void> {
+    if (this.#fsync === 'never') return
+    const isTried = this.#isTried
+    this.#isTried = true
+    try {
+      if (this.#fsync === 'always' || ends) await file.sync()
+      else if (!isTried) await file.trySync()
+      else file.syncSoon()
+    } catch (error) {
+      file.undo()
+      throw error
+    }
+  }
+
   #pathsOf(ref: LogRef): ReturnType<typeof pathsOf> {
     return pathsOf(this.#folder, ref)
   }
@@ -227,7 +248,7 @@ export class OpenFileLog implements LogStore {
       if (may) return
       throw lease?.owner === owner && lease?.hasLostFolder === true ? lostFolder(ref, log) : ownedByAnother(ref, owner)
     }
-    return { isOwner: owner !== undefined, check: checkOwner }
+    return { isOwner: owner !== undefined, check: checkOwner, onRefusal: this.#onRefusal }
   }
 
   async #claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
@@ -241,12 +262,24 @@ export class OpenFileLog implements LogStore {
     const { log, lease: folder } = this.#pathsOf(ref)
     const lease = FileLease.take(folder, { owner, ttlMs }, log)
     if (lease === null) return false
-    if (!replaceLog(lease, log, { ref, sync: this.#fsync !== 'never' })) return false
+    const sync = (fd: number): void => {
+      if (this.#fsync !== 'never') this.#syncNow(fd)
+    }
+    if (!replaceLog(lease, log, { ref, sync })) return false
     // A claim of this process that had expired.
     if (held !== undefined) await this.#letGo(ref, held)
     else await this.#close(ref)
     this.#leases.set(keyOf(ref), lease)
     return true
+  }
+
+  #syncNow(fd: number): void {
+    try {
+      fsyncSync(fd)
+    } catch (error) {
+      if (this.#onRefusal === null || !isSyncRefused(error)) throw error
+      this.#onRefusal()
+    }
   }
 
   async #release(ref: LogRef, owner: string): Promise<boolean> {
@@ -392,6 +425,16 @@ interface FirstEvent {
   readonly parentRunId?: string | null
 }
 
+function warnOnce(folder: string): () => void {
+  let isWarned = false
+  return () => {
+    if (isWarned) return
+    isWarned = true
+    const message = `The file system of \`${folder}\` cannot sync files: a crash of the machine may lose events. Pass \`fsync: 'never'\` to \`fileLog\` if that is intended.`
+    warn(message, 'FileLogWarning')
+  }
+}
+
 function isEnd({ kind }: LogEvent): boolean {
   return kind === 'run_completed' || kind === 'run_failed'
 }
@@ -408,7 +451,11 @@ function readDigest(path: string, lastSeq: number): JsonObject | null {
   return parsed.value['digest'] as JsonObject
 }
 
-function replaceLog(lease: FileLease, path: string, how: { readonly ref: LogRef; readonly sync: boolean }): boolean {
+function replaceLog(
+  lease: FileLease,
+  path: string,
+  how: { readonly ref: LogRef; readonly sync: (fd: number) => void },
+): boolean {
   let replaced = false
   try {
     replaced = lease.replaceLog(path, how)
