@@ -6,9 +6,9 @@ import ts from 'typescript'
 
 const LIMITS = {
   /** Lines that are neither blank nor comment. */
-  codeLines: 66_600,
-  files: 600,
-  coreLines: 8150,
+  codeLines: 68_600,
+  files: 615,
+  coreLines: 8600,
   loopLines: 4300,
   rooms: 18,
   floors: 10,

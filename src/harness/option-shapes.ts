@@ -180,7 +180,7 @@ export function parseHarnessOptions<Output>(given: HarnessOptions<Output>): Harn
   return options as HarnessOptions<Output>
 }
 
-type SharedOptions = Omit<RunOptions, 'history' | 'runId' | 'ifExists'>
+type SharedOptions = Omit<RunOptions, 'history' | 'runId' | 'ifExists' | 'labels'>
 
 const SHARED: PartialFields<SharedOptions> = {
   ...BUDGETS,
@@ -201,12 +201,13 @@ const SHARED: PartialFields<SharedOptions> = {
 }
 
 const ifExists = oneOf('fail', 'continue', 'retry')
-const RUN = partial<RunOptions>({ ...SHARED, history: anything(), runId, ifExists })
+const RUN = partial<RunOptions>({ ...SHARED, history: anything(), runId, ifExists, labels: record(string) })
 const RESUME = partial<ResumeOptions>({ ...SHARED, configPolicy })
 
 const FORK = partial<ForkOptions>({
   ...SHARED,
   runId,
+  labels: record(string),
   effects: oneOf('live', 'dry'),
   mocks: record(functionOf()),
 })

@@ -149,6 +149,11 @@ export interface RunOptions<Deps = unknown> extends BudgetOptions {
   /** Data of the host, passed to tools, hooks and the log; never to the model. */
   readonly metadata?: object | undefined
   /**
+   * Short texts by which runs are found (`list({ labels })`), at most 16; shown to no model. A run that goes on keeps those it began
+   * with. Default: none.
+   */
+  readonly labels?: Readonly<Record<string, string>> | undefined
+  /**
    * Cancels the run; if its reason is a `HarnessError` of code `interrupted`, leaves the run, as `close` does: it can be
    * recovered.
    */
@@ -176,7 +181,10 @@ export interface RunOptions<Deps = unknown> extends BudgetOptions {
 }
 
 /** Options of a run that continues. */
-export interface ResumeOptions<Deps = unknown> extends Omit<RunOptions<Deps>, 'history' | 'runId' | 'ifExists'> {
+export interface ResumeOptions<Deps = unknown> extends Omit<
+  RunOptions<Deps>,
+  'history' | 'runId' | 'ifExists' | 'labels'
+> {
   /**
    * The configuration with which the run may continue: the same one (`same`); any in which the tools of open calls are
    * unchanged (`compatible`); any (`any`). Default: that of the harness.

@@ -59,6 +59,7 @@ export async function unreadableRun(
   return {
     ...known,
     ...{ status: 'unreadable', error: { code: error.code, message: error.message }, usage: NO_USAGE, pending: [] },
+    labels: {},
     ...{ stopReason: null, endedAt: null, provider: null, model: null, parent },
     metadata: isObject(metadata) ? (metadata as JsonObject) : {},
   }

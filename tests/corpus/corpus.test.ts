@@ -147,12 +147,12 @@ test('logs and states of another version are rejected', async () => {
   const log = await logWith(events as DurableEvent[])
   await expect(harnessFor(kept, log).recover(kept.runId)).rejects.toMatchObject({
     code: 'invalid_log',
-    message: `The log of run \`${kept.runId}\` has version \`1\`, and this package reads version 2.`,
+    message: `The log of run \`${kept.runId}\` has version \`1\`, and this package reads version 3.`,
   })
   const state = { ...stateOf(kept), version: 1 } as unknown as ResumeState
   await expect(harnessFor(kept).run('More.', { history: state })).rejects.toMatchObject({
     code: 'invalid_state',
-    message: expect.stringContaining('it has version `1`, and this package reads version 2; run again') as string,
+    message: expect.stringContaining('it has version `1`, and this package reads version 3; run again') as string,
   })
 })
 

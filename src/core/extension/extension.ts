@@ -1,11 +1,12 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { ToolSpec } from '../tools/tool-spec.js'
 import { isObject } from '#util/json.js'
-import type { JsonInput, JsonValue } from '#util/json.js'
+import type { JsonInput, JsonObject, JsonValue } from '#util/json.js'
 import { unknownKey } from '#util/suggest.js'
 import type { Hook } from './hooks.js'
 import type { WrapModelCall, WrapToolCall } from './wraps.js'
-import type { StreamEvent } from '../state/events.js'
+import type { DurablePayloads, StreamEvent } from '../state/events.js'
+import type { Labels } from '../state/labels.js'
 import type { NoticeSource } from './context.js'
 import type { Policy } from './policy.js'
 import type { Tracing } from './tracing.js'
@@ -44,11 +45,31 @@ export interface Extension<in Deps = unknown> {
 }
 
 /** The members that an extension can have for one run. */
-export type RunMembers<Deps = unknown> = Partial<Omit<Extension<Deps>, 'name' | 'forRun' | 'close' | 'tracing'>>
+export interface RunMembers<in Deps = unknown> extends Partial<
+  Omit<Extension<Deps>, 'name' | 'forRun' | 'close' | 'tracing'>
+> {
+  /**
+   * In place of the harness's own instructions; of several extensions the outermost one's. For the run itself, never for its
+   * children.
+   */
+  readonly instructions?: string | undefined
+  /**
+   * Added to the labels of a run that begins: the caller's win, then those of the outermost extension. A run that goes on keeps
+   * those it began with. For the run itself, never for its children.
+   */
+  readonly labels?: Labels | undefined
+}
 
 /** A run, for the state that an extension keeps of it. */
 export interface ExtensionRun<out Deps = unknown> {
   readonly runId: string
+  /** Name of the subagent; null for the run at the top. */
+  readonly agentName: string | null
+  readonly metadata: JsonObject
+  /** The caller's, for a run that begins; else all with which it began. */
+  readonly labels: Labels
+  /** Why it begins: with a prompt (`fresh`), or going on. */
+  readonly begun: DurablePayloads['run_started']['begun']
   readonly deps: Deps
   /** Values that this extension has recorded in this run so far, in order; after a crash or a pause too. */
   readonly recorded: readonly JsonValue[]
@@ -59,7 +80,7 @@ export interface ExtensionRun<out Deps = unknown> {
   readonly record: (value: JsonInput) => Promise<void>
 }
 
-type Kind = 'function' | 'list' | 'object' | 'string'
+type Kind = 'function' | 'list' | 'object' | 'string' | 'record of strings'
 
 /** The members of an extension, and what each has to be. */
 const MEMBERS = {
@@ -75,7 +96,14 @@ const MEMBERS = {
   tracing: 'object',
   forRun: 'function',
   close: 'function',
-} as const satisfies Readonly<Record<keyof Extension, Kind>>
+  instructions: 'string',
+  labels: 'record of strings',
+} as const satisfies Readonly<Record<keyof Extension | keyof RunMembers, Kind>>
+
+const ONLY_OF_RUN: readonly string[] = ['instructions', 'labels'] satisfies readonly (keyof RunMembers)[]
+const NAMES = Object.keys(MEMBERS)
+const OF_EXTENSION = NAMES.filter((name) => !ONLY_OF_RUN.includes(name))
+const OF_RUN = NAMES.filter((name) => !['name', 'forRun', 'close', 'tracing'].includes(name))
 
 /**
  * Checks an extension and gives it back, typed.
@@ -92,12 +120,10 @@ export function checkExtension(extension: unknown): asserts extension is Extensi
     const got = extension === null ? 'null' : typeof extension
     throw invalidExtension(`Expected an extension to be an object with a \`name\`, got ${got}.`)
   }
-  checkMembers(extension, Object.keys(MEMBERS), 'member of an extension')
+  checkMembers(extension, OF_EXTENSION, 'member of an extension')
   const { name } = extension
   if (typeof name !== 'string' || name === '') throw invalidExtension('Expected `name` of an extension to be a string.')
 }
-
-const OF_RUN = Object.keys(MEMBERS).filter((name) => !['name', 'forRun', 'close', 'tracing'].includes(name))
 
 /** Refuses what `forRun` cannot return. */
 export function checkRunMembers(name: string, members: unknown): asserts members is RunMembers {
@@ -122,6 +148,7 @@ const FITS: Readonly<Record<Kind, (value: unknown) => boolean>> = {
   list: Array.isArray,
   object: isObject,
   string: (value) => typeof value === 'string',
+  'record of strings': (value) => isObject(value) && Object.values(value).every((each) => typeof each === 'string'),
 }
 
 function invalidExtension(message: string): HarnessError {

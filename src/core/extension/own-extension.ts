@@ -1,11 +1,15 @@
 import type { ContentPart, TranscriptEntry } from '#contracts/entry.js'
 import type { DurablePayloads } from '../state/events.js'
+import type { Labels } from '../state/labels.js'
 import type { RunState } from '../state/state.js'
 import type { Extension } from './extension.js'
 
 /** An extension that comes with the package: it has seams that other extensions do not have. */
 export interface OwnExtension extends Extension {
   readonly annotateCall?: AnnotateCall
+  /** What `forRun` returned for the run itself: its children have none of it. */
+  readonly instructions?: string | undefined
+  readonly labels?: Labels | undefined
   /** The extension of child runs; default: the same. `transcript` is that of the run that starts the child. */
   readonly forChild?: (transcript: readonly TranscriptEntry[]) => OwnExtension
 }

@@ -5,6 +5,8 @@ import { isObject } from '#util/json.js'
 import { withoutUndefined } from '#util/shape.js'
 import type { Named, NoticeSource } from './context.js'
 import { failedMember, OF_HARNESS } from './context.js'
+import { mergedLabels } from '../state/labels.js'
+import type { Labels } from '../state/labels.js'
 import { checkExtension, checkRunMembers } from './extension.js'
 import type { Extension, ExtensionRun, RunMembers } from './extension.js'
 import { HookSet } from './hooks.js'
@@ -72,7 +74,8 @@ export class RunExtensions {
    */
   ofChildren(transcript: readonly TranscriptEntry[]): RunExtensions {
     if (this.#inherited !== null) return this.#inherited
-    const members = ({ tools: _t, notices: _n, ...inherited }: RunMembers): RunMembers => inherited
+    const members = ({ tools: _t, notices: _n, instructions: _i, labels: _l, ...inherited }: RunMembers): RunMembers =>
+      inherited
     // What annotates calls is a rule of the run itself: a child has its own.
     const shared = this.#extensions.filter(({ annotateCall }) => annotateCall === undefined)
     const inherited = shared.map((extension) => extension.forChild?.(transcript) ?? reduced(extension, members))
@@ -84,8 +87,18 @@ export class RunExtensions {
   /** For a recorded run that is run again: what hooks and the others did is in the recording. */
   get offered(): RunExtensions {
     // Without tools for the run, those for all runs stay.
-    const offered = ({ tools }: RunMembers): RunMembers => (tools === undefined ? {} : { tools })
+    const offered = ({ tools, instructions }: RunMembers): RunMembers => withoutUndefined({ tools, instructions })
     return new RunExtensions(this.#extensions.map((extension) => reduced(extension, offered)))
+  }
+
+  /** The instructions that an extension has for this run, in place of the harness's own; null if none has any. */
+  get instructions(): string | null {
+    return this.#extensions.find(({ instructions }) => instructions !== undefined)?.instructions ?? null
+  }
+
+  /** The labels of a run that begins; the caller's win. */
+  labels(ofCaller: Labels): Labels {
+    return mergedLabels([ofCaller, ...this.#extensions.map(({ labels = {} }) => labels)])
   }
 
   /** True if some extension has members for one run. */

@@ -1,6 +1,7 @@
 import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { PendingItem, RunUsage, StopReason } from '#contracts/result.js'
 import type { JsonObject } from '#util/json.js'
+import type { Labels } from '../state/labels.js'
 import { askedInBackground } from '../state/other-runs.js'
 import type { Phase, RunParent, RunState } from '../state/state.js'
 import { unanswered } from '../state/batch-call.js'
@@ -26,6 +27,7 @@ export interface RunSummary {
   readonly provider: string | null
   readonly model: string | null
   readonly metadata: JsonObject
+  readonly labels: Labels
   readonly usage: RunUsage
   /** Items that people have to answer, including those of its child runs. */
   readonly pending: readonly PendingItem[]
@@ -77,6 +79,7 @@ export function digestOf(state: RunState): RunDigest {
     provider,
     model,
     metadata,
+    labels: state.labels ?? {},
     usage,
     pending: pendingIn(state),
     parent,
@@ -99,8 +102,22 @@ function pendingIn(state: RunState): readonly PendingItem[] {
 /** The summary of a run. `owned`: a process owns it. */
 export function summaryOf(digest: RunDigest, owned: boolean): RunSummary {
   const { runId, phase, stopReason, startedAt, updatedAt, endedAt, provider, model } = digest
-  const { metadata, usage, pending, parent, error, lastSeq } = digest
+  const { metadata, labels, usage, pending, parent, error, lastSeq } = digest
   const status = phase !== 'open' ? phase : owned ? 'running' : 'interrupted'
   const times = { startedAt, updatedAt, endedAt }
-  return { runId, status, stopReason, ...times, provider, model, metadata, usage, pending, parent, error, lastSeq }
+  return {
+    runId,
+    status,
+    stopReason,
+    ...times,
+    provider,
+    model,
+    metadata,
+    labels,
+    usage,
+    pending,
+    parent,
+    error,
+    lastSeq,
+  }
 }

@@ -21,6 +21,7 @@ import type {
   StreamExtras,
 } from '../state/events.js'
 import type { Conversation } from '../state/history.js'
+import type { Labels } from '../state/labels.js'
 import { openState } from '../state/state.js'
 import type { RunParent, RunState } from '../state/state.js'
 import type { EventQueue } from '../stream/queue.js'
@@ -52,6 +53,8 @@ export interface RunSurroundings {
   /** The number of its ancestors. Default 0: it is at the top. */
   readonly depth?: number
   readonly metadata: JsonObject
+  /** Labels of a run that begins; of a recorded one, those it had. Default: none. */
+  readonly labels?: Labels
   /** The purse of the parent run, if its costs are counted. */
   readonly outerPurse?: OuterPurse | null
   readonly log: RunLog
@@ -97,6 +100,7 @@ export class RunContext {
   readonly #origin: Pick<EventBase, 'parentRunId' | 'parentToolCallId' | 'agentName'>
   #deps: { readonly value: unknown } | null = null
   #metadata: JsonObject
+  #labels: Labels
   #history: Conversation = { entries: [] }
   readonly #givenExtensions: RunExtensions
   #extensions: RunExtensions
@@ -122,6 +126,7 @@ export class RunContext {
     this.#origin = { parentRunId, parentToolCallId, agentName }
     this.depth = surroundings.depth ?? 0
     this.#metadata = surroundings.metadata
+    this.#labels = surroundings.labels ?? {}
     this.outerPurse = surroundings.outerPurse ?? null
     this.log = surroundings.log
     this.queue = surroundings.queue
@@ -183,16 +188,22 @@ export class RunContext {
   }
 
   /** Gives the extensions their state of this run. `state` is the state that the run continues from; null for a new run. */
-  async openExtensions(state: RunState | null): Promise<void> {
+  async openExtensions(state: RunState | null, how: Pick<ExtensionRun, 'begun' | 'metadata'>): Promise<void> {
+    if (state !== null) this.#labels = state.labels ?? {}
     if (!this.#givenExtensions.hasRunMembers) return
-    const opening = this.#givenExtensions.open((extension) => this.#runFor(extension, state))
+    const opening = this.#givenExtensions.open((extension) => this.#runFor(extension, state, how))
     const { value } = await untilStopped(opening, this.abort)
     this.signal.throwIfAborted()
     this.#extensions = value ?? this.#extensions
     this.#readers = new ReaderEvents(this.#extensions.redactions)
+    if (how.begun === 'fresh' && this.recording === null) this.#labels = this.#extensions.labels(this.#labels)
   }
 
-  #runFor(extension: string, state: RunState | null): ExtensionRun {
+  #runFor(
+    extension: string,
+    state: RunState | null,
+    { begun, metadata }: Pick<ExtensionRun, 'begun' | 'metadata'>,
+  ): ExtensionRun {
     const recorded = [...(state?.recorded?.[extension] ?? [])]
     const record = async (value: JsonInput): Promise<void> => {
       // A replay takes the recorded values.
@@ -202,7 +213,8 @@ export class RunContext {
         throw new HarnessError('invalid_state', `\`record\` was called before the run began: ${reason}.`)
       await this.emit('extension_recorded', { extension, value: plainJson(value) })
     }
-    return { runId: this.runId, deps: this.deps, recorded, record }
+    const { runId, agentName, labels, deps } = this
+    return { runId, agentName, metadata: readOnly(metadata), labels, begun, deps, recorded, record }
   }
 
   get extensions(): RunExtensions {
@@ -221,6 +233,11 @@ export class RunContext {
 
   get metadata(): JsonObject {
     return this.#metadata
+  }
+
+  /** By which the run is found. */
+  get labels(): Labels {
+    return this.#labels
   }
 
   get state(): RunState {

@@ -26,7 +26,7 @@ export interface RunPlan {
   readonly model: ModelRef | Model
   readonly offers: ToolOffers
   readonly answer: AnswerPort
-  /** The first parts of the system prompt. Those of skills and tools follow. */
+  /** The first parts of the system prompt: the harness's own, then the workspace. Those of skills and tools follow. */
   readonly instructions: readonly string[]
   readonly root: string
   readonly sandbox: SandboxMode
@@ -123,9 +123,11 @@ export class RunSetup {
   }
 
   /** Opens the session of the model, and loads the tools. */
-  static async open({ signal }: RunContext, plan: RunPlan, prepared: PreparedRun): Promise<RunSetup> {
+  static async open({ signal, extensions }: RunContext, plan: RunPlan, prepared: PreparedRun): Promise<RunSetup> {
     const session = openSession(prepared.model)
-    return new RunSetup(plan, prepared, session, await plan.offers.load(signal))
+    const [own = '', ...others] = plan.instructions
+    const planned = { ...plan, instructions: [extensions.instructions ?? own, ...others] }
+    return new RunSetup(planned, prepared, session, await plan.offers.load(signal))
   }
 
   /** Asks the servers for changes of their tools. */

@@ -10,12 +10,13 @@ import type { LeftRun } from './other-runs.js'
 import type { StoredChild } from './child-state.js'
 import type { ConfigDigest } from './config-digest.js'
 import type { StoredHistory } from './history.js'
+import type { Labels } from './labels.js'
 import type { Breach } from './limits.js'
 import type { LimitKind, RunRules } from './rules.js'
 import type { View, ViewChange } from './view.js'
 
 /** Version of the stored form of events and states. Others are rejected. */
-export const FORMAT_VERSION = 2
+export const FORMAT_VERSION = 3
 
 /** Fields of every event. */
 export interface EventBase {
@@ -67,6 +68,8 @@ export interface DurablePayloads {
     readonly maxModelRequests: number | null
     readonly maxToolCalls: number | null
     readonly metadata: JsonObject
+    /** By which runs are found. Absent if there are none, and when a run goes on: it keeps those it began with. */
+    readonly labels?: Labels
     /** W3C `traceparent` of the run's span, if the run is traced. */
     readonly traceparent?: string
     /** Limits and retry budgets of the run. */

@@ -12,6 +12,7 @@ import { FORMAT_VERSION } from './events.js'
 import type { DurableEvent, RequestKind } from './events.js'
 import { isReference } from './history.js'
 import type { Conversation } from './history.js'
+import type { Labels } from './labels.js'
 import type { Breach } from './limits.js'
 import type { RunRules } from './rules.js'
 import type { HostNotice } from './host-notices.js'
@@ -37,6 +38,8 @@ export interface RunState {
   provider: string
   model: string
   metadata: JsonObject
+  /** Absent if there are none. */
+  readonly labels?: Labels
   rules: RunRules
   /** The configuration of the run since its first request. */
   config: ConfigDigest | null
@@ -155,6 +158,7 @@ export function openState(
     staleTurns: 0,
     streaks: {},
     notes: {},
+    ...(event.labels !== undefined && { labels: event.labels }),
     ...(event.traceparent !== undefined && { traceparent: event.traceparent }),
     ...(view !== undefined && { view }),
   }

@@ -102,6 +102,7 @@ export class RunLauncher<Output> implements RunHost {
       runId,
       parent: null,
       metadata,
+      labels: options.labels ?? {},
       outerPurse: budget === null ? null : purseOf(budget),
       log,
       children: new ChildDocuments(log),
@@ -162,13 +163,14 @@ export class RunLauncher<Output> implements RunHost {
     options: ReplayOptions,
     tools: readonly ToolSpec[],
   ): ReplayedStretch<Output> {
-    const { runId, parentRunId, parentToolCallId, agentName, metadata, rules } = started
+    const { runId, parentRunId, parentToolCallId, agentName, metadata, labels = {}, rules } = started
     const parent =
       parentRunId === null ? null : { runId: parentRunId, callId: parentToolCallId ?? '', agentName: agentName ?? '' }
     const context = new RunContext({
       runId,
       parent,
       metadata,
+      labels,
       log,
       children: new ChildDocuments(log),
       clock: this.#clock,
@@ -377,9 +379,9 @@ export function forkLaunch(
   point: { readonly afterTurn: number; readonly prompt: InputMessage | null; readonly runId: string },
   { log, options }: { readonly log: RunLog; readonly options: Parsed<ForkOptions> },
 ): Launch {
-  const { effects, mocks } = options
+  const { effects, mocks, labels = {} } = options
   const metadata = options.metadata ?? null
-  const fork = forkOpening(recordedEvents(events), { ...point, resolve: (start) => resolveHistory(log, start) })
+  const fork = forkOpening(recordedEvents(events), { ...point, labels, resolve: (start) => resolveHistory(log, start) })
   const changed = { ...(effects !== undefined && { effects }), ...(mocks !== undefined && { mocks }) }
   return { opening: { ...fork, metadata }, metadata: metadata ?? {}, effects: changed }
 }

@@ -13,6 +13,8 @@ import { applyStored, opened } from '../resume/read-log.js'
 import type { ResolveHistory } from '../resume/read-log.js'
 import { conversationOf } from '#core/state/closing.js'
 import type { Conversation } from '#core/state/history.js'
+import { mergedLabels } from '#core/state/labels.js'
+import type { Labels } from '#core/state/labels.js'
 import type { RunState } from '#core/state/state.js'
 import { hasOtherRuns } from '#core/loop/decide.js'
 
@@ -54,13 +56,14 @@ interface ForkedRun {
   readonly afterTurn: number
   readonly prompt: InputMessage | null
   readonly runId: string
+  readonly labels: Labels
   readonly resolve: ResolveHistory
 }
 
 /** The opening of a run that continues a recorded one from one of its turns. */
 export function forkOpening(
   recorded: Promise<readonly DurableEvent[]>,
-  { afterTurn, prompt, runId, resolve }: ForkedRun,
+  { afterTurn, prompt, runId, labels, resolve }: ForkedRun,
 ): GoOnOpening {
   const state = recorded.then((events) => stateAfterTurn(events, afterTurn, resolve))
   // Awaited when the run has begun; without this a bad log would also be an unhandled rejection.
@@ -72,7 +75,9 @@ export function forkOpening(
     configPolicy: 'any',
     metadata: null,
     load: async () =>
-      prompt === null ? { state: forkedState(await state, runId), responses: [], last: null, isLogged: false } : null,
+      prompt === null
+        ? { state: forkedState(await state, { runId, labels }), responses: [], last: null, isLogged: false }
+        : null,
     otherwise:
       prompt === null
         ? null
@@ -81,7 +86,7 @@ export function forkOpening(
 }
 
 /** The state with which a fork begins. Throws `invalid_options` if the run had its answer. */
-function forkedState(state: RunState, runId: string): RunState {
+function forkedState(state: RunState, { runId, labels: given }: Pick<ForkedRun, 'runId' | 'labels'>): RunState {
   const { phase } = state
   if (phase.at === 'answered' && phase.resolution.kind === 'final' && !hasOtherRuns(state)) {
     throw new HarnessError(
@@ -89,7 +94,8 @@ function forkedState(state: RunState, runId: string): RunState {
       'The run had its answer in this turn: give `prompt` to continue from there.',
     )
   }
-  return { ...state, runId, parent: null, usage: NO_USAGE, ...otherRunsOfFork(state, runId) }
+  const labels = mergedLabels([given, state.labels ?? {}])
+  return { ...state, runId, labels, parent: null, usage: NO_USAGE, ...otherRunsOfFork(state, runId) }
 }
 
 /** The conversation of a run so far, to be continued with another prompt. A prompt that was not sent is left out. */

@@ -275,6 +275,7 @@ export const runStateShape = object<StoredRunState>({
   provider: string,
   model: string,
   metadata: jsonObject,
+  labels: optional(record(string)),
   rules,
   config: nullable(object({ instructions: string, tools: record(string), output: string, limits: string })),
   transcript: mutable(transcriptShape),

@@ -56,7 +56,7 @@ export class Events {
       kind: 'run_started',
       ...started,
       ...parent,
-      version: 2,
+      version: 3,
       begun: 'fresh',
       prompt: 'Go.',
       root: '/work',
@@ -68,7 +68,7 @@ export class Events {
     const { at, provider, model, metadata } = started
     this.#digest = {
       ...{ runId, phase: 'open', stopReason: null, startedAt: at, updatedAt: at, endedAt: null },
-      ...{ provider, model, metadata, usage: NO_USAGE, pending: [] },
+      ...{ provider, model, metadata, labels: {}, usage: NO_USAGE, pending: [] },
       parent: parentRunId === undefined ? null : { runId: parentRunId, callId: 'call_1', agentName: 'helper' },
       ...{ error: null, lastSeq: 1 },
     }

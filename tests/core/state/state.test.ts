@@ -10,7 +10,7 @@ import { NO_TOKENS } from '#contracts/entry.js'
 
 const OPENED: RunState = {
   kind: 'run_state',
-  version: 2,
+  version: 3,
   runId: 'run_t',
   parent: null,
   seq: 1,

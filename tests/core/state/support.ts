@@ -40,7 +40,7 @@ export function event<Kind extends keyof DurablePayloads>(
 
 const DEFAULTS: { readonly [Kind in keyof DurablePayloads]?: Payload<Kind> } = {
   run_started: {
-    version: 2,
+    version: 3,
     prompt: 'Go.',
     root: '/work',
     provider: 'p',

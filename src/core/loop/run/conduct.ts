@@ -70,10 +70,11 @@ async function begin(run: Conducted, { prompt, history }: FreshOpening): Promise
   const { conversation, start } = await context.fromLog(history())
   context.prepareDeps(context.metadata)
   context.tracer?.open(() => tracedRun(context, plan, null))
-  await context.openExtensions(null)
+  await context.openExtensions(null, { begun: 'fresh', metadata: context.metadata })
   const prepared = await prepare(run, null)
   context.inherit(conversation)
-  await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), ...start })
+  const labels = Object.keys(context.labels).length > 0 && { labels: context.labels }
+  await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), ...labels, ...start })
   context.signal.throwIfAborted()
   await askStart(run, prompt, prepared.rules)
   const addition = await addedByHooks(context, prompt)

@@ -33,8 +33,9 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   const { state, responses } = found
   const { answers } = opening
   if (context.parent === null && state.parent !== null) throw belowAnother(state.runId, state.parent)
-  context.prepareDeps(opening.metadata ?? state.metadata)
-  await context.openExtensions(state)
+  const metadata = opening.metadata ?? state.metadata
+  context.prepareDeps(metadata)
+  await context.openExtensions(state, { begun: opening.begun, metadata })
   const prepared = await prepare(run, state)
   const setup = await RunSetup.open(context, plan, prepared)
   await checkConfig(state, setup, opening.configPolicy)
