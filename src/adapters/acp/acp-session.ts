@@ -4,6 +4,7 @@ import type {
   CreateElicitationResponse,
   ElicitationContentValue,
   PromptResponse,
+  RequestPermissionResponse,
   SessionUpdate,
 } from '@agentclientprotocol/sdk'
 import { HarnessError } from '#contracts/errors.js'
@@ -157,10 +158,7 @@ export class AcpSession {
     await this.#exclusive(new AbortController().signal, async (stop) => {
       const run = this.chat.snapshot.runs.at(-1)
       if (run === undefined) return { stopReason: 'end_turn' }
-      const asked = await this.#ask(stop)
-      return asked === 'over'
-        ? { stopReason: 'end_turn' }
-        : this.#play(await this.#updates.endOf(run.runId, run.seq), stop)
+      return this.#play({ ...run, isPaused: true, end: { stopReason: 'end_turn' } }, stop)
     })
   }
 
@@ -196,7 +194,7 @@ export class AcpSession {
     if (stop.aborted) return { stopReason: 'cancelled' }
     if (asked === 'answered by text' && run !== undefined)
       return this.#play(await this.#updates.endOf(run.runId, run.seq), stop)
-    return asked === 'over' ? 'decline' : 'message'
+    return asked === 'answered' ? 'message' : 'decline'
   }
 
   /** To the end of the run, with everything that people are asked meanwhile. */
@@ -204,7 +202,7 @@ export class AcpSession {
     let end = first
     while (end?.isPaused === true) {
       const asked = await this.#ask(stop)
-      if (stop.aborted) return { stopReason: 'cancelled' }
+      if (stop.aborted || asked === 'cancelled') return { stopReason: 'cancelled' }
       if (asked === 'over') return { stopReason: 'end_turn' }
       end = await this.#updates.endOf(end.runId, end.seq)
     }
@@ -213,9 +211,13 @@ export class AcpSession {
 
   /**
    * Asks everything that waits, each item by its own request, and answers the run once the last is in. `over`: something keeps
-   * waiting. `text`: the person's message, which answers a question that was asked by one.
+   * waiting. `cancelled`: so does all of it, for the editor has cancelled a request for permission. `text`: the person's message, which
+   * answers a question that was asked by one.
    */
-  async #ask(stop: AbortSignal, text: string | null = null): Promise<'answered' | 'answered by text' | 'over'> {
+  async #ask(
+    stop: AbortSignal,
+    text: string | null = null,
+  ): Promise<'answered' | 'answered by text' | 'over' | 'cancelled'> {
     if (stop.aborted) return 'over'
     await this.#learn()
     const { root, options, features } = this.#setup
@@ -228,12 +230,13 @@ export class AcpSession {
     const items = this.chat.pending.map((item) => ({ item, asked: askedItem(item, means) }))
     const byText = text === null ? undefined : items.find(({ asked }) => asked.kind === 'text')
     const answers = await Promise.all(
-      items.map(async ({ item, asked }): Promise<ChatAnswer | null> =>
+      items.map(async ({ item, asked }): Promise<ChatAnswer | 'cancelled' | null> =>
         item === byText?.item ? { callId: item.callId, answer: text ?? '' } : this.#askOne(item, asked, stop),
       ),
     )
     if (isAborted(stop)) return 'over'
-    const given = answers.filter((answer) => answer !== null)
+    if (answers.includes('cancelled')) return 'cancelled'
+    const given = answers.filter((answer) => answer !== null && answer !== 'cancelled')
     if (given.length < items.length) {
       // Other items may have been asked by a form or a request, and are answered.
       if (given.length > 0) await this.#answer(given)
@@ -258,7 +261,7 @@ export class AcpSession {
   }
 
   /** Null: the item keeps waiting. */
-  async #askOne(item: PendingItem, asked: AskedItem, stop: AbortSignal): Promise<ChatAnswer | null> {
+  async #askOne(item: PendingItem, asked: AskedItem, stop: AbortSignal): Promise<ChatAnswer | 'cancelled' | null> {
     const { client } = this.#setup
     const sessionId = this.chat.threadId
     const waiting = { cancellationSignal: stop, stopWaitingOnCancel: true }
@@ -276,7 +279,9 @@ export class AcpSession {
           message,
           requestedSchema: form.schema,
         } as const
-        const given: CreateElicitationResponse = await client.request('elicitation/create', request, waiting)
+        const given: CreateElicitationResponse = await withCancel(
+          client.request('elicitation/create', request, waiting),
+        )
         if (given.action === 'decline') return { callId: item.callId, declined: true }
         if (given.action !== 'accept' || !('content' in given)) return null
         return {
@@ -286,8 +291,12 @@ export class AcpSession {
       }
       const { toolCall, choices } = asked
       const options = choices.map(({ option }) => option)
-      const { outcome } = await client.request('session/request_permission', { sessionId, toolCall, options }, waiting)
-      if (outcome.outcome !== 'selected') return null
+      const request = { sessionId, toolCall, options }
+      const { outcome }: RequestPermissionResponse = await withCancel(
+        client.request('session/request_permission', request, waiting),
+      )
+      if (stop.aborted) return null
+      if (outcome.outcome !== 'selected') return 'cancelled'
       return (await choices.find(({ option }) => option.optionId === outcome.optionId)?.answer()) ?? null
     } catch (error) {
       // The editor withdrew the request, or is gone: the run keeps waiting.
@@ -340,6 +349,13 @@ function messageUpdate({ callId, path }: PendingItem, text: string): SessionUpda
 function promptResponse(end: PromptEnd): PromptResponse {
   if ('failure' in end) throw internalError(end.failure.message, end.failure.data)
   return end
+}
+
+/** The answer to a request, once a `session/cancel` that came in one write with it has been read. */
+async function withCancel<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  const given = await answer
+  await new Promise(setImmediate)
+  return given
 }
 
 function isRequestError(error: unknown): boolean {

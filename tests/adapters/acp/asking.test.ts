@@ -238,7 +238,7 @@ describe('AC-17 a prompt of a session that waits', () => {
     const sessions = sessionsOf({ harness: harnessOf({ model, tools: [pay(ran)] }) })
     const editor = await editorOf({ sessions, handle })
     const sessionId = await editor.begin()
-    expect(await editor.prompt(sessionId, 'Pay.')).toEqual({ stopReason: 'end_turn' })
+    expect(await editor.prompt(sessionId, 'Pay.')).toEqual({ stopReason: 'cancelled' })
     expect([ran.length, (await sessions.open(sessionId)).phase]).toEqual([0, 'waiting'])
     expect(await editor.prompt(sessionId, 'Go on.')).toEqual({ stopReason: 'end_turn' })
     expect([ran.length, asked.length]).toEqual([1, 2])

@@ -5,7 +5,7 @@ import { askUser } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../../harness/support.js'
 import { gate, sessionsOf, until } from '../../session/support.js'
-import { editorOf, failureOf } from './support.js'
+import { editorOf, failureOf, plainEditor } from './support.js'
 
 /** A model that does not answer; `asked` resolves when it is asked. */
 function silent(): { readonly model: ScriptedModel; readonly asked: Promise<void> } {
@@ -77,6 +77,61 @@ describe('AC-19 cancel', () => {
     expect(await prompted).toEqual({ stopReason: 'cancelled' })
     await withdrawn
     expect((await sessions.open(sessionId)).phase).toBe('waiting')
+  })
+
+  test.each([
+    ['a permission that is cancelled', 'session/request_permission', { outcome: { outcome: 'cancelled' } }],
+    [
+      'a permission that is given',
+      'session/request_permission',
+      { outcome: { outcome: 'selected', optionId: 'allow_always' } },
+    ],
+    ['a form that is cancelled', 'elicitation/create', { action: 'cancel' }],
+    ['a form that is declined', 'elicitation/create', { action: 'decline' }],
+  ])(
+    'in one write with %s, in either order: the prompt is cancelled, and nothing runs',
+    async (_name, method, answer) => {
+      for (const isLast of [true, false]) {
+        const ran: string[] = []
+        const model = new ScriptedModel().calls(method === 'elicitation/create' ? 'ask_user' : 'pay', {
+          question: 'Why?',
+        })
+        const tools = [tool('pay', () => void ran.push('paid'), { requiresApproval: true }), askUser()]
+        const sessions = sessionsOf({ harness: harnessOf({ model: model.says('Done.'), tools }) })
+        const editor = await plainEditor(sessions, { remember: () => void ran.push('remembered') })
+        const sessionId = await editor.begin()
+        editor.write({
+          id: 'prompt',
+          method: 'session/prompt',
+          params: { sessionId, prompt: [{ type: 'text', text: 'Go.' }] },
+        })
+        const { id } = await editor.read((message) => message.method === method)
+        const cancel = { method: 'session/cancel', params: { sessionId } }
+        editor.write(...(isLast ? [{ id, result: answer }, cancel] : [cancel, { id, result: answer }]))
+        expect(await editor.read((message) => message.id === 'prompt')).toMatchObject({
+          result: { stopReason: 'cancelled' },
+        })
+        expect([ran, (await sessions.open(sessionId)).phase, model.requests.length]).toEqual([[], 'waiting', 1])
+      }
+    },
+  )
+
+  test('is what a cancelled permission is alone: the prompt ends as cancelled, and what it asked for waits', async () => {
+    const model = new ScriptedModel().callsAll([{ name: 'pay' }, { name: 'pay' }])
+    const ran: string[] = []
+    const pay = tool('pay', () => void ran.push('paid'), { requiresApproval: true })
+    const sessions = sessionsOf({ harness: harnessOf({ model, tools: [pay] }) })
+    const outcomes = [{ outcome: 'cancelled' }, { outcome: 'selected', optionId: 'allow' }] as const
+    let count = 0
+    const editor = await editorOf({
+      sessions,
+      handle: (app) =>
+        app.onRequest('session/request_permission', () => ({ outcome: outcomes[count++] ?? outcomes[0] })),
+    })
+    const sessionId = await editor.begin()
+    expect(await editor.prompt(sessionId, 'Pay.')).toEqual({ stopReason: 'cancelled' })
+    const { phase, pending } = await sessions.open(sessionId)
+    expect([ran, phase, pending.length]).toEqual([[], 'waiting', 2])
   })
 
   test('with no prompt under way does nothing', async () => {

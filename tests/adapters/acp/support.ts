@@ -1,3 +1,4 @@
+import { createInterface } from 'node:readline'
 import { PassThrough, Readable, Writable } from 'node:stream'
 import { client, ndJsonStream } from '@agentclientprotocol/sdk'
 import type {
@@ -96,6 +97,43 @@ export async function editorOf<M extends Modes>(options: EditorOptions<M>): Prom
     clear: () => void (updates.length = 0),
     leave: () => void toAgent.end(),
   }
+}
+
+interface PlainMessage {
+  readonly id?: string | number | undefined
+  readonly method?: string
+  readonly params?: object
+  readonly result?: unknown
+}
+
+/** An editor by hand: each `write` is one piece of bytes, whatever messages it has. */
+export async function plainEditor<M extends Modes>(sessions: Sessions<M>, options: AcpOptions) {
+  const [toAgent, fromAgent] = [new PassThrough(), new PassThrough()]
+  const serving = await serveAcp(sessions, { ...options, input: toAgent, output: fromAgent })
+  onTestFinished(async () => {
+    toAgent.end()
+    await serving.close()
+  })
+  const write = (...messages: readonly PlainMessage[]): void =>
+    void toAgent.write(messages.map((message) => `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`).join(''))
+  const lines = createInterface({ input: fromAgent })[Symbol.asyncIterator]()
+  const read = async (fits: (message: PlainMessage) => boolean): Promise<PlainMessage> => {
+    for (;;) {
+      const line = await lines.next()
+      if (line.done === true) throw new Error('The agent has ended.')
+      const message = JSON.parse(line.value) as PlainMessage
+      if (fits(message)) return message
+    }
+  }
+  const clientCapabilities = { elicitation: { form: {} } }
+  write({ id: 'init', method: 'initialize', params: { protocolVersion: 1, clientCapabilities } })
+  await read(({ id }) => id === 'init')
+  const begin = async (): Promise<string> => {
+    write({ id: 'new', method: 'session/new', params: { cwd: temporaryFolder(), mcpServers: [] } })
+    const { result } = await read(({ id }) => id === 'new')
+    return (result as { readonly sessionId: string }).sessionId
+  }
+  return { write, read, begin }
 }
 
 /** Texts by message. */
