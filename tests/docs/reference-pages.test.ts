@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
@@ -27,6 +27,27 @@ test('docs/errors.md has a row for each code of `SessionError`, and no other', (
   const codes = [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code)
   expect(codes).toContain('thread_owned')
   expect(rowsOf('docs/errors.md', 'Codes of conversations')).toEqual(codes)
+})
+
+test('docs/ui-messages.md has a row for each part that a page of the AI SDK has to show, and no other', () => {
+  const folder = new URL('../../src/adapters/ui/ai-sdk/', import.meta.url)
+  const source = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), 'utf8'))
+  const data = [...source.join('\n').matchAll(/'(data-[a-z]+)'/g)].map(([, name = '']) => name)
+  const [, union = ''] =
+    /export type UiMessagePart =\n(.*?)\n\n/s.exec(read('src/adapters/ui/ai-sdk/message-fold.ts')) ?? []
+  const [, calls = ''] =
+    /interface UiToolPart \{\n(.*?)\n {2}readonly toolName/s.exec(read('src/adapters/ui/ai-sdk/message-fold.ts')) ?? []
+  const others = [...`${union}${calls}`.matchAll(/type: [^\n;]*/g)].flatMap(([line]) =>
+    [...line.matchAll(/['`]([a-z-]+)(?:\$\{string\})?['`]/g)].map(([, name = '']) =>
+      name.replace(/^tool-$/, 'tool-<name>'),
+    ),
+  )
+  const [table = ''] = read('docs/ui-messages.md').split('\n## Parts\n')[1]?.split('\n## ') ?? []
+  const rows = [...table.matchAll(/^\| (`[^|]*)\|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+  )
+  const listed = rows.filter((name) => name !== 'onData')
+  expect(listed.toSorted()).toEqual([...new Set([...data, ...others.filter((name) => name !== 'data-')])].toSorted())
 })
 
 const OPTIONS = 'src/harness/options.ts'

@@ -5,6 +5,7 @@ import { Sessions } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { createHandlers, fromUIMessages } from 'thinharness/ui'
 import type { HandlerOptions, UiChunk } from 'thinharness/ui'
+import { runTransport } from 'thinharness/ui/client'
 import { pendingAnswers } from '#adapters/ui/ai-sdk/requests.js'
 import { harnessOf, tool } from '../../harness/support.js'
 import { gate } from '../../session/support.js'
@@ -80,6 +81,27 @@ test('UI-10 UI-23 arguments are edited by answers in the body, and the message h
     ...{ state: 'output-available', input: { n: 7 }, output: 'paid' },
   })
 })
+
+test.each([5, 6, 7] as const)(
+  'AI SDK %s: a page that comes back while the run waits gets what waits, and answers it',
+  async (dialect) => {
+    const { aiSdk, paid } = served(new ScriptedModel().calls('pay', { n: 1 }).says('Done.'))
+    const fetched = fetchOf(dialect, aiSdk)
+    await (await aiSdk(postOf([said('m1', 'Pay.')]))).text()
+    for (const transport of [undefined, runTransport({ dialect, fetch: fetched as typeof fetch })]) {
+      const page = plainChat(dialect, { fetch: fetched, ...(transport && { transport }) })
+      await page.resumeStream()
+      expect([page.error, page.status]).toEqual([undefined, 'ready'])
+      const pending = page.messages.at(-1)?.parts.find(({ type }) => type === 'data-pending')
+      expect(pending).toMatchObject({ data: { items: [{ callId: 'call_1', kind: 'approval' }] } })
+      if (transport === undefined) continue
+      await page.sendMessage(undefined, { body: { answers: [{ callId: 'call_1', approved: true }] } })
+      expect([page.error, paid]).toEqual([undefined, [{ n: 1 }]])
+      expect(page.messages.at(-1)?.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.' })
+      expect((await fetched('/api/chat/c1/stream')).status).toBe(204)
+    }
+  },
+)
 
 test('RQ-10 answers in the body win over those in the parts of the message', async () => {
   const { chat, aiSdk, paid } = served(new ScriptedModel().calls('pay', { n: 1 }).says('Done.'))

@@ -11,12 +11,12 @@ import type { Handler } from './http.js'
 import type { ServedOptions } from './options.js'
 import { readAnswers, readBody, readWhenBusy } from './request-body.js'
 import { streamAbort, KEEP_ALIVE, runBatches, streamResponse } from './run-stream.js'
-import type { MessageDelivery, Thread } from './thread.js'
+import type { MessageDelivery, NewMessage, RunInfo, Thread } from './thread.js'
 
 /**
  * The AI SDK UI message stream: `POST …/chat` with the body of `useChat` begins or continues a run and answers with its stream;
- * `GET …/chat/{chatId}/stream` attaches to the run in progress, 204 if there is none. A chat id is the id of a conversation. The
- * dialect is `?dialect=`, else that of the options, else 7.
+ * `GET …/chat/{chatId}/stream` attaches to the run in progress, or to one that waits for people, and continues one that was
+ * interrupted; 204 if there is none. A chat id is the id of a conversation. The dialect is `?dialect=`, else that of the options, else 7.
  */
 export function aiSdkHandler(context: HandlerContext): Handler {
   return asHandler(context, async (request, url) => {
@@ -53,7 +53,7 @@ async function startStream(context: HandlerContext, request: Request, url: URL):
     ? await answerPending(thread, post, options)
     : regenerates
       ? await regenerateReply(thread, post)
-      : await thread.send({
+      : await sendMessage(thread, {
           messageId: messages.at(-1)?.id ?? '',
           content: fromUIMessages(messages, { allowUrl: options.allowUrl }),
           whenBusy: readWhenBusy(body),
@@ -70,6 +70,13 @@ async function startStream(context: HandlerContext, request: Request, url: URL):
     abort,
     after: hasMessage ? (reader.beyond ?? 0) : 0,
   })
+}
+
+/** An interrupted run answers its own message first: pages show each answer below its question. */
+async function sendMessage(thread: Thread, message: NewMessage): Promise<MessageDelivery> {
+  const { latest } = thread
+  if (latest?.status === 'interrupted') await thread.recover(latest.runId)
+  return thread.send(message)
 }
 
 function readChatPost(body: JsonObject): ChatPost {
@@ -118,9 +125,12 @@ async function attachStream(
   })
   if (thread instanceof Response) return thread
   const { latest } = thread
-  const isWanted = latest?.status === 'running' || (latest !== null && url.searchParams.get('replay') === '1')
-  if (!isWanted) return new Response(null, { status: 204 })
-  const { runId } = latest
+  const isReplay = url.searchParams.get('replay') === '1'
+  if (latest === null || !(isReplay || OPEN.has(latest.status))) return new Response(null, { status: 204 })
+  const { runId, status } = latest
+  // Clients that come back by themselves ask for a replay: a run that ends its process is not continued again and again.
+  if (status === 'interrupted' && !isReplay && (await mayStart(context, request, { threadId, runId })))
+    await thread.recover(runId)
   return messageStreamResponse(options, request, {
     dialect,
     thread,
@@ -128,6 +138,18 @@ async function attachStream(
     abort: new AbortController(),
     skipped: await skippedSteps(options, thread, { url, runId }),
   })
+}
+
+/** Runs that a page returns to. */
+const OPEN: ReadonlySet<RunInfo['status']> = new Set(['running', 'paused', 'interrupted'])
+
+async function mayStart(
+  context: HandlerContext,
+  request: Request,
+  named: { readonly threadId: string; readonly runId: string },
+): Promise<boolean> {
+  const refusal = await context.checked(request, { ...named, action: 'start' }).catch(() => 'refused')
+  return refusal === null
 }
 
 interface Skipped {

@@ -1,9 +1,11 @@
 import type { AgUiMessage } from '../ag-ui/message.js'
 import { toAgUiMessages } from '../ag-ui/ag-ui-projection.js'
+import type { UiMessage } from '../ai-sdk/message-fold.js'
 import { toUIMessages } from '../ai-sdk/ui-projection.js'
 import { shownEvent } from '../native/shown-event.js'
 import type { ShownEvent } from '../native/shown-event.js'
 import type { StoredRun } from '../hub/continued-runs.js'
+import { isStretchEnd } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
 import { badRequest, requestDialect, jsonResponse } from './http.js'
 import type { HandlerOptions } from './options.js'
@@ -20,7 +22,9 @@ interface MessagePage {
 const FORMS: Readonly<Record<string, MessageForm>> = {
   ui: (runs, options, { threadId, url }) => {
     const shown = { ...options.aiSdk, ...options, threadId, dialect: requestDialect(url, options) }
-    return runs.flatMap(({ events, messageIds }) => toUIMessages(events, { ...shown, messageIds: () => messageIds }))
+    return runs.flatMap(({ events, messageIds }) =>
+      toUIMessages(events, { ...shown, messageIds: () => messageIds }).filter((message) => hasBegun(message, events)),
+    )
   },
   agui: (runs, options, { threadId }) => {
     const ids = new Map(runs.map(({ runId, messageIds }) => [runId, messageIds]))
@@ -37,6 +41,11 @@ const FORMS: Readonly<Record<string, MessageForm>> = {
         .map((event) => shownEvent(event, options))
         .filter((event): event is ShownEvent => event !== null),
     ),
+}
+
+/** False for the message of a run that has said nothing yet: the page gets it with the stream. */
+function hasBegun({ parts }: UiMessage, events: readonly AnyRunEvent[]): boolean {
+  return parts.some(({ type }) => type !== 'step-start') || events.some(isStretchEnd)
 }
 
 /** The conversation so far, as `?format=` asks for it. `x-cursor`: the place of the latest run. */
