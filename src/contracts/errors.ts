@@ -1,5 +1,7 @@
 import { withoutCredentials } from '#util/address.js'
 import { causeWithoutSecrets, withoutSecrets } from '#util/secrets.js'
+import { failureOfStatus } from './failure.js'
+import type { ProviderFailure } from './failure.js'
 import type { RunReport } from './result.js'
 
 /** Why a call of this library failed. The list is closed. */
@@ -38,6 +40,8 @@ export interface HarnessErrorDetails {
   readonly retryable?: boolean
   /** How long the provider asks to wait, in ms. */
   readonly retryAfterMs?: number
+  /** Why a provider gave no answer. Default: what the code and the status say. */
+  readonly failure?: ProviderFailure
 }
 
 /** The only error of this library: a code from a closed list, the cause, and the run so far. */
@@ -49,6 +53,8 @@ export class HarnessError extends Error {
   readonly status: number | undefined
   readonly retryable: boolean
   readonly retryAfterMs: number | undefined
+  /** Why a provider gave no answer; undefined for an error that has nothing to do with a provider. */
+  readonly failure: ProviderFailure | undefined
 
   constructor(code: HarnessErrorCode, message: string, details: HarnessErrorDetails = {}) {
     super(shownMessage(message), 'cause' in details ? { cause: causeWithoutSecrets(details.cause) } : undefined)
@@ -59,6 +65,7 @@ export class HarnessError extends Error {
     this.status = details.status
     this.retryable = details.retryable ?? false
     this.retryAfterMs = details.retryAfterMs
+    this.failure = details.failure ?? failureOfCode(code, details.status)
   }
 
   /** As `console.log` and an uncaught error show it: the code, the message, the run and the host's line; `stack` has all lines. */
@@ -72,6 +79,11 @@ export class HarnessError extends Error {
       ...(line === undefined ? [] : [line]),
     ].join('\n')
   }
+}
+
+function failureOfCode(code: HarnessErrorCode, status: number | undefined): ProviderFailure | undefined {
+  if (code === 'provider_error') return failureOfStatus(status)
+  return code === 'context_overflow' ? 'context' : code === 'missing_key' ? 'auth' : undefined
 }
 
 const oversized = new WeakSet<Error>()

@@ -1,3 +1,4 @@
+import type { ProviderFailure } from '#contracts/failure.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import type { AssistantEntry, NativePart, TokenUsage, TranscriptEntry, Unstamped } from '#contracts/entry.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
@@ -173,6 +174,8 @@ export interface TransportRetry {
   /** The problem, as a sentence. */
   readonly reason: string
   readonly status: number | null
+  /** Why the provider gave no answer, if it is known. */
+  readonly failure?: ProviderFailure
   /** Deltas of the failed attempt were emitted and are withdrawn; the next attempt starts over. */
   readonly withdrawn: boolean
 }

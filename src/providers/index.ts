@@ -5,6 +5,7 @@ export type { AnthropicApiVersion, AnthropicOptions } from './anthropic/index.js
 export { openai } from './openai/index.js'
 export type { OpenAiOptions } from './openai/index.js'
 export { openaiChat, openaiCompatible, openrouter } from './chat/index.js'
+export type { ProviderFailure } from '../contracts/failure.js'
 export { inferModel } from './infer.js'
 export type { ProviderOptions, Timeouts } from './http/options.js'
 export { probe } from './probe.js'

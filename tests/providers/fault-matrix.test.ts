@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineTool, Harness } from 'thinharness'
 import type { HarnessError, HarnessResult, Model, RunEvent } from 'thinharness'
 import { anthropic, openai, openaiChat, openrouter } from 'thinharness/providers'
-import type { ProviderOptions } from 'thinharness/providers'
+import type { ProviderFailure, ProviderOptions } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
 import { isObject } from '#util/json.js'
@@ -68,74 +68,76 @@ interface Fault {
     readonly status?: number | undefined
     readonly retryable?: boolean
     readonly retryAfterMs?: number | undefined
+    /** A class, or several that are right. */
+    readonly failure: unknown
   }
   readonly says: RegExp
   /** Time limits; then the fault is the first that happens, so that no limit is too short for what goes well. */
   readonly timeouts?: (connection: Connection) => NonNullable<ProviderOptions['timeouts']>
 }
 
-const STATUSES: readonly (readonly [number, boolean])[] = [
-  [400, false],
-  [401, false],
-  [402, false],
-  [403, false],
-  [404, false],
-  [408, true],
-  [413, false],
-  [429, true],
-  [500, true],
-  [502, true],
-  [503, true],
-  [529, true],
+const STATUSES: readonly (readonly [number, boolean, ProviderFailure])[] = [
+  [400, false, 'invalid'],
+  [401, false, 'auth'],
+  [402, false, 'quota'],
+  [403, false, 'auth'],
+  [404, false, 'not_found'],
+  [408, true, 'timeout'],
+  [413, false, 'invalid'],
+  [429, true, 'rate_limit'],
+  [500, true, 'server'],
+  [502, true, 'server'],
+  [503, true, 'overloaded'],
+  [529, true, 'overloaded'],
 ]
 
 const FAULTS: readonly Fault[] = [
-  ...STATUSES.map(([status, retryable]): Fault => {
+  ...STATUSES.map(([status, retryable, failure]): Fault => {
     const script = (provider: ScriptedProvider): unknown => provider.fails(status, { message: `Words of ${status}.` })
-    const error = { status, retryable, retryAfterMs: undefined }
+    const error = { status, retryable, retryAfterMs: undefined, failure }
     return { name: `status ${status}`, script, error, says: new RegExp(`Words of ${status}\\.`) }
   }),
   {
     name: '429 with Retry-After',
     script: (provider) => provider.fails(429, { message: 'Slow down.', headers: { 'retry-after': '7' } }),
-    error: { status: 429, retryable: true, retryAfterMs: 7000 },
+    error: { status: 429, retryable: true, retryAfterMs: 7000, failure: 'rate_limit' },
     says: /Slow down\./,
   },
   {
     name: 'an HTML page',
     script: (provider) => provider.fails(502, { body: HTML, headers: { 'content-type': 'text/html' } }),
-    error: { status: 502, retryable: true },
+    error: { status: 502, retryable: true, failure: 'server' },
     says: /502 Bad Gateway/,
   },
   {
     name: 'an HTML page of status 200',
     script: (provider) => provider.fails(200, { body: HTML, headers: { 'content-type': 'text/html' } }),
-    error: { status: undefined },
+    error: { status: undefined, failure: expect.any(String) },
     says: /./,
   },
   {
     name: 'a reset before the first byte',
     script: (provider) => provider.breaks('reset', { after: 0 }),
-    error: { status: undefined, retryable: true },
+    error: { status: undefined, retryable: true, failure: 'connection' },
     says: /connection|fetch failed|socket/i,
   },
   {
     name: 'a reset in the middle',
     script: (provider) => provider.breaks('reset', { reply: REPLY, after: 2 }),
-    error: { status: undefined, retryable: true },
+    error: { status: undefined, retryable: true, failure: 'connection' },
     says: /connection|terminated|before|closed/i,
   },
   {
     name: 'silence before the first byte',
     script: (provider) => provider.breaks('idle', { after: 0 }),
-    error: { status: undefined, retryable: true },
+    error: { status: undefined, retryable: true, failure: 'timeout' },
     says: /`timeouts\.firstByteMs`/,
     timeouts: () => ({ firstByteMs: 60 }),
   },
   {
     name: 'silence in the middle',
     script: (provider) => provider.breaks('idle', { reply: REPLY, after: 2 }),
-    error: { status: undefined, retryable: true },
+    error: { status: undefined, retryable: true, failure: 'timeout' },
     says: /`timeouts\.(idleMs|firstByteMs)`/,
     // A client reads a whole reply by itself: here it counts as the first byte.
     timeouts: (connection) => ({ idleMs: 60, firstByteMs: connection === 'client' ? 300 : 5000 }),
@@ -143,20 +145,20 @@ const FAULTS: readonly Fault[] = [
   {
     name: 'a drip that takes too long',
     script: (provider) => provider.replies({ fault: 'drip', reply: REPLY, bytes: 1, everyMs: 5 }),
-    error: { status: undefined, retryable: true },
+    error: { status: undefined, retryable: true, failure: 'timeout' },
     says: /`timeouts\.totalMs`/,
     timeouts: () => ({ totalMs: 150 }),
   },
   {
     name: 'a reply that stops short',
     script: (provider) => provider.breaks('truncate', { reply: REPLY, after: 2 }),
-    error: { status: undefined, retryable: true },
+    error: { status: undefined, retryable: true, failure: expect.stringMatching(/^(connection|server)$/) },
     says: /./,
   },
   {
     name: 'broken JSON',
     script: (provider) => provider.breaks('garble', { reply: REPLY, after: 2 }),
-    error: { status: undefined, retryable: true },
+    error: { status: undefined, retryable: true, failure: 'server' },
     says: /JSON/,
   },
 ]
@@ -166,7 +168,7 @@ const STREAM_FAULTS: readonly Fault[] = [
   {
     name: 'an error in the middle',
     script: (provider) => provider.breaks('error', { reply: REPLY, after: 2 }),
-    error: { status: undefined, retryable: true },
+    error: { status: undefined, retryable: true, failure: expect.stringMatching(/^(overloaded|server)$/) },
     says: /./,
   },
 ]
@@ -222,7 +224,7 @@ describe.each(WAYS)('$api over $connection, streamed: $streamed', ({ make, conne
     const { responses, chat, openrouter: router, messages } = provider.url
     const url = { responses: at(responses), chat: at(chat), openrouter: at(router), messages: at(messages) }
     const error = await errorOf(run(make(url, connection), streamed))
-    expect(error).toMatchObject({ code: 'provider_error', status: undefined, retryable: true })
+    expect(error).toMatchObject({ code: 'provider_error', status: undefined, retryable: true, failure: 'connection' })
     expectRun(error, 0)
   })
 
@@ -232,7 +234,7 @@ describe.each(WAYS)('$api over $connection, streamed: $streamed', ({ make, conne
     const result = await run(make(provider.url, connection, { maxRetries: 1 }), streamed, events)
     expect(result.text).toBe('Done.')
     expect(events.filter(({ kind }) => kind === 'transport_retry')).toMatchObject([
-      { attempt: 1, status: 429, withdrawn: false },
+      { attempt: 1, status: 429, failure: 'rate_limit', withdrawn: false },
     ])
     expect(events.map(({ kind }) => kind)).not.toContain('deltas_withdrawn')
   })

@@ -303,8 +303,12 @@ export class RunContext {
   /** Emits the end of a run that failed, even if the log cannot store it: a stream always has an end. */
   async emitFailure(error: HarnessError, stopReason: StopReason): Promise<void> {
     await this.#settled()
-    const { code, name: errorType, message, status, retryable } = error
-    const asked = { ...(status !== undefined && { status }), ...(retryable && { retryable: true as const }) }
+    const { code, name: errorType, message, status, retryable, failure } = error
+    const asked = {
+      ...(status !== undefined && { status }),
+      ...(retryable && { retryable: true as const }),
+      ...(failure !== undefined && { failure }),
+    }
     const payload = { stopReason, code, errorType, message, ...asked, usage: this.#state?.usage ?? NO_USAGE }
     try {
       if (!this.hasBegun) throw error

@@ -77,7 +77,7 @@ export function toHarnessError(thrown: unknown, run: RunReport | undefined): Har
   if (!(thrown instanceof HarnessError)) {
     return new HarnessError('error', `The run failed: ${messageOf(thrown)}`, { ...details, cause: thrown })
   }
-  const { code, message, status, retryable, retryAfterMs } = thrown
+  const { code, message, status, retryable, retryAfterMs, failure } = thrown
   return new HarnessError(code, message, {
     ...(thrown.run !== undefined && { run: thrown.run }),
     ...details,
@@ -85,5 +85,6 @@ export function toHarnessError(thrown: unknown, run: RunReport | undefined): Har
     retryable,
     ...(status !== undefined && { status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(failure !== undefined && { failure }),
   })
 }

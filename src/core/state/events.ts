@@ -1,4 +1,5 @@
 import type { HarnessErrorCode } from '#contracts/errors.js'
+import type { ProviderFailure } from '#contracts/failure.js'
 import type { CacheBust, TransportRetry } from '../model-session.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import type { Resolution } from './resolve-turn.js'
@@ -254,6 +255,8 @@ export interface DurablePayloads {
     readonly status?: number
     /** The same request may succeed later. */
     readonly retryable?: true
+    /** Why the provider gave no answer, if that caused the failure. */
+    readonly failure?: ProviderFailure
     readonly usage: RunUsage
   }
 }

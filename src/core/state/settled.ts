@@ -1,4 +1,5 @@
 import type { HarnessErrorCode } from '#contracts/errors.js'
+import type { ProviderFailure } from '#contracts/failure.js'
 import { renderEnvelope } from '../tools/boundary/envelope.js'
 import type { ContentPart, ContentSource } from '#contracts/entry.js'
 
@@ -23,10 +24,18 @@ export interface EndedError {
   readonly status?: number
   /** The same request may succeed later. */
   readonly retryable?: true
+  /** Why the provider gave no answer, if the request failed. */
+  readonly failure?: ProviderFailure
 }
 
-export function endedError({ code, message, status, retryable }: EndedError): EndedError {
-  return { code, message, ...(status !== undefined && { status }), ...(retryable === true && { retryable }) }
+export function endedError({ code, message, status, retryable, failure }: EndedError): EndedError {
+  return {
+    code,
+    message,
+    ...(status !== undefined && { status }),
+    ...(retryable === true && { retryable }),
+    ...(failure !== undefined && { failure }),
+  }
 }
 
 /** Facts about a call that are not in its entry. */

@@ -147,13 +147,13 @@ export function callErrorType({ ok, cancelled, retryKind, errorType }: EventOf<'
 
 const OWN_TYPES = ['ApprovalRejected', 'Timeout'] as const
 
-type RunFailure = Pick<EventOf<'run_failed'>, 'code' | 'errorType' | 'message'>
+type RunFailure = Pick<EventOf<'run_failed'>, 'code' | 'errorType' | 'message' | 'failure'>
 
 /** The error of a run. A message that quotes the model is content. */
-export function runError({ code, errorType, message }: RunFailure, content: CapturedContent): SpanError {
+export function runError({ code, errorType, message, failure }: RunFailure, content: CapturedContent): SpanError {
   const shown = content.kinds.messages || !QUOTES.includes(code)
   const type = code === 'error' && errorType !== 'HarnessError' ? errorType : code
-  return { type, message: shown ? content.redact(message, 'exception.message') : null }
+  return { type, message: shown ? content.redact(message, 'exception.message') : null, failure }
 }
 
 const QUOTES: readonly string[] = ['unexpected_model_behavior', 'output_validation_failed']

@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from '#util/json.js'
 import type { Tracing } from '#core/extension/tracing.js'
 import { filledString, integer, partial } from '#util/shape.js'
 import { environment } from '#util/platform/node.js'
-import { ATTRIBUTE } from './names.js'
+import { ATTRIBUTE, OWN } from './names.js'
 import { TRACE_OPTIONS, traceSettings } from './options.js'
 import type { TraceOptions } from './options.js'
 import { RunSpanMaker } from './run-spans.js'
@@ -119,7 +119,7 @@ class LocalSpan implements Span {
 
   fail(error: SpanError): void {
     this.#error = error
-    this.set({ [ATTRIBUTE.errorType]: error.type })
+    this.set({ [ATTRIBUTE.errorType]: error.type, [OWN.failure]: error.failure })
   }
 
   end(endedAt: string): void {

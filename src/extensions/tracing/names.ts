@@ -71,6 +71,8 @@ export const OWN = {
   toolIndex: 'thinharness.tool.index',
   toolCancelled: 'thinharness.tool.cancelled',
   toolErrorType: 'thinharness.tool.error_type',
+  /** Why a provider gave no answer. */
+  failure: 'thinharness.failure',
 } as const
 
 /** Events on spans. */

@@ -1,5 +1,5 @@
 import { tracedAgentName, callErrorType, inDollars } from './attributes.js'
-import { ATTRIBUTE, SPAN_EVENT, METRIC, OPERATION, OTHER } from './names.js'
+import { ATTRIBUTE, SPAN_EVENT, METRIC, OPERATION, OTHER, OWN } from './names.js'
 import { TRACE_OPTIONS, traceSettings } from './options.js'
 import type { TraceOptions } from './options.js'
 import { RunSpanMaker } from './run-spans.js'
@@ -159,8 +159,8 @@ class OtelSpanInContext implements Span {
     this.#span.addEvent(name, otelAttributes(attributes), new Date(at))
   }
 
-  fail({ type, message }: SpanError, at: string): void {
-    this.set({ [ATTRIBUTE.errorType]: type })
+  fail({ type, message, failure }: SpanError, at: string): void {
+    this.set({ [ATTRIBUTE.errorType]: type, [OWN.failure]: failure })
     this.#span.setStatus({ code: STATUS_ERROR, message: message ?? type })
     // Not `recordException`: it adds a stack trace, which may quote content.
     const exception = { [SPAN_EVENT.exceptionType]: type, [SPAN_EVENT.exceptionMessage]: message ?? undefined }
@@ -242,8 +242,9 @@ class RunMetrics implements RunTrace {
     if (event.kind === 'model_request_started') this.#askedAt = event.at
     if (event.kind === 'model_message') this.#replied(event)
     if (event.kind === 'tool_call_completed') this.#called(event)
-    if (event.kind === 'run_completed') this.#ended(event.at, null)
-    if (event.kind === 'run_failed') this.#ended(event.at, event.code)
+    if (event.kind === 'run_completed') this.#ended(event.at, {})
+    if (event.kind === 'run_failed')
+      this.#ended(event.at, { ...errorAttributes(event.code), [OWN.failure]: event.failure })
   }
 
   #replied({ at, entry, responseModel, cost }: EventOf<'model_message'>): void {
@@ -270,8 +271,7 @@ class RunMetrics implements RunTrace {
     this.#histograms.duration.record(durationMs / 1000, attributes)
   }
 
-  #ended(at: string, code: string | null): void {
-    const failed = errorAttributes(code)
+  #ended(at: string, failed: OtelAttributes): void {
     if (this.#askedAt !== null) this.#measure({ ...this.#turn(), ...failed }, this.#askedAt, at)
     this.#askedAt = null
     const attributes = { [ATTRIBUTE.operation]: OPERATION.run, ...this.#model, ...this.#agent, ...failed }

@@ -339,9 +339,9 @@ interface SpanEvent {
 function eventMark(event: RunEvent, content: CapturedContent): SpanEvent | null {
   switch (event.kind) {
     case 'transport_retry': {
-      const { attempt, delayMs: delay_ms, status, withdrawn } = event
+      const { attempt, delayMs: delay_ms, status, withdrawn, failure } = event
       const reason = content.redact(event.reason, SPAN_EVENT.exceptionMessage)
-      return spanEvent('retry', { attempt, delay_ms, status: status ?? undefined, withdrawn, reason })
+      return spanEvent('retry', { attempt, delay_ms, status: status ?? undefined, failure, withdrawn, reason })
     }
     case 'model_retry':
       return spanEvent('outputRetry', { kind: event.retryKind, call_id: event.callId ?? undefined })

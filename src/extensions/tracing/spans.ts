@@ -1,3 +1,4 @@
+import type { ProviderFailure } from '#contracts/failure.js'
 import type { JsonValue } from '#util/json.js'
 import type { RunEvent } from '#core/state/events.js'
 
@@ -39,6 +40,8 @@ export interface Span {
 export interface SpanError {
   readonly type: string
   readonly message: string | null
+  /** Why a provider gave no answer, if that is the error. */
+  readonly failure?: ProviderFailure | undefined
 }
 
 /** Receives spans. */

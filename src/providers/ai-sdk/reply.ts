@@ -21,7 +21,7 @@ interface DecodeRules {
 /** The result of `doGenerate`, without the request, which contains the whole conversation. */
 export function generatedReply(result: unknown, { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>): AiSdkReply {
   if (!isObject(result) || !Array.isArray(result['content'])) {
-    throw providerError('The result of the language model is not a reply: it has no `content`.', {})
+    throw providerError('The result of the language model is not a reply: it has no `content`.', { failure: 'server' })
   }
   const { finishReason, usage, providerMetadata, response, warnings } = result
   const ids = new ReplyCallIds(callIdFor)
@@ -129,7 +129,10 @@ export function replyFinish(given: unknown, hasCalls: boolean, filterWord?: stri
 function endedInError(given: unknown): HarnessError | null {
   const { word, native } = finishWords(given)
   if (word !== 'error' && !ERROR_WORDS.test(native)) return null
-  return providerError(`The provider ended the reply with an error (\`${native || word}\`).`, { retryable: true })
+  return providerError(`The provider ended the reply with an error (\`${native || word}\`).`, {
+    retryable: true,
+    failure: 'server',
+  })
 }
 
 const ERROR_WORDS = /^(error|failed|abort|aborted|cancelled|network_error|insufficient_system_resource)$/i

@@ -202,5 +202,6 @@ function addMetadata(block: Block, metadata: unknown): void {
 function cutStreamError(event: string): Error {
   return providerError(`The language model's stream ended before ${event}: the reply is incomplete.`, {
     retryable: true,
+    failure: 'connection',
   })
 }

@@ -7,6 +7,7 @@ import { stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import type { CallableModel } from './language-model.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
+import type { ProviderFailure } from '#contracts/failure.js'
 import { isObject, parseJson } from '#util/json.js'
 import { keepSecretsOf } from '#util/secrets.js'
 import type { JsonObject } from '#util/json.js'
@@ -104,7 +105,7 @@ interface Next {
 function streamReader(result: unknown): Reader {
   const stream = isObject(result) ? result['stream'] : undefined
   if (isReadable(stream)) return stream.getReader()
-  throw providerError('The language model returned no stream for a streamed request.', {})
+  throw providerError('The language model returned no stream for a streamed request.', { failure: 'server' })
 }
 
 function isReadable(stream: unknown): stream is { getReader(): Reader } {
@@ -144,7 +145,12 @@ export function aiSdkError(thrown: unknown, midway: boolean): HarnessError {
   if (isErrorEvent(thrown['value'])) return errorFromBody(200, {}, thrown['value'])
   if (isNoJson(thrown)) return notJson(thrown)
   if (isConnectionFailure(thrown)) return connectionError(thrown, 'the provider', midway)
-  return providerError(messageOf(thrown), { cause: thrown, retryable: STOPPED.has(thrown.name) })
+  const stopped = STOPPED.get(thrown.name)
+  return providerError(messageOf(thrown), {
+    cause: thrown,
+    retryable: stopped !== undefined,
+    failure: stopped ?? 'unknown',
+  })
 }
 
 /** Errors before a request is sent, which would occur again. */
@@ -173,7 +179,10 @@ function statusError(thrown: Error & WireFields, status: number, midway: boolean
   if (isConnectionFailure(thrown)) return connectionError(thrown.cause, errorHost(thrown), midway)
   if (isNoJson(thrown.cause)) return notJson(thrown.cause)
   const why = thrown.cause instanceof Error ? `: ${thrown.cause.message}` : ''
-  return providerError(`${thrown.message.replace(/\.$/, '')}${why}`, { retryable: thrown['isRetryable'] === true })
+  return providerError(`${thrown.message.replace(/\.$/, '')}${why}`, {
+    retryable: thrown['isRetryable'] === true,
+    failure: 'server',
+  })
 }
 
 /** True if a value that failed the AI SDK's validation is an error of the API, in an unknown form. */
@@ -202,4 +211,7 @@ function isNoJson(error: unknown): boolean {
 }
 
 /** Errors of a provider that stopped by itself. */
-const STOPPED = new Set(['AbortError', 'TimeoutError'])
+const STOPPED: ReadonlyMap<string, ProviderFailure> = new Map([
+  ['AbortError', 'connection'],
+  ['TimeoutError', 'timeout'],
+])

@@ -32,7 +32,9 @@ function blockCall({ type, id, name, input }: WireFields): WireCall | null {
 }
 
 function notMessage(): HarnessError {
-  return new HarnessError('provider_error', "Anthropic's answer is not a message: it has no `content`.")
+  return new HarnessError('provider_error', "Anthropic's answer is not a message: it has no `content`.", {
+    failure: 'server',
+  })
 }
 
 /** The fields of `message` other than its content. */

@@ -121,7 +121,7 @@ export class MessagesReplyFold implements ReplyFold {
 
 /** The stream broke: a retry may succeed. */
 function brokenStream(message: string): HarnessError {
-  return new HarnessError('provider_error', message, { retryable: true })
+  return new HarnessError('provider_error', message, { retryable: true, failure: 'connection' })
 }
 
 interface Listeners {

@@ -65,16 +65,22 @@ export function rejectErrorIn(piece: WireFields): void {
 
 /** A reply that stopped before its end. */
 export function cutReply(): HarnessError {
-  return providerError('The reply ended before it was complete.', { retryable: true })
+  return providerError('The reply ended before it was complete.', { retryable: true, failure: 'connection' })
 }
 
 function endedInError(word: string): HarnessError {
-  return providerError(`The provider ended the reply with an error (\`${word}\`).`, { retryable: true })
+  return providerError(`The provider ended the reply with an error (\`${word}\`).`, {
+    retryable: true,
+    failure: 'server',
+  })
 }
 
 function noAnswer(reply: unknown): HarnessError {
   const got = withoutSecrets(JSON.stringify(reply ?? null)).slice(0, 300)
-  return providerError(`Expected a chat completion with \`choices\`, got \`${got}\`.`, { retryable: true })
+  return providerError(`Expected a chat completion with \`choices\`, got \`${got}\`.`, {
+    retryable: true,
+    failure: 'server',
+  })
 }
 
 function isCutCall(part: AssistantPart): boolean {

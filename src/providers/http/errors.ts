@@ -2,6 +2,7 @@ import { HarnessError, markOversized, messageOf } from '#contracts/errors.js'
 import type { HarnessErrorDetails } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
 import { withoutSecrets } from '#util/secrets.js'
+import { refusalOf } from './refusal.js'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -18,19 +19,20 @@ export function errorFromBody(status: number, headers: Headers, body: unknown): 
   const found = findError(body) ?? NOTHING_FOUND
   const ownStatus = status >= 400 ? status : found.status
   const message = messageFor(found, ownStatus, body)
-  const failure = failureOf(ownStatus, found.words, message)
+  const { failure, retryable, isOversized } = refusalOf(ownStatus, found.words, message)
   const details: HarnessErrorDetails = {
     ...(ownStatus !== undefined && { status: ownStatus }),
-    retryable: adviceOf(headers) ?? (failure === 'throttled' || (failure === 'other' && isRetryable(ownStatus, found))),
+    retryable: adviceOf(headers) ?? retryable,
     ...retryAfter(headers),
+    failure,
   }
-  if (failure === 'overflow')
+  if (failure === 'context')
     return new HarnessError('context_overflow', boundedMessage(withoutSecrets(message)), {
       ...details,
       retryable: false,
     })
   const error = providerError(message, details)
-  if (failure === 'oversized') markOversized(error)
+  if (isOversized) markOversized(error)
   return error
 }
 
@@ -41,7 +43,8 @@ export function errorWithin(body: unknown): HarnessError | undefined {
 
 /** An answer that is not JSON; `error` is that of the parser. */
 export function notJson(error: unknown): HarnessError {
-  return providerError(`The provider sent an answer that is not JSON: ${messageOf(error)}`, { retryable: true })
+  const message = `The provider sent an answer that is not JSON: ${messageOf(error)}`
+  return providerError(message, { retryable: true, failure: 'server' })
 }
 
 /** A `provider_error` whose message is bounded and contains no key. */
@@ -158,84 +161,10 @@ function textOfJson(body: unknown): string | undefined {
   }
 }
 
-/** Never retried, with any status: someone has to pay first. */
-const UNPAID = /insufficient_(quota|balance|credits?|funds)|billing|payment|credit_balance|out_of_credits/i
-
-/** Errors of a stream or a 200 body that would occur again. */
-const LASTING =
-  /invalid|unsupported|not_supported|missing|not_?found|permission|forbidden|auth|too_large|too_many_prompt|context_length|bad_request|policy|safety|filter|moderation|tool_use_failed/i
-
 function adviceOf(headers: Headers): boolean | undefined {
   const advice = headers['x-should-retry']
   return advice === 'true' || advice === 'false' ? advice === 'true' : undefined
 }
-
-function isRetryable(status: number | undefined, { words }: FoundError): boolean {
-  if (status !== undefined) return isRetryableStatus(status)
-  return !words.some((word) => LASTING.test(word))
-}
-
-/** 408, 409 (a lock that was not free), 425, 429, and all faults of the server except permanent ones. */
-function isRetryableStatus(status: number): boolean {
-  if (status >= 500) return status !== 501 && status !== 505
-  return status === 408 || status === 409 || status === 425 || status === 429
-}
-
-/** What a refusal means; `oversized`: too many bytes or pictures. */
-type Failure = 'unpaid' | 'throttled' | 'overflow' | 'oversized' | 'other'
-
-/** By status and type, which are certain, and only then by the words of a sentence. */
-function failureOf(status: number | undefined, words: readonly string[], message: string): Failure {
-  const hasWord = (pattern: RegExp): boolean => words.some((word) => pattern.test(word))
-  if (hasWord(UNPAID)) return 'unpaid'
-  if (status === 429 || (status !== 413 && hasWord(THROTTLED_CODE))) return 'throttled'
-  if (NEVER_OF_LENGTH.has(status)) return 'other'
-  if (hasWord(OVERFLOW_CODE)) return 'overflow'
-  if (status !== 413 && (status === 503 || THROTTLED.test(message))) return 'throttled'
-  const isOversized = status === 413 || hasWord(/request_too_large/i) || OVERSIZED.test(message)
-  if (OVERFLOW.some((sentence) => sentence.test(message))) return 'overflow'
-  if (isOversized) return 'oversized'
-  return message.split(/(?<=[.!?])\s+|\n/).some(isAboutLength) ? 'overflow' : 'other'
-}
-
-const THROTTLED_CODE = /throttl|rate_?limit|too_?many_?requests|slow_?down/i
-
-/** Sentences of a server that takes the same request later. One that asks for a change, 'and try again' or 'try again with', is none. */
-const THROTTLED =
-  /throttl|rate.?limit|too many requests|\bplease wait\b|\bwait (?:a|for|until|before)\b|(?<!\band )\btry(?:ing)? again\b(?! (?:with|using|by)\b)/i
-
-/** Statuses of refusals that have nothing to do with the length of the request. */
-const NEVER_OF_LENGTH: ReadonlySet<number | undefined> = new Set([401, 402, 403, 404, 408, 409])
-
-/** Codes of providers and servers for a request that is longer than the model's window. */
-const OVERFLOW_CODE = /context_length|context_window|context_size|too_many_prompt_tokens/i
-
-/** Their sentences. */
-const OVERFLOW = [
-  /(prompt|input|messages?) (is|are) too (long|large)/i,
-  /maximum (context|prompt|input) length/i,
-  /context (length|window|size|limit)/i,
-  /too many tokens|token limit/i,
-  /token count.* exceeds/i,
-  /tokens \+ .*max_(new_)?tokens.* must be/i,
-  /reduce the length of the (messages|prompt)/i,
-]
-
-/** Sentences on the bytes of a request, or on all of its pictures. */
-const OVERSIZED =
-  /\b(?:request|payload|entity|body)\b.*\btoo large|\b(?:request|payload|body) size\b|\b(?:images?|pictures?|media|attachments?)\b.*\b(?:exceeds?|exceeded|too (?:many|large)|maximum)|\btoo many (?:images|pictures)|\bexceeds?\b.*\b(?:\d+ ?[KMG]i?B|bytes)\b/i
-
-/** A sentence with a word of length and one of excess that is about nothing else that has a length. */
-function isAboutLength(sentence: string): boolean {
-  return LENGTH.test(sentence) && EXCESS.test(sentence) && !OTHER_LENGTH.test(sentence)
-}
-
-const LENGTH = /\b(?:length|tokens?|prompt|input|context)\b/i
-const EXCESS = /\bexceed|\btoo (?:long|large)|\bmaximum\b|\b(?:length|tokens?|prompt|context)\b.*\bshould be\b/i
-
-/** Limits of replies, strings, images, credits, rates and definitions. */
-const OTHER_LENGTH =
-  /\bmax_?\w*tokens|\b(?:output|completion|response|generated|new) tokens|\bstring|\bimages?\b|pixel|\bbytes\b|credit|balance|quota|\bper[ -](?:second|minute|min|hour|day)|\bschema|\btools?\b|\bfunctions?\b|\bpropert|\btemperature\b/i
 
 /** The wait that a server asks for: `retry-after-ms`, or `retry-after` in seconds or as a date. */
 function retryAfter(headers: Headers): { readonly retryAfterMs?: number } {
@@ -271,8 +200,11 @@ export function connectionError(error: unknown, host: string, midway: boolean): 
   const code = systemErrorCode(error)
   const moment = midway ? ' in the middle of the answer' : ''
   const message = `The connection to ${host} failed${moment}: ${phraseFor(code, error)}.`
-  return providerError(message, { cause: error, retryable: code === undefined || !LASTING_CODES.test(code) })
+  const failure = TIMED_OUT.test(`${code} ${message}`) ? 'timeout' : 'connection'
+  return providerError(message, { cause: error, retryable: code === undefined || !LASTING_CODES.test(code), failure })
 }
+
+const TIMED_OUT = /timed? ?out|_TIMEOUT/i
 
 /** True for an error of the platform's `fetch` and its bodies; any other `TypeError` is a mistake in a program. */
 export function isConnectionFailure(error: Error): boolean {

@@ -187,5 +187,5 @@ function isStaleSocket(outgoing: ClientRequest, error: Error, received: number):
 /** Retried at once. All kept connections to the server have been dropped, so the next attempt opens a new one. */
 function staleError(cause: Error): Error {
   const message = 'The server had closed the kept connection that the request was sent on.'
-  return providerError(message, { cause, retryable: true, retryAfterMs: 0 })
+  return providerError(message, { cause, retryable: true, retryAfterMs: 0, failure: 'connection' })
 }

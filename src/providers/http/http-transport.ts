@@ -153,13 +153,13 @@ async function bodyJson(answer: HttpResponse, guard: RequestGuard, first?: Uint8
 function jsonOf(text: string, answer: HttpResponse): unknown {
   const parsed = parseJson(text)
   if (parsed.ok) return parsed.value
-  if (text.trim() === '') throw providerError("The provider's answer is empty.", { retryable: true })
+  if (text.trim() === '') throw providerError("The provider's answer is empty.", { retryable: true, failure: 'server' })
   const type = answer.headers['content-type'] ?? 'none'
   const isPage = text.trimStart().startsWith('<')
   const start = isPage ? errorFromBody(answer.status, {}, text).message : withoutSecrets(text).slice(0, 200)
   const hint = isPage ? ' Is `baseUrl` right?' : ''
   const message = `The provider's answer is not JSON (content type \`${type}\`): ${start}${hint}`
-  throw providerError(message, { retryable: !isPage })
+  throw providerError(message, { retryable: !isPage, failure: isPage ? 'not_found' : 'server' })
 }
 
 async function bodyText(answer: HttpResponse, guard: RequestGuard, first?: Uint8Array): Promise<string> {
@@ -167,7 +167,8 @@ async function bodyText(answer: HttpResponse, guard: RequestGuard, first?: Uint8
   let length = first?.length ?? 0
   for (let bytes = await readOrFinish(answer, guard); bytes !== null; bytes = await readOrFinish(answer, guard)) {
     length += bytes.length
-    if (length > LONGEST_REPLY) throw providerError(`The provider's answer has more than ${LONGEST_REPLY} bytes.`, {})
+    if (length > LONGEST_REPLY)
+      throw providerError(`The provider's answer has more than ${LONGEST_REPLY} bytes.`, { failure: 'server' })
     pieces.push(bytes)
   }
   return joinedBytes(pieces).toString('utf8')

@@ -101,6 +101,8 @@ async function decompressorFor(encoding: string): Promise<Transform> {
     case 'deflate':
       return zlib.createInflate()
     default:
-      throw providerError(`The provider's answer is compressed in an unknown way, \`${encoding.slice(0, 50)}\`.`, {})
+      throw providerError(`The provider's answer is compressed in an unknown way, \`${encoding.slice(0, 50)}\`.`, {
+        failure: 'server',
+      })
   }
 }

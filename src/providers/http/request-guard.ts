@@ -155,5 +155,5 @@ function timeoutError(limit: keyof TimeLimits, limits: TimeLimits): Error {
     idleMs: `The provider sent nothing for ${time} in the middle of its answer.`,
     totalMs: `The request was not done within ${time}.`,
   }
-  return providerError(messages[limit], { retryable: true })
+  return providerError(messages[limit], { retryable: true, failure: 'timeout' })
 }

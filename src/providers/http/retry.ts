@@ -39,11 +39,16 @@ export async function withRetries<T>(ask: (attempt: Attempt) => Promise<T>, opti
       if (mayBeCharged(error)) throw error
       if ((error.retryAfterMs ?? 0) > LONGEST_RETRY_AFTER_MS) throw error
       const delayMs = delayAfter(failed, error.retryAfterMs)
-      const { message: reason, status = null } = error
-      onRetry?.({ attempt: failed, delayMs, reason, status, withdrawn: attempt.hasEmitted })
+      onRetry?.({ attempt: failed, delayMs, withdrawn: attempt.hasEmitted, ...reasonOf(error) })
       await sleep(delayMs, signal)
     }
   }
+}
+
+/** What a report of a retry says of the error. */
+export function reasonOf(error: HarnessError): Pick<TransportRetry, 'reason' | 'status' | 'failure'> {
+  const { message, status, failure } = error
+  return { reason: message, status: status ?? null, ...(failure !== undefined && { failure }) }
 }
 
 function delayAfter(failed: number, retryAfterMs: number | undefined): number {

@@ -33,7 +33,9 @@ export class EventReader {
       onEvent: ({ event = null, data }) => this.#read(event, data),
       onError: ({ type }) => {
         if (type !== 'max-buffer-size-exceeded') return
-        this.failure = providerError(`The provider sent a stream event of more than ${LONGEST_EVENT} characters.`, {})
+        this.failure = providerError(`The provider sent a stream event of more than ${LONGEST_EVENT} characters.`, {
+          failure: 'server',
+        })
       },
     })
   }
@@ -82,5 +84,5 @@ export class EventReader {
 function notJson(event: string | null, data: string, cause: unknown): HarnessError {
   if (event === 'error') return errorFromBody(200, {}, data)
   const message = `The provider sent a stream event that is not JSON: ${withoutSecrets(data).slice(0, 200)}`
-  return providerError(message, { cause, retryable: true })
+  return providerError(message, { cause, retryable: true, failure: 'server' })
 }

@@ -45,10 +45,14 @@ export function decodedReply(response: WireFields, parts: readonly AssistantPart
 /** The error of a response that failed or was cancelled; undefined for any other. */
 export function responseFailure(response: WireFields): HarnessError | undefined {
   const { status, error } = response
-  if (status === 'cancelled') return new HarnessError('provider_error', 'The provider cancelled the response.')
+  if (status === 'cancelled') return failed('The provider cancelled the response.')
   if (status !== 'failed') return undefined
   const known = isObject(error) || typeof error === 'string'
-  return known ? errorFromBody(200, {}, { error }) : new HarnessError('provider_error', 'The response failed.')
+  return known ? errorFromBody(200, {}, { error }) : failed('The response failed.')
+}
+
+function failed(message: string): HarnessError {
+  return new HarnessError('provider_error', message, { failure: 'server' })
 }
 
 function responseFields(reply: unknown): WireFields {
@@ -67,7 +71,7 @@ function isPending({ status }: WireFields): boolean {
 
 function noResponse(reply: unknown): HarnessError {
   const got = reply === undefined ? 'nothing' : withoutSecrets(JSON.stringify(reply)).slice(0, 200)
-  return new HarnessError('provider_error', `Expected a reply of the Responses API with \`output\`, got ${got}.`)
+  return failed(`Expected a reply of the Responses API with \`output\`, got ${got}.`)
 }
 
 /** Some servers send the text only at the top level. */

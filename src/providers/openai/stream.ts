@@ -53,7 +53,7 @@ export class ResponseFold implements ReplyFold {
   end(): DecodedReply {
     if (this.#final === null) {
       const message = 'The stream ended before the event that completes the response.'
-      throw new HarnessError('provider_error', message, { retryable: true })
+      throw new HarnessError('provider_error', message, { retryable: true, failure: 'connection' })
     }
     const output = objectsIn(this.#final['output'])
     const parts = this.#parts(output)

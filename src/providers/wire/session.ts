@@ -1,5 +1,5 @@
 import type * as Asides from './compact-and-count.js'
-import { withRetries } from '../http/retry.js'
+import { reasonOf, withRetries } from '../http/retry.js'
 import type { Attempt } from '../http/retry.js'
 import { StreamedAnswer, WHOLE_REPLY } from '../http/wire.js'
 import type {
@@ -133,8 +133,7 @@ export class WireSession implements ModelSession {
     const retries = { maxRetries, signal: options.signal, onRetry: options.onRetry }
     const reply = await withRetries(ask, retries).catch((error: unknown) => {
       if (!this.#canChange(error, transcript, { constants, options })) throw error
-      const { message: reason, status = null } = error
-      options.onRetry?.({ attempt: 1, delayMs: 0, reason, status, withdrawn: false })
+      options.onRetry?.({ attempt: 1, delayMs: 0, withdrawn: false, ...reasonOf(error) })
       return withRetries(ask, retries)
     })
     const { parts, finishReason, nativeFinishReason, refusal, usage, native, responseId, responseModel, raw } = reply

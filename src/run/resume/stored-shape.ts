@@ -183,7 +183,13 @@ const phase = union<Phase, 'at'>('at', {
     stopReason: word(),
     output: optional(json),
     error: optional(
-      object({ code: word(), message: string, status: optional(amount), retryable: optional(oneOf(true)) }),
+      object({
+        code: word(),
+        message: string,
+        status: optional(amount),
+        retryable: optional(oneOf(true)),
+        failure: optional(word()),
+      }),
     ),
     position: optional(union<Position, 'at'>('at', positions)),
   }),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ModelRetry } from 'thinharness'
+import { HarnessError, ModelRetry } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { openTelemetry } from 'thinharness/tracing'
 import { failureOf, harnessOf, tool } from '../../harness/support.js'
@@ -52,13 +52,14 @@ test('tokens and requests, calls and the run are measured by the conventions', a
 
 test('a failure has its class, and an unknown tool no name of its own', async () => {
   const metrics = otelMetrics()
-  using model = new ScriptedModel().callsAll([{ name: 'invented' }, { name: 'a' }]).fails('Down.')
+  const down = new HarnessError('provider_error', 'Down.', { status: 503 })
+  using model = new ScriptedModel().callsAll([{ name: 'invented' }, { name: 'a' }]).fails(down)
   const failing = tool('a', () => {
     throw new ModelRetry('Again.')
   })
   const harness = harnessOf({ model, tools: [failing], tracing: [openTelemetry({ meter: metrics.meter })] })
   await failureOf(harness.run('Go.'))
-  const failed = { 'error.type': 'provider_error' }
+  const failed = { 'error.type': 'provider_error', 'thinharness.failure': 'overloaded' }
   expect(await pointsOf(metrics, 'gen_ai.client.operation.duration')).toEqual(
     sorted([
       [{ ...TURN, ...failed }, 1, A_TIME],

@@ -1,7 +1,7 @@
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ModelRetry, ToolResult } from 'thinharness'
+import { HarnessError, ModelRetry, ToolResult } from 'thinharness'
 import type { JsonObject } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { openTelemetry } from 'thinharness/tracing'
@@ -255,13 +255,15 @@ describe('the span of a request', () => {
   test('TC-20 a failed request keeps its input, has no reply and is marked, and so is the run', async () => {
     const traced = otel()
     const { tracer } = traced
-    using model = new ScriptedModel().fails('The provider is down.')
+    using model = new ScriptedModel().fails(
+      new HarnessError('provider_error', 'The provider is down.', { status: 429 }),
+    )
     await failureOf(harnessOf({ model, tracing: [openTelemetry({ tracer, captureContent: true })] }).run('Hi?'))
     const [turn] = traced.turns
     expect(messagesOf(turn)).toEqual({ input: [{ role: 'user', parts: [text('Hi?')] }], output: undefined })
     for (const span of traced.spans) {
       expect(span.status).toEqual({ code: SpanStatusCode.ERROR, message: 'The provider is down.' })
-      expect(span.attributes['error.type']).toBe('provider_error')
+      expect(span.attributes).toMatchObject({ 'error.type': 'provider_error', 'thinharness.failure': 'rate_limit' })
       expect(span.events.map(({ name, attributes }) => [name, attributes])).toEqual([
         ['exception', { 'exception.type': 'provider_error', 'exception.message': 'The provider is down.' }],
       ])

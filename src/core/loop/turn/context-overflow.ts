@@ -19,6 +19,7 @@ export function tooMuchError(cause: HarnessError, view: readonly TranscriptEntry
   return new HarnessError(cause.code, message, {
     cause,
     ...(cause.status !== undefined && { status: cause.status }),
+    failure: cause.failure ?? 'context',
   })
 }
 

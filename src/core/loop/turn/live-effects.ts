@@ -150,8 +150,9 @@ export class LiveEffects implements Effects {
       } catch (error) {
         if (!isTooMuch(error) || refusals > MOST_REPEATS) throw error
         if (!(await changeView(this.#context, this.#setup, refusals, isOversized(error)))) throw error
-        const { message: reason, status = null } = error
-        this.#context.emitLive('transport_retry', { attempt: refusals, delayMs: 0, reason, status, withdrawn: false })
+        const { message: reason, status = null, failure = 'context' } = error
+        const retry = { attempt: refusals, delayMs: 0, reason, status, failure, withdrawn: false }
+        this.#context.emitLive('transport_retry', retry)
       }
     }
   }
