@@ -6,7 +6,7 @@ import { Sessions } from 'thinharness/session'
 import type { Chat } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
-import { gate, processLog, sessionsOf } from './support.js'
+import { gate, processLog, sessionsOf, until } from './support.js'
 
 /** What a model reads of calls, by their ids. */
 function results(entries: readonly TranscriptEntry[]): Record<string, unknown> {
@@ -91,4 +91,26 @@ describe('every call of an ended run has its end, wherever the conversation is s
     const [sent, listed] = await readings(sessions, chat, model)
     expect(listed).toMatchObject(sent ?? {})
   })
+})
+
+test('an answer that comes while the run that asks is being cancelled is stale, however long the store takes', async () => {
+  const held = gate()
+  const log = memoryLog()
+  const claim = log.claim.bind(log)
+  log.claim = async (ref, owner, ttlMs) => {
+    // The run gives its log back when it pauses.
+    if (ref.kind === 'run' && ttlMs === 0) await held.opened
+    return claim(ref, owner, ttlMs)
+  }
+  const pay = tool('pay', () => 'paid', { requiresApproval: true })
+  const harness = harnessOf({ model: new ScriptedModel().calls('pay').says('Done.'), tools: [pay] })
+  const chat = await sessionsOf({ log, harness }).open()
+  await chat.send('Pay.')
+  await until(chat, ({ kind }) => kind === 'run_completed')
+  const cancelling = chat.cancel()
+  const answering = chat.answer([{ callId: 'call_1', approved: true }])
+  held.open()
+  await cancelling
+  expect(await answering).toMatchObject([{ callId: 'call_1', status: 'stale' }])
+  expect(chat.snapshot.runs[0]?.status).toBe('cancelled')
 })

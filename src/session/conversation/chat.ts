@@ -393,7 +393,10 @@ export class Chat<M extends Modes = Modes> {
       const hasEnded = (runId === cancelled || runId === justCancelled) && talk.phase !== 'waiting'
       return performAction(owner, { ...action, runId: hasEnded ? null : runId }, postId)
     }, cancels)
-    return outcome === 'later' ? this.#perform(action, means) : outcome
+    if (outcome !== 'later') return outcome
+    // Also one that is being cancelled: asking it again at once would leave it no time to end.
+    await talk.openRun?.over
+    return this.#perform(action, means)
   }
 
   /** An action that another process posted. One that names an earlier run is stale. */
