@@ -385,18 +385,15 @@ export class Chat<M extends Modes = Modes> {
     const cancels = action.kind === 'interrupt' || (action.kind === 'cancel' && action.queue !== 'continue')
     const outcome = await talk.exclusive(async (owner) => {
       check?.()
-      // Other answers were refused, and that has not been dealt with: the items wait still.
-      if (action.kind === 'answer' && talk.openRun !== null && talk.latest.phase === 'waiting') return 'later'
+      // Other answers were refused, and that has not been dealt with: the items wait still, unless they are being cancelled.
+      if (action.kind === 'answer' && talk.phase === 'running' && talk.latest.phase === 'waiting') return 'later'
       if (action.kind !== 'cancel') return performAction(owner, action, postId)
       const runId = this.#latestRunId
       // One that was cancelled ends itself, unless it has paused first.
       const hasEnded = (runId === cancelled || runId === justCancelled) && talk.phase !== 'waiting'
       return performAction(owner, { ...action, runId: hasEnded ? null : runId }, postId)
     }, cancels)
-    if (outcome !== 'later') return outcome
-    // Also one that is being cancelled: asking it again at once would leave it no time to end.
-    await talk.openRun?.over
-    return this.#perform(action, means)
+    return outcome === 'later' ? this.#perform(action, means) : outcome
   }
 
   /** An action that another process posted. One that names an earlier run is stale. */
