@@ -4,8 +4,8 @@ import type { MemoryIndex } from './memory-index.js'
 import { PostgresIndex } from './postgres/postgres-index.js'
 import { SqliteIndex } from './sqlite/sqlite-index.js'
 import { Synchroniser, metadataResource } from './synchroniser.js'
-import { memoryTools } from './tools.js'
-import type { MemoryScope } from './tools.js'
+import { memoryTools, searchMemory } from './tools.js'
+import type { MemoryFound, MemoryScope, MemorySearch } from './tools.js'
 import { HarnessError } from '#contracts/errors.js'
 import { parse } from '#contracts/parse.js'
 import type { Extension } from '#core/extension/extension.js'
@@ -23,6 +23,8 @@ import {
   functionAtOnce,
   functionOf,
   having,
+  integer,
+  nullable,
   object,
   oneOf,
   optional,
@@ -64,6 +66,8 @@ export interface Memory extends Extension {
    * from the log by then, and `erase` can be called again. `store_failure` if another process reads the files of SQLite.
    */
   erase(owner: { readonly resourceId: string }): Promise<Erased>
+  /** The texts of an owner that fit a query best, the best first: for hosts. `sources` says whose words they are. */
+  search(query: string, options: MemorySearch): Promise<readonly MemoryFound[]>
   /** Closes the index, which opens again at the next use. */
   readonly close: () => Promise<void>
 }
@@ -78,6 +82,7 @@ const OPTIONS = object<MemoryOptions>({
   redact: optional(functionAtOnce<(text: string) => string>('redact')),
 })
 
+const SEARCH = object<MemorySearch>({ resourceId: nullable(filledString), k: optional(integer(1)) })
 const OWNER = object<{ readonly resourceId: string }>({ resourceId: filledString })
 
 /**
@@ -118,6 +123,12 @@ class IndexedMemory implements Memory {
     await this.#index.clear()
     await this.#reading.sync('all')
     await this.#embedder?.complete('all')
+  }
+
+  async search(query: string, options: MemorySearch): Promise<readonly MemoryFound[]> {
+    const { resourceId, k } = parse(SEARCH, options, 'the options of `search`')
+    const ports = { index: this.#index, reading: this.#reading, embedder: this.#embedder }
+    return searchMemory(ports, parse(filledString, query, 'the query of `search`'), { resourceId, k })
   }
 
   async erase(owner: { readonly resourceId: string }): Promise<Erased> {

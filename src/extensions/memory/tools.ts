@@ -211,6 +211,29 @@ function memoryFailure(content: string): ToolOutcome {
   return { kind: 'failed', errorType: 'MemoryError', content, retry: true }
 }
 
+/** A text of the memory, for a host. */
+export type MemoryFound = Omit<FoundRow, 'id' | 'part' | 'resourceId'>
+
+/** The texts of an owner that fit a query best; null: those without an owner. */
+export async function searchMemory(
+  { index, reading, embedder }: Pick<ToolPorts, 'index' | 'reading' | 'embedder'>,
+  query: string,
+  { resourceId, k = 8 }: MemorySearch,
+): Promise<readonly MemoryFound[]> {
+  const within = { resourceId, threadId: null }
+  await reading.sync(within)
+  const search = { query, within, limit: k }
+  const { rows } = await searchIndex({ index, embedder }, search, new AbortController().signal)
+  return rows.map(({ handle, kind, threadId, at, text, sources }) => ({ handle, kind, threadId, at, text, sources }))
+}
+
+export interface MemorySearch {
+  /** The owner whose conversations are searched; null: those without one. */
+  readonly resourceId: string | null
+  /** The most texts. Default 8. */
+  readonly k?: number | undefined
+}
+
 /** Rows of each list, if two are fused. */
 export const FUSED = 50
 /**

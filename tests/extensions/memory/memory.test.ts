@@ -75,6 +75,23 @@ describe('the logs are the memory', () => {
   })
 })
 
+test('a host searches the memory of one owner, without a model', async () => {
+  const log = memoryLog()
+  const memory = memoryOf({ log })
+  await say(log, 'The parcel of Ann is red.', { metadata: { resourceId: 'ann' } })
+  await say(log, 'The parcel of Bob is blue, and so is the other parcel of Bob.', { metadata: { resourceId: 'bob' } })
+  await say(log, 'The parcel of nobody is grey.')
+  const [found, ...others] = await memory.search('Which parcel?', { resourceId: 'ann', k: 1 })
+  expect(others).toEqual([])
+  expect(found).toMatchObject({ kind: 'message', text: 'The parcel of Ann is red.', sources: [] })
+  expect(Object.keys(found ?? {}).sort()).toEqual(['at', 'handle', 'kind', 'sources', 'text', 'threadId'])
+  const texts = async (resourceId: string | null) =>
+    (await memory.search('parcel', { resourceId })).map(({ text }) => text)
+  expect(await texts(null)).toEqual(['The parcel of nobody is grey.'])
+  expect((await texts('bob')).join()).not.toMatch(/Ann|nobody/)
+  await expect(memory.search('parcel', {} as never)).rejects.toThrow('`resourceId`')
+})
+
 describe('owners', () => {
   test('XM-06 nobody finds what belongs to another, whatever the model asks for', async () => {
     const log = memoryLog()
