@@ -93,6 +93,7 @@ export function callAttributes(
   constants: RequestConstants | null,
 ): Attributes {
   const { callId, toolName, toolIndex } = event
+  const decision = event.kind === 'tool_call_started' ? event.decision : undefined
   return {
     [ATTRIBUTE.operation]: OPERATION.tool,
     [ATTRIBUTE.toolName]: toolName,
@@ -100,6 +101,8 @@ export function callAttributes(
     [ATTRIBUTE.toolType]: 'function',
     [ATTRIBUTE.toolDescription]: constants?.tools.find(({ name }) => name === toolName)?.description,
     [OWN.toolIndex]: toolIndex,
+    [OWN.policyDecision]: decision?.decision,
+    [OWN.policyRule]: decision?.rule ?? undefined,
   }
 }
 

@@ -73,6 +73,9 @@ export const OWN = {
   toolErrorType: 'thinharness.tool.error_type',
   /** Why a provider gave no answer. */
   failure: 'thinharness.failure',
+  /** Of the policies: `allow`, `ask` or `deny`, and the rule that decided. */
+  policyDecision: 'thinharness.policy.decision',
+  policyRule: 'thinharness.policy.rule',
 } as const
 
 /** Events on spans. */

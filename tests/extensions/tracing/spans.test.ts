@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { HarnessError, ModelRetry, ToolResult } from 'thinharness'
 import type { JsonObject } from 'thinharness'
+import { policy } from 'thinharness/policy'
 import { ScriptedModel } from 'thinharness/testing'
 import { openTelemetry } from 'thinharness/tracing'
 import { eventsOf, failureOf, harnessOf, ofKind, tool } from '../../harness/support.js'
@@ -328,6 +329,39 @@ describe('the span of a request', () => {
 })
 
 describe('the span of a tool call', () => {
+  test('says what the policies decided, and by which rule; without an opinion it says nothing', async () => {
+    const decide = policy([
+      { decision: 'deny', tool: 'pay', id: 'no-money' },
+      { decision: 'allow', tool: 'look' },
+    ])
+    for (const [use, expected] of [
+      [
+        [decide],
+        [
+          ['deny', 'no-money'],
+          ['allow', '2'],
+        ],
+      ],
+      [
+        [],
+        [
+          [undefined, undefined],
+          [undefined, undefined],
+        ],
+      ],
+    ] as const) {
+      const traced = otel()
+      const { tracer } = traced
+      const model = new ScriptedModel().calls('pay').calls('look').says('Done.')
+      const tools = [tool('pay'), tool('look')]
+      await harnessOf({ model, tools, use, tracing: [openTelemetry({ tracer })] }).run('Go.')
+      const said = traced.spans
+        .filter(({ name }) => name.startsWith('execute_tool'))
+        .map(({ attributes }) => [attributes['thinharness.policy.decision'], attributes['thinharness.policy.rule']])
+      expect(said).toEqual(expected)
+    }
+  })
+
   test.each([
     ['TC-10 that fails', () => failed('No such file.', { error_type: 'NotFound' }), 'ToolExecutionError', 'NotFound'],
     [
