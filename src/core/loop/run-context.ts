@@ -166,11 +166,14 @@ export class RunContext {
 
   /** The conversation before a new run. */
   inherit(history: Conversation): void {
+    for (const entry of history.entries) deepFreeze(entry)
     this.#history = history
   }
 
   /** Continues the run from a state. `metadata` replaces that of the run; null keeps it. */
   adopt(state: RunState, responses: readonly unknown[], metadata: JsonObject | null): void {
+    // Those of a log or a document are plain JSON.
+    for (const entry of state.transcript) deepFreeze(entry)
     this.#state = state
     this.#lastSeq = state.seq
     this.#metadata = metadata ?? state.metadata

@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineExtension, HarnessError, memoryLog } from 'thinharness'
-import type { AssistantEntry, Model, RunEvent } from 'thinharness'
+import { defineExtension, HarnessError, inputPort, memoryLog } from 'thinharness'
+import { sqliteLog } from 'thinharness/store/sqlite'
+import type { AssistantEntry, InputPort, Model, RunEvent } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { collect } from '../../support/collect.js'
+import { ask } from '../../run/children/children-support.js'
+import { stored } from '../../run/resume/pause-support.js'
 import { failureOf, harnessOf, ofKind, tool } from '../../harness/support.js'
 
 /** Tries to change every object that it can reach. */
@@ -118,4 +121,62 @@ test('notices, views, policies, wraps and hooks cannot change what a run sends, 
   expect(result.usage.modelRequests).toBe(2)
   // The caller's own is the caller's own.
   expect(Object.assign(result.output, { answer: 'Mine.' })).toEqual({ answer: 'Mine.' })
+})
+
+/** Notes the messages to a model that somebody could still change. */
+function noting(model: ScriptedModel, open: unknown[]): Model {
+  return {
+    ...{ provider: model.provider, id: model.id, capabilities: model.capabilities },
+    openSession() {
+      const session = model.openSession()
+      const note = (value: unknown, of: unknown): void => {
+        if (typeof value !== 'object' || value === null) return
+        if (!Object.isFrozen(value)) open.push(of)
+        for (const member of Object.values(value)) note(member, of)
+      }
+      return {
+        turn(transcript, constants, options) {
+          for (const entry of transcript) note(entry, entry)
+          return session.turn(transcript, constants, options)
+        },
+      }
+    },
+  }
+}
+
+function inputWith(text: string): InputPort {
+  const input = inputPort()
+  input.send([{ type: 'text', text }])
+  return input
+}
+
+test('nobody can change a message to the model once it is made: prompts, results, steering, notices, histories and views', async () => {
+  const open: unknown[] = []
+  await using log = sqliteLog(':memory:')
+  const shorten = defineExtension({
+    name: 'shorten',
+    notices: () => [{ name: 'hello', text: 'Hello.' }],
+    view: ({ transcript, generation, view }) =>
+      generation > 0 || view.length < 4
+        ? null
+        : { changes: [{ from: transcript[0]!.id, to: transcript[1]!.id, shown: [{ type: 'text', text: 'Short.' }] }] },
+  })
+  const harness = (model: ScriptedModel) =>
+    harnessOf({ model: noting(model, open), tools: [ask, tool('look', () => ({ n: 1 }))], use: [shorten], log })
+  const first = await harness(new ScriptedModel().calls('look').calls('look').says('Done.')).run(
+    [{ type: 'text', text: 'Go.' }],
+    { input: inputWith('Also this.'), runId: 'run_1' },
+  )
+  expect(ofKind(await collect(log.read({ kind: 'run', id: 'run_1' })), 'view_changed')).toHaveLength(1)
+  await harness(new ScriptedModel().says('Done.')).run('On.', { history: { runId: 'run_1' } })
+  const asking = new ScriptedModel().calls('ask').says('Done.')
+  const paused = await harness(asking).run('Ask.', { history: { runId: 'run_1' }, input: inputWith('And this.') })
+  expect(paused.status).toBe('paused')
+  const answers = paused.pending.map(({ callId }) => ({ callId, answer: 'that' }))
+  await harness(new ScriptedModel().says('Done.')).resumeRun(paused.runId, answers)
+  const state = stored(paused)
+  await harness(new ScriptedModel().says('Done.')).resume(state, answers, { log: memoryLog() })
+  const plain = JSON.parse(JSON.stringify(first.transcript)) as typeof first.transcript
+  await harness(new ScriptedModel().says('Done.')).run('On.', { history: plain })
+  expect(open).toEqual([])
 })
