@@ -1,6 +1,7 @@
 import { messageOf } from '#contracts/errors.js'
 import type { HarnessError } from '#contracts/errors.js'
-import type { ContentPart } from '#contracts/entry.js'
+import { CONTENT_SOURCES } from '#contracts/entry.js'
+import type { ContentPart, ContentSource } from '#contracts/entry.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
 import type { HarnessResult, RunUsage, StopReason } from '#contracts/result.js'
 import type { Envelope } from '../tools/boundary/envelope.js'
@@ -92,8 +93,9 @@ export interface HookAnswers {
   user_prompt_submit: { readonly context?: string | readonly string[]; readonly cancel?: string | true } | undefined
   /** `cancel` answers the call instead of the tool; `args` replace the model's arguments and are validated like them. */
   before_tool_call: { readonly cancel?: string | true; readonly args?: JsonObject } | undefined
-  /** The result for the model; `output` wins over `envelope`. */
-  after_tool_call: { readonly output?: string; readonly envelope?: Envelope } | undefined
+  /** The result for the model; `output` wins over `envelope`. `source`: of its content, in place of that which the tool declares. */
+  after_tool_call:
+    { readonly output?: string; readonly envelope?: Envelope; readonly source?: ContentSource } | undefined
   /** `cancel` prevents the run; for its call, the run has failed. */
   before_subagent_run: { readonly cancel?: string | true } | undefined
   after_subagent_run: unknown
@@ -337,6 +339,10 @@ type AnswerTo<Event extends AskedEvent> = NonNullable<HookAnswers[Event]>
 const cancel = either(string, oneOf(true))
 const plainJson = where(jsonObject, 'an object of plain JSON', isJson)
 
+const OWN_SOURCE = { kind: oneOf(...CONTENT_SOURCES), name: optional(string), tool: optional(string) }
+/** The source of a content, as JSON. */
+export const CONTENT_SOURCE = object<ContentSource>({ ...OWN_SOURCE, sources: optional(list(object(OWN_SOURCE))) })
+
 const ANSWERS = {
   user_prompt_submit: partial<AnswerTo<'user_prompt_submit'>>({
     context: either(string, list(string, 'a list of strings')),
@@ -346,6 +352,7 @@ const ANSWERS = {
   after_tool_call: partial<AnswerTo<'after_tool_call'>>({
     output: string,
     envelope: object<Envelope>({ ok: boolean, content: string, metadata: plainJson }),
+    source: CONTENT_SOURCE,
   }),
   before_subagent_run: partial<AnswerTo<'before_subagent_run'>>({ cancel }),
 }

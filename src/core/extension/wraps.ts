@@ -1,5 +1,6 @@
 import { HarnessError, ModelRetry, messageOf } from '#contracts/errors.js'
 import type { ModelTurn, RequestConstants } from '../model-session.js'
+import { checkArguments } from '../tools/boundary/arguments.js'
 import { failureOf } from '../tools/boundary/invoke.js'
 import type { ToolOutcome } from '../tools/outcome.js'
 import { isOutcome, outcomeOf } from '../tools/result.js'
@@ -36,18 +37,20 @@ export interface ToolCall {
   readonly metadata: JsonObject
   readonly callId: string
   readonly tool: ToolSpec
-  /** As the tool gets them. To change them, use a `before_tool_call` hook: it is before their check. */
+  /** As the tool gets them: checked, or as the wrap around this one passed them on. */
   readonly args: JsonObject
   readonly signal: AbortSignal
 }
 
 /**
- * Middleware around every call of a tool, also in runs that calls start. `next` runs the tool; the returned value, an outcome
+ * Middleware around every call of a tool, also in runs that calls start. `next` runs the tool, with other arguments if it is
+ * given some: they are checked like those of the model, and not stored; if they do not fit, the tool does not run, and the
+ * outcome is a failed one. Policies, approvals and the log have the arguments before that. The returned value, an outcome
  * or anything that a handler may return, is recorded. A call that waits for a person skips it. An error that it throws is a
  * failed result, reported and counted like that of a hook; a `ModelRetry` asks the model to
  * try again.
  */
-export type WrapToolCall = (call: ToolCall, next: () => Promise<ToolOutcome>) => unknown
+export type WrapToolCall = (call: ToolCall, next: (args?: JsonObject) => Promise<ToolOutcome>) => unknown
 
 /** The reply to `call`, through the middleware; the first wrap is the outermost. */
 export async function wrappedTurn(
@@ -74,28 +77,35 @@ export async function wrappedTurn(
   }
 }
 
-/** The outcome of a call, through the middleware; the first wrap is the outermost. */
+/** The outcome of a call, through the middleware; the first wrap is the outermost. `work` gets the arguments that the last one passed on. */
 export async function wrappedCall(
   wraps: readonly WrapToolCall[],
   hookFailed: (name: string, message: string) => Promise<void>,
-  { call, work }: { readonly call: ToolCall; readonly work: () => Promise<ToolOutcome | SuspendedCall> },
+  {
+    call,
+    work,
+  }: { readonly call: ToolCall; readonly work: (args: JsonObject) => Promise<ToolOutcome | SuspendedCall> },
 ): Promise<ToolOutcome | SuspendedCall> {
   const waits: SuspendedCall[] = []
-  const innermost = async (): Promise<ToolOutcome> => {
-    const value = await work()
+  const innermost = async ({ args }: ToolCall): Promise<ToolOutcome> => {
+    const value = await work(args)
     if (value.kind !== 'suspended') return value
     waits.push(value)
     throw new Error('The call waits for a person.')
   }
-  const chain = wraps.reduceRight<() => Promise<ToolOutcome>>(
-    (next, wrap) => async () => {
-      const returned = await wrap(call, next)
+  const chain = wraps.reduceRight<(asked: ToolCall) => Promise<ToolOutcome>>(
+    (next, wrap) => async (asked) => {
+      const returned = await wrap(asked, async (args) => {
+        const checked = args && (await checkArguments(asked.tool, JSON.stringify(args)))
+        if (checked?.ok === false) return checked.outcome
+        return next(checked === undefined ? asked : { ...asked, args: checked.value })
+      })
       return isOutcome(returned) ? returned : outcomeOf(returned)
     },
     innermost,
   )
   try {
-    const outcome = await chain()
+    const outcome = await chain(call)
     return waits[0] ?? outcome
   } catch (error) {
     if (waits[0] !== undefined) return waits[0]

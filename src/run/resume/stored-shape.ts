@@ -1,5 +1,6 @@
 import type { CallDecision, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
 import { tokenCounts } from '#contracts/entry.js'
+import { CONTENT_SOURCE as source } from '#core/extension/hooks.js'
 import { NOTICE_KEY } from '#core/loop/limit-notices.js'
 import { isObject } from '#util/json.js'
 import {
@@ -31,7 +32,7 @@ import type { RunRules } from '#core/state/rules.js'
 import type { SettledCall } from '#core/state/settled.js'
 import type { Answered, Batch, Phase, Position, RunState } from '#core/state/state.js'
 import type { View } from '#core/state/view.js'
-import { content, count, json, native, parts, source, transcriptShape } from './transcript-shape.js'
+import { content, count, json, native, parts, transcriptShape } from './transcript-shape.js'
 
 const amount = number(0)
 

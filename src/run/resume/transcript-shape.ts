@@ -1,12 +1,6 @@
-import { CONTENT_SOURCES, FINISH_REASONS, tokenCounts } from '#contracts/entry.js'
-import type {
-  AssistantPart,
-  ContentPart,
-  ContentSource,
-  NativePart,
-  TokenUsage,
-  TranscriptEntry,
-} from '#contracts/entry.js'
+import { FINISH_REASONS, tokenCounts } from '#contracts/entry.js'
+import type { AssistantPart, ContentPart, NativePart, TokenUsage, TranscriptEntry } from '#contracts/entry.js'
+import { CONTENT_SOURCE } from '#core/extension/hooks.js'
 import type { JsonValue } from '#util/json.js'
 import {
   anything,
@@ -58,13 +52,6 @@ const tokenUsage = object<TokenUsage>({
   longCacheWriteTokens: optional(count),
 })
 
-const origin = { kind: oneOf(...CONTENT_SOURCES), name: optional(string), tool: optional(string) }
-
-export const source = object<ContentSource>({
-  ...origin,
-  sources: optional(list(object(origin))),
-})
-
 export const parts = list(contentPart)
 export const content = either(string, parts)
 
@@ -77,7 +64,7 @@ const entry = union<TranscriptEntry, 'role'>('role', {
     notice: optional(oneOf(true)),
     messageId: optional(string),
     callId: optional(string),
-    source: optional(source),
+    source: optional(CONTENT_SOURCE),
     native,
   }),
   assistant: object({
@@ -99,7 +86,7 @@ const entry = union<TranscriptEntry, 'role'>('role', {
     name: string,
     content,
     isError: boolean,
-    source: optional(source),
+    source: optional(CONTENT_SOURCE),
   }),
 })
 

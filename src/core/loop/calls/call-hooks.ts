@@ -1,3 +1,4 @@
+import type { ContentSource } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import { parseEnvelope, renderEnvelope } from '../../tools/boundary/envelope.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
@@ -57,6 +58,7 @@ export async function askAfterCall(
 ): Promise<ShownResult> {
   if (!firesAfter(context, outcome)) return shown
   let current = shown
+  let source: ContentSource | undefined
   const asked: HookContexts['after_tool_call'] = {
     ...current,
     callId: call.callId,
@@ -68,12 +70,13 @@ export async function askAfterCall(
   }
   try {
     await context.askHooks('after_tool_call', asked, (before, answer) => {
+      source = answer.source ?? source
       if (answer.output !== undefined) current = { output: answer.output, envelope: parseEnvelope(answer.output) }
       else if (answer.envelope !== undefined)
         current = { output: renderEnvelope(answer.envelope), envelope: answer.envelope }
       return { ...before, ...current }
     })
-    return current
+    return { ...current, source }
   } catch (error) {
     const content = `The call was made, and its result is withheld: ${failedHook(error)}`
     const envelope = { ok: false, content, metadata: { error_type: 'HookFailed' } }

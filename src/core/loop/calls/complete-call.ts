@@ -33,6 +33,8 @@ export interface EndedCall {
 export interface ShownResult {
   readonly output: string
   readonly envelope: Envelope
+  /** Of its content, by hooks: in place of that of the tool. */
+  readonly source?: ContentSource | undefined
 }
 
 /** The end of a call, for its event. */
@@ -140,7 +142,7 @@ export async function complete(
   call: BatchCall,
   { toolIndex, durationMs, outcome, shown, readOnly, about }: CallEnd,
 ): Promise<void> {
-  const { output, envelope } = shown
+  const { output, envelope, source } = shown
   const parts = outcome.kind === 'succeeded' || outcome.kind === 'failed' ? outcome.parts : undefined
   const errorType = envelope.metadata['error_type']
   const isWhole = outcome.kind === 'succeeded' && envelope.ok && envelope.content === outcome.content
@@ -165,6 +167,7 @@ export async function complete(
     // The handler's own parts stay its own.
     ...(parts !== undefined && { parts: parts.map((part) => ({ ...part })) }),
     ...about,
+    ...(source !== undefined && { source }),
     ...annotations,
   })
 }

@@ -77,7 +77,10 @@ function middleware(context: RunContext): readonly Wrap<Entry, Handled>[] {
     (entry, next) => {
       const { call, spec, checked, signal } = entry
       const asked = { runId, agentName, metadata, callId: call.callId, tool: spec, args: checked.value, signal }
-      return wrappedCall(toolWraps, hookFailed, { call: asked, work: () => next(entry) })
+      return wrappedCall(toolWraps, hookFailed, {
+        call: asked,
+        work: (args) => next({ ...entry, checked: { ...checked, value: args } }),
+      })
     },
   ]
 }

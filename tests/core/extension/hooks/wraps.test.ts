@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { ModelRetry, textOf, toolCallsOf } from 'thinharness'
-import type { HarnessError, ModelTurn, WrapModelCall, WrapToolCall } from 'thinharness'
+import { z } from 'zod'
+import { defineExtension, defineTool, memoryLog, ModelRetry, textOf, toolCallsOf } from 'thinharness'
+import type { HarnessError, Hook, ModelTurn, WrapModelCall, WrapToolCall } from 'thinharness'
 import type { ToolCall } from '#core/extension/wraps.js'
 import { ScriptedModel } from 'thinharness/testing'
 import { ask, delegateTool, playing } from '../../../run/children/children-support.js'
 import { stored } from '../../../run/resume/pause-support.js'
 import { envelopeIn } from '../../../run/children/subagents-support.js'
 import { eventsOf, failureOf, harnessOf, ofKind, tool } from '../../../harness/support.js'
+import { eventsOfRun } from '../../../support/collect.js'
 
 describe('wrapModelCall', () => {
   test('wraps each request, the first outermost, in children too; its return value is recorded', async () => {
@@ -137,4 +139,62 @@ describe('wrapToolCall', () => {
     const done = await harness().resume(stored(paused), [{ callId: 'call_1', answer: 'that' }])
     expect(envelopeIn(done.toolCallRecords[0]).content).toBe('that')
   })
+})
+
+describe('arguments that a wrap passes on', () => {
+  const key: WrapToolCall = ({ args }, next) => next({ ...args, key: 'sk-1' })
+  const parameters = z.object({ n: z.number(), key: z.string().optional() })
+
+  test('are those of the wraps inside it and of the tool, and are not stored', async () => {
+    const seen: unknown[] = []
+    const log = memoryLog()
+    const pay = defineTool({
+      ...{ name: 'pay', description: 'Pays.', parameters },
+      handler: (args) => void seen.push(['tool', args]),
+    })
+    const note =
+      (name: string): WrapToolCall =>
+      ({ args }, next) => {
+        seen.push([name, args])
+        return next()
+      }
+    const model = new ScriptedModel().calls('pay', { n: 1 }).says('Done.')
+    const wrapToolCall = [note('outer'), key, note('inner')]
+    await harnessOf({ model, tools: [pay], wrapToolCall, log }).run('Go.', { runId: 'run_1' })
+    expect(seen).toEqual([
+      ['outer', { n: 1 }],
+      ['inner', { n: 1, key: 'sk-1' }],
+      ['tool', { n: 1, key: 'sk-1' }],
+    ])
+    expect(JSON.stringify([await eventsOfRun(log, 'run_1'), model.requests])).not.toContain('sk-1')
+  })
+
+  test('are checked like those of the model: what does not fit is a failed result, and the tool does not run', async () => {
+    let runs = 0
+    const pay = defineTool({ name: 'pay', description: 'Pays.', parameters, handler: () => void runs++ })
+    const wrong: WrapToolCall = ({ args }, next) => next({ ...args, n: 'many' })
+    const model = new ScriptedModel().calls('pay', { n: 1 }).says('Done.')
+    const result = await harnessOf({ model, tools: [pay], wrapToolCall: [wrong] }).run('Go.')
+    const { ok, content, metadata } = envelopeIn(result.toolCallRecords[0])
+    expect([ok, runs, metadata['error_type']]).toEqual([false, 0, 'ValidationError'])
+    expect(content).toContain('- n: ')
+  })
+})
+
+test('a hook after a call can say where its result is from', async () => {
+  const untrusted = defineExtension({
+    name: 'untrusted',
+    hooks: [{ event: 'after_tool_call', handler: () => ({ source: { kind: 'web', name: 'marked' } }) }],
+  })
+  const model = new ScriptedModel().calls('look').says('Done.')
+  const result = await harnessOf({ model, tools: [tool('look')], use: [untrusted] }).run('Go.')
+  expect(result.transcript[2]).toMatchObject({ role: 'tool', source: { kind: 'web', name: 'marked' } })
+  const odd = { event: 'after_tool_call', handler: () => ({ source: { kind: 'moon' } }) } as unknown as Hook
+  const events = await eventsOf(
+    harnessOf({
+      ...{ model: new ScriptedModel().calls('look').says('Done.'), tools: [tool('look')] },
+      use: [defineExtension({ name: 'odd', hooks: [odd] })],
+    }).stream('Go.'),
+  )
+  expect(ofKind(events, 'hook_failed')[0]?.message).toContain('`source.kind`')
 })
