@@ -110,6 +110,16 @@ export class AcpProjection {
       run.isAnew = true
     }
     if (change.kind === 'call') this.#call(run, change)
+    if (change.kind === 'cut_off') {
+      run.calls.delete(change.callId)
+      this.#send({
+        sessionUpdate: 'tool_call_update',
+        toolCallId: change.callId,
+        status: 'failed',
+        content: [textContent(change.text)],
+        rawOutput: change.text,
+      })
+    }
     if (change.kind !== 'text' && change.kind !== 'reasoning') return
     const messageId = `${event.runId}:${change.part}${run.attempts === 0 ? '' : `.${run.attempts}`}`
     const sessionUpdate = change.kind === 'text' ? 'agent_message_chunk' : 'agent_thought_chunk'

@@ -1,6 +1,8 @@
 import type { AssistantEntry } from '#contracts/entry.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
+import { cutOff } from '#core/state/settled.js'
 import type { AnyRunEvent } from './projection.js'
+import { contentOfEnvelope } from './shown-content.js'
 
 /** A change of what a reader has of a reply. Ids of parts are `<seq of the request>.t<n>` for text and `.r<n>` for reasoning. */
 export type ReplyChange =
@@ -16,8 +18,17 @@ export type ReplyChange =
     }
   /** A call of the complete reply, with its whole arguments. */
   | { readonly kind: 'call'; readonly callId: string; readonly toolName: string; readonly arguments: string }
+  /** A call that had not ended when its run did, and what the model reads of it. */
+  | CutOffCall
   /** What was sent of the reply so far does not count. */
   | { readonly kind: 'withdrawn'; readonly parts: readonly string[]; readonly callIds: readonly string[] }
+
+export interface CutOffCall {
+  readonly kind: 'cut_off'
+  readonly callId: string
+  readonly toolName: string
+  readonly text: string
+}
 
 export interface TurnReaderOptions {
   /** Send text and reasoning as they arrive. */
@@ -56,6 +67,8 @@ export class TurnReader {
   #pieces: Piece[] = []
   /** The run has a structured answer: `final_result` is not a call, or the text of an answer is not text. */
   #answers: 'tool' | 'json' | null = null
+  /** The calls without a result, in the order of the model. */
+  readonly #calls = new Map<string, { readonly toolName: string; hasStarted: boolean }>()
   /** Names of calls whose first deltas have none. */
   readonly #unnamed = new Map<string, string>()
 
@@ -84,6 +97,8 @@ export class TurnReader {
       this.#isOpen = false
       return this.#complete(event.entry, event.resolution.kind)
     }
+    if (kind === 'run_completed' || kind === 'run_failed') return this.#cutOffs(event)
+    this.#note(event)
     if (kind === 'run_started') {
       const { answersByTool, answersByJson } = event.rules
       this.#answers = answersByTool ? 'tool' : answersByJson === true && !this.#options.outputText ? 'json' : null
@@ -99,6 +114,28 @@ export class TurnReader {
   close(): readonly ReplyChange[] {
     this.#isOpen = false
     return this.#withdraw()
+  }
+
+  #note(event: AnyRunEvent): void {
+    const { kind } = event
+    const starts = (callId: string): void => {
+      const call = this.#calls.get(callId)
+      if (call !== undefined) call.hasStarted = true
+    }
+    if (kind === 'tool_call_started') starts(event.callId)
+    if (kind === 'approval_requested')
+      for (const { callId, kind: asked } of event.items) if (asked !== 'approval') starts(callId)
+    if (kind === 'tool_call_completed') this.#calls.delete(event.callId)
+  }
+
+  /** The calls that a run ends without. An end that is not stored is none for those who read the log. */
+  #cutOffs(event: Extract<AnyRunEvent, { kind: 'run_completed' | 'run_failed' }>): readonly CutOffCall[] {
+    const ends = event.kind === 'run_completed' ? event.pending.length === 0 : event.durable
+    if (!ends) return []
+    return [...this.#calls].map(([callId, { toolName, hasStarted }]) => {
+      const text = contentOfEnvelope(cutOff(hasStarted, '').output)
+      return { kind: 'cut_off', callId, toolName, text }
+    })
   }
 
   #delta(kind: 'text' | 'reasoning', text: string): readonly ReplyChange[] {
@@ -153,6 +190,7 @@ export class TurnReader {
       const before = this.#pieces[index]
       if (piece.kind === 'call') {
         const { callId, toolName, text } = piece
+        this.#calls.set(callId, { toolName, hasStarted: false })
         changes.push({ kind: 'call', callId, toolName, arguments: text })
         return
       }

@@ -6,7 +6,7 @@ import { LiveEvents, tail } from '#util/queue/tail.js'
 import type { TailReader } from '#util/queue/tail.js'
 import { BEGINNING, chatCursor, placeAfter } from '../thread/chat-cursor.js'
 import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
-import { reduceChat } from '../thread/reduce-chat.js'
+import { reduceConversation } from '../thread/ended-calls.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { RunPlace, ThreadEvent } from '../thread/thread-events.js'
 
@@ -57,7 +57,7 @@ export class Feed {
 
   /** The snapshot with the latest run alone. */
   get latest(): ChatSnapshot | undefined {
-    return (this.#latest ??= this.live.openReply.reduce(reduceChat, this.#folded))
+    return (this.#latest ??= this.live.openReply.reduce(reduceConversation, this.#folded))
   }
 
   get place(): ChatPlace {
@@ -114,7 +114,7 @@ export class Feed {
   }
 
   #fold(event: AnyEvent): void {
-    const folded = reduceChat(this.#folded, event)
+    const folded = reduceConversation(this.#folded, event)
     if (event.kind === 'run_begun') {
       const { replaces } = event
       if (replaces !== undefined) this.#earlier = this.#earlier.filter(({ runId }) => !replaces.runIds.includes(runId))

@@ -20,7 +20,7 @@ export interface ChatCall {
   readonly arguments: string
   /** It had begun when it asked people. */
   readonly hasAsked?: boolean
-  /** The envelope's JSON text, once it has ended; absent for a call that was cut off. */
+  /** The envelope's JSON text, once it has ended; on a page, absent for a call that was cut off. */
   readonly output?: string
   /** What it was when its run ended without it. */
   readonly cutOff?: 'requested' | 'waiting' | 'running'

@@ -1,9 +1,9 @@
 import type { LogStore } from '#core/log/log.js'
 import type { RunEvent } from '#core/state/events.js'
-import { acceptedAnswer, cutOff } from '#core/state/settled.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
-import { findCall, reduceChat } from './reduce-chat.js'
-import type { ChatCall, ChatRun, ChatSnapshot } from './reduce-chat.js'
+import { reduceConversation } from './ended-calls.js'
+import { findCall } from './reduce-chat.js'
+import type { ChatRun, ChatSnapshot } from './reduce-chat.js'
 import type { ThreadHistory } from './thread-state.js'
 import type { ThreadMessage, ThreadEvent } from './thread-events.js'
 
@@ -59,17 +59,10 @@ function toolResults(
 ): readonly ToolEntry[] {
   return parts.flatMap((part): ToolEntry[] => {
     const call = part.type === 'tool_call' ? findCall(run, part.callId) : undefined
-    const content = call === undefined ? undefined : outputOf(call)
-    if (call === undefined || content === undefined) return []
-    const { callId, toolName: name, status } = call
+    if (call?.output === undefined) return []
+    const { callId, toolName: name, status, output: content } = call
     return [{ id: `${run.runId}.${callId}`, at, role: 'tool', callId, name, content, isError: status === 'failed' }]
   })
-}
-
-/** What the model reads of a call that has ended, its run having ended without it too; undefined for one that may go on. */
-function outputOf({ output, cutOff: at, hasAsked = false, status }: ChatCall): string | undefined {
-  if (output !== undefined || at === undefined) return output
-  return status === 'completed' ? acceptedAnswer('').output : cutOff(at === 'running' || hasAsked, '').output
 }
 
 /** Where a fork left its source; null: before the first message. */
@@ -100,7 +93,7 @@ async function storedRun(
   let history: StoredHistory | undefined
   for await (const event of log.read({ kind: 'run', id: runId })) {
     if (event.kind === 'run_started' && event.runId === runId) history ??= event.history
-    snapshot = reduceChat(snapshot, event)
+    snapshot = reduceConversation(snapshot, event)
   }
   return { run: snapshot?.runs.find((each) => each.runId === runId), history: history ?? [] }
 }

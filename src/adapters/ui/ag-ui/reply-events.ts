@@ -1,6 +1,6 @@
 import type { AnyRunEvent } from '../projection.js'
 import { TurnReader } from '../turn-reader.js'
-import type { ReplyChange } from '../turn-reader.js'
+import type { CutOffCall, ReplyChange } from '../turn-reader.js'
 import type { AgUiEvent } from './event.js'
 import type { Arriving, Ids, Sink } from './sink.js'
 
@@ -32,11 +32,15 @@ export class ReplyEvents {
     sink.addReply(this)
   }
 
-  next(event: AnyRunEvent): void {
-    for (const change of this.#turn.next(event)) this.#apply(change)
-    if (event.kind !== 'model_message') return
-    this.#endText()
-    this.#open = []
+  /** Gives the calls that the run has ended without. */
+  next(event: AnyRunEvent): readonly CutOffCall[] {
+    const changes = this.#turn.next(event)
+    for (const change of changes) this.#apply(change)
+    if (event.kind === 'model_message') {
+      this.#endText()
+      this.#open = []
+    }
+    return changes.filter((change) => change.kind === 'cut_off')
   }
 
   /** The reply that is arriving will not be completed. */
@@ -82,6 +86,8 @@ export class ReplyEvents {
         return this.#endCall(change.callId)
       case 'withdrawn':
         return this.#withdraw(change.parts, change.callIds)
+      case 'cut_off':
+        return
     }
   }
 

@@ -3,6 +3,7 @@ import { contentOfEnvelope } from '../shown-content.js'
 import { DIAGNOSTICS } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
 import { agUiContent, agUiPart } from './message.js'
+import type { AgUiPart } from './message.js'
 import type { AgUiOptions } from './options.js'
 import type { Sink } from './sink.js'
 import { ReplyEvents } from './reply-events.js'
@@ -28,6 +29,8 @@ export class RunEvents {
   #step: string | null = null
   /** Calls of the step that have no result. */
   #open = new Set<string>()
+  /** Ids of the results of calls that the run has ended without: a retry goes on with these calls. */
+  #cutOff: string[] = []
 
   constructor(run: RunEventsOptions) {
     const { deltas, reasoning } = run.options
@@ -37,7 +40,10 @@ export class RunEvents {
   }
 
   next(event: AnyRunEvent): void {
-    this.#reply.next(event)
+    for (const { callId, toolName, text } of this.#reply.next(event)) {
+      this.#cutOff.push(`${event.runId}:${callId}:result`)
+      this.#result({ callId, toolName, ok: false }, text)
+    }
     if (DIAGNOSTICS.has(event.kind)) return this.#diagnose(event)
     ;(this.#handlers[event.kind] as ((event: AnyRunEvent) => void) | undefined)?.(event)
   }
@@ -61,6 +67,8 @@ export class RunEvents {
     run_started: ({ rules }) => {
       this.#answersByTool = rules.answersByTool
       this.#endStep()
+      if (this.#cutOff.length > 0) this.#sink.withdraw({ messageIds: this.#cutOff, callIds: [] })
+      this.#cutOff = []
     },
     model_request_started: (event) => this.#requestStarted(event),
     model_message: ({ entry }) => {
@@ -122,12 +130,19 @@ export class RunEvents {
     if (this.#isAnswer(toolName)) return
     const text = contentOfEnvelope(output)
     const files = parts.map((part, index) => agUiPart(part, { runId, seq, index }, this.#run.options))
+    this.#result({ callId, toolName, ok }, files.length === 0 ? text : [{ type: 'text', text }, ...files])
+  }
+
+  #result(
+    { callId, toolName, ok }: Pick<EventOf<'tool_call_completed'>, 'callId' | 'toolName' | 'ok'>,
+    content: string | readonly AgUiPart[],
+  ): void {
     this.#activity(callId, toolName, ok ? 'completed' : 'failed')
     this.#sink.send({
       type: 'TOOL_CALL_RESULT',
-      messageId: `${runId}:${callId}:result`,
+      messageId: `${this.#run.runId}:${callId}:result`,
       toolCallId: this.#run.callId(callId),
-      content: files.length === 0 ? text : [{ type: 'text', text }, ...files],
+      content,
       role: 'tool',
       ...this.#run.owner,
       metadata: { thinharness: { ok } },

@@ -216,7 +216,7 @@ export class MessageCalls {
     const { toolCallId, toolName, approval } = call
     const input = [...this.#withdrawOutput(call), ...this.input(call)]
     call.isSettled = true
-    const decided = this.#decide(call, outcome.ok)
+    const decided = this.#decide(call, outcome)
     const dynamic = this.#dynamic(toolName)
     const isRejected = approval?.answer?.approved === false
     if (outcome.ok)
@@ -284,10 +284,10 @@ export class MessageCalls {
   }
 
   /** A call that has ended waits for nobody: an approval without an answer is not valid then. */
-  #decide({ approval, toolCallId }: SentCall, ok: boolean): readonly UiChunk[] {
+  #decide({ approval, toolCallId }: SentCall, { ok, text }: CallOutcome): readonly UiChunk[] {
     if (approval === null || approval.answer !== null || this.#options.approvals !== 'full') return []
     const { approvalId, isAutomatic } = approval
-    approval.answer = { approved: ok || isAutomatic }
+    approval.answer = ok || isAutomatic ? { approved: true } : { approved: false, reason: text }
     const decided = approvalResponse(approvalId, approval.answer)
     // A page that gave the output itself has dropped a request that nobody answered.
     return isAutomatic ? [automaticApproval(approvalId, toolCallId), decided] : [decided]

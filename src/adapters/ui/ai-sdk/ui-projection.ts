@@ -319,6 +319,11 @@ class UiMessageProjection implements Projection<UiChunk> {
         const call = this.#callOf(change, change.arguments)
         return call === null || hasWholeInputs(this.#options) ? [] : this.#calls.input(call)
       }
+      case 'cut_off': {
+        const call = this.#calls.get(change.callId)
+        const isShown = call !== undefined && !call.isSettled && call.sentArguments !== null
+        return isShown ? this.#calls.settle(call, { ok: false, output: null, text: change.text }) : []
+      }
       case 'withdrawn':
         this.#calls.forget(change.callIds)
         if (this.#dialect === 7) return [{ type: 'reset-step' }, ...this.#step.kept]

@@ -216,6 +216,14 @@ class StretchResponse implements ResponsesProjection {
         this.#output.input(id, { callId, name, delta: change.arguments.slice(this.#output.lengthOf(id)) })
         return this.#output.end(id)
       }
+      case 'cut_off':
+        return this.#output.add({
+          type: 'function_call_output',
+          id: `fco_${this.#runId}.${change.callId}`,
+          call_id: change.callId,
+          output: change.text,
+          status: 'completed',
+        })
       case 'withdrawn': {
         const parts = change.parts.flatMap((part) => [this.#messageId(part), this.#reasoningId(part)])
         return this.#output.withdraw([...parts, ...change.callIds.map((callId) => this.#callId(callId))])
