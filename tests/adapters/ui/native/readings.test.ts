@@ -107,7 +107,7 @@ describe('native events', () => {
   })
 
   test('SS-14 SS-25 a cursor that is none is refused, and the client does not ask again', async () => {
-    const run = await corpusRun('v2/plain')
+    const run = await corpusRun('v3/plain')
     const { events } = createHandlers({
       harness: harnessOf({ model: new ScriptedModel() }),
       log: run.log,
