@@ -67,7 +67,7 @@ export function messagesFormat(options: MessagesRequestOptions): WireFormat {
     }),
     carried(transcript, constants) {
       const { fields, continuesContainer } = settled(constants)
-      return continuesContainer ? containerFields(transcript, fields) : {}
+      return continuesContainer ? containerFields(transcript(), fields) : {}
     },
     counter: {
       path: '/v1/messages/count_tokens',

@@ -1,4 +1,5 @@
 import { acceptedCallId } from '../wire/call-ids.js'
+import { hostOf } from '../wire/model.js'
 import type { AssistantPart } from '#contracts/entry.js'
 import type { ReasoningEffort } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
@@ -159,7 +160,7 @@ const KNOWN_SERVERS: readonly (readonly [host: string, dialect: Partial<ChatDial
 
 /** The dialect of the server at `baseUrl`; the user's fields take precedence. */
 export function dialectFor(baseUrl: string, given: Partial<ChatDialect>): ChatDialect {
-  const host = baseUrlHost(baseUrl).replace(/:\d+$/, '')
+  const host = hostOf(baseUrl).replace(/:\d+$/, '')
   const known = KNOWN_SERVERS.find(([end]) => (end.startsWith('.') ? host.endsWith(end) : host === end))
   return { ...UNKNOWN_SERVER, ...known?.[1], ...given }
 }
@@ -195,11 +196,6 @@ export const DIALECT = partial<Partial<ChatDialect>>({
   fileTypes: mediaTypes,
   audioTypes: mediaTypes,
 })
-
-/** Host and port of an address; empty if it is none. */
-export function baseUrlHost(baseUrl: string): string {
-  return URL.canParse(baseUrl) ? new URL(baseUrl).host : ''
-}
 
 /**
  * A call id as the server accepts it: unchanged, or a digest, the same for the call and its result. A server that accepts

@@ -1,11 +1,10 @@
 import type { Model } from '#core/model-session.js'
-import { isObject } from '#util/json.js'
 import { filledString, partial } from '#util/shape.js'
-import { OPENAI_ACCOUNT, wireModel } from '../wire/model.js'
+import { OPENAI_ACCOUNT, serverAddress, wireModel } from '../wire/model.js'
 import type { WireModelSpec } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
-import { baseUrlHost, DIALECT, dialectFor, OPENAI, OPENROUTER } from './dialect.js'
+import { DIALECT, dialectFor, OPENAI, OPENROUTER } from './dialect.js'
 import type { ChatDialect } from './dialect.js'
 import { chatFormat } from './request.js'
 
@@ -34,15 +33,14 @@ const OPTIONS = partial<ProviderOptions>(PROVIDER_OPTIONS)
 export function openaiCompatible(id: string, options: OpenAiCompatibleOptions): Model {
   const given = parseModelOptions(COMPATIBLE_OPTIONS, options, 'openaiCompatible')
   const { provider = 'openai-compatible', dialect = {}, ...defaults } = given
-  const host = baseUrlHost(serverAddress(defaults))
   return chatModel(id, defaults, {
-    nativeTo: given.provider === undefined && host !== '' ? `${provider}@${host}` : provider,
     dialect: dialectFor(serverAddress(defaults), { ...(/claude/i.test(id) && { anyKeys: false }), ...dialect }),
     server: {
       provider,
       defaultBaseUrl: null,
       apiKeyVariable: 'OPENAI_COMPATIBLE_API_KEY',
       keyOptional: true,
+      anyHost: given.provider !== undefined,
       capabilities: { permissiveNativeOverride: true },
     },
   })
@@ -86,32 +84,20 @@ export function openaiChat(id: string, options: ProviderOptions = {}): Model {
   })
 }
 
-/** The address of the server, if it is known; otherwise an empty string. */
-function serverAddress({ baseUrl, client }: ProviderOptions): string {
-  const address: unknown = baseUrl ?? (isObject(client) ? client['baseURL'] : undefined)
-  return typeof address === 'string' ? address : ''
-}
-
 type Server = Omit<WireModelSpec, 'id' | 'options' | 'format' | 'auth' | 'clientCall'>
 
 interface ServedBy {
   readonly dialect: ChatDialect
   readonly server: Server
-  /** Who gets parts in the server's own form back. Default: the provider. */
-  readonly nativeTo?: string
 }
 
-function chatModel(
-  id: string,
-  options: ProviderOptions,
-  { dialect, server, nativeTo = server.provider }: ServedBy,
-): Model {
+function chatModel(id: string, options: ProviderOptions, { dialect, server }: ServedBy): Model {
   const { provider } = server
   return wireModel({
     ...server,
     id,
     options,
-    format: chatFormat({ id, provider, nativeTo, dialect, defaults: options }, options.capabilities?.inputs),
+    format: chatFormat({ id, provider, dialect, defaults: options }, options.capabilities?.inputs),
     auth: (key) => ({ authorization: `Bearer ${key}` }),
     clientCall: 'chat.completions.create',
   })

@@ -81,8 +81,8 @@ function encodeResult(entry: ToolEntry, id: string, rules: ChatContentRules): En
  * An assistant message. This provider's parts are sent back in their original form, as far as its dialect allows.
  * Reasoning of another provider becomes text, and its parts without text are omitted.
  */
-function assistantMessage(entry: AssistantEntry, { nativeTo, dialect }: ChatContentRules, isOwn: boolean): JsonObject {
-  const placed = entry.parts.map((part): Placed => ({ part, native: chatNativeOf(part, nativeTo) }))
+function assistantMessage(entry: AssistantEntry, { provider, dialect }: ChatContentRules, isOwn: boolean): JsonObject {
+  const placed = entry.parts.map((part): Placed => ({ part, native: chatNativeOf(part, provider) }))
   const calls = placed.flatMap(({ part, native }) =>
     part.type === 'tool_call'
       ? [wireCall({ part, native, id: wireCallId(part.callId, dialect.callIds, isOwn) }, dialect)]
@@ -202,8 +202,6 @@ function wireArguments(given: string, { anyArguments }: ChatDialect): string {
 /** The known inputs of a model. */
 export interface ChatContentRules {
   readonly provider: string
-  /** As in `NativePart.provider`. */
-  readonly nativeTo: string
   readonly dialect: ChatDialect
   /** Kinds of input other than text; undefined: all. */
   readonly inputs: readonly ContentPart['type'][] | undefined

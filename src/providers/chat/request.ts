@@ -15,8 +15,6 @@ import { ChatFold } from './stream.js'
 export interface ChatRequestOptions {
   readonly id: string
   readonly provider: string
-  /** As in `NativePart.provider`. */
-  readonly nativeTo?: string
   readonly dialect: ChatDialect
   readonly defaults: RequestDefaults
 }
@@ -26,18 +24,18 @@ export function chatFormat(
   options: ChatRequestOptions,
   inputs: readonly ContentPart['type'][] | undefined,
 ): WireFormat {
-  const { provider, nativeTo = provider, dialect } = options
+  const { provider, dialect } = options
   return {
     path: '/chat/completions',
     conversationField: 'messages',
     head: (constants) => requestHead(constants, options),
     opening: (constants) => openingMessages(constants, options),
-    encode: (entries) => encodeEntries(entries, { provider, nativeTo, dialect, inputs }),
+    encode: (entries) => encodeEntries(entries, { provider, dialect, inputs }),
     tail: (tail) => requestTail(tail, dialect),
-    fold: (fold) => new ChatFold(nativeTo, fold),
+    fold: (fold) => new ChatFold(provider, fold),
     decode(reply, { callIdFor }) {
       const ids = new ReplyCallIds(callIdFor)
-      return decodeReply(reply, nativeTo, (id) => ids.take(id))
+      return decodeReply(reply, provider, (id) => ids.take(id))
     },
   }
 }

@@ -25,7 +25,7 @@ export interface WireFormat {
   /** The fields that differ between requests. */
   tail(options: TailOptions): JsonObject
   /** Fields that depend on the conversation so far, such as the container in which its programs ran. */
-  carried?(transcript: readonly TranscriptEntry[], constants: RequestConstants): JsonObject
+  carried?(transcript: () => readonly TranscriptEntry[], constants: RequestConstants): JsonObject
   /** The API's own counter of tokens: the fields of a request that it takes, and the member of its answer. */
   readonly counter?: { readonly path: string; readonly fields: readonly string[] }
   /** The API's own compaction of conversations. */

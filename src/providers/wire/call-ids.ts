@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { ModelDelta } from '#core/model-session.js'
-import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
+import type { AssistantPart, NativePart, TranscriptEntry } from '#contracts/entry.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
+import type { DecodedReply } from '../http/wire.js'
 
 /**
  * The ids of the tool calls of a transcript. Some servers restart the numbering with each reply and so repeat ids. An id
@@ -111,4 +112,57 @@ export function customInput(text: string): string {
   const parsed = parseJson(text)
   const input = parsed.ok && isObject(parsed.value) ? parsed.value['input'] : undefined
   return typeof input === 'string' ? input : text
+}
+
+interface Holder {
+  readonly native?: NativePart
+}
+
+/**
+ * The name of what is a server's own: `provider`, or `provider@host` of a server that is not at the provider's address. A
+ * wire format knows `provider` alone, so that what another host made is to it another provider's.
+ */
+export class OwnParts {
+  readonly #provider: string
+  readonly #name: string
+
+  constructor(provider: string, name = provider) {
+    this.#provider = provider
+    this.#name = name
+  }
+
+  /** True if `holder` has something that this server made. */
+  includes({ native }: Holder): boolean {
+    return native?.provider === this.#name
+  }
+
+  /** The entries as a wire format reads them. */
+  read(entries: readonly TranscriptEntry[]): readonly TranscriptEntry[] {
+    if (this.#name === this.#provider) return entries
+    return entries.map((entry) => {
+      if (entry.role === 'tool') return entry
+      const named = this.#read(entry)
+      return named.role === 'user' ? named : { ...named, parts: named.parts.map((part) => this.#read(part)) }
+    })
+  }
+
+  /** The reply as the transcript has it. */
+  write(reply: DecodedReply): DecodedReply {
+    if (this.#name === this.#provider) return reply
+    return { ...this.#named(reply), parts: reply.parts.map((part) => this.#named(part)) }
+  }
+
+  #read<T extends Holder>(holder: T): T {
+    const name = this.includes(holder) ? this.#provider : `${this.#provider}@`
+    const isNamed = this.includes(holder) || holder.native?.provider === this.#provider
+    return isNamed ? renamed(holder, name) : holder
+  }
+
+  #named<T extends Holder>(holder: T): T {
+    return holder.native?.provider === this.#provider ? renamed(holder, this.#name) : holder
+  }
+}
+
+function renamed<T extends Holder>(holder: T, provider: string): T {
+  return holder.native === undefined ? holder : { ...holder, native: { ...holder.native, provider } }
 }

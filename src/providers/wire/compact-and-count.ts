@@ -5,10 +5,13 @@ import type { JsonObject } from '#util/json.js'
 import { errorWithin, providerError } from '../http/errors.js'
 import { withRetries } from '../http/retry.js'
 import type { Transport, WireFormat, TransportRequest } from '../http/wire.js'
+import { OwnParts } from './call-ids.js'
 
 /** The options that all sessions of a model share. */
 export interface WireSessionOptions {
   readonly provider: string
+  /** As in `NativePart.provider`, if it is not `provider`. */
+  readonly nativeTo?: () => string
   readonly model: string
   readonly format: WireFormat
   readonly capabilities: ModelCapabilities
@@ -23,14 +26,21 @@ export interface WireSessionOptions {
   readonly chain: boolean
 }
 
+/** What is the server's own, by name. */
+function ownParts({ provider, nativeTo }: WireSessionOptions): OwnParts {
+  return new OwnParts(provider, nativeTo?.())
+}
+
 /** The conversation, compacted by the API. */
 export async function compactedBy(
-  { format, transport, headers, provider, maxRetries }: WireSessionOptions,
+  options: WireSessionOptions,
   ...[view, constants, { signal, maxOutputTokens }]: Parameters<NonNullable<Model['compact']>>
 ): Promise<Compaction> {
+  const { format, transport, headers, provider, maxRetries } = options
   const { compactor } = format
   if (compactor === undefined) throw providerError(`\`${provider}\` cannot compact a conversation.`, {})
-  const messages = [...format.opening(constants), ...format.encode(mendHistory(view).entries, constants)]
+  const entries = ownParts(options).read(mendHistory(view).entries)
+  const messages = [...format.opening(constants), ...format.encode(entries, constants)]
   const tail = format.tail({ streamed: false, toolChoice: undefined, maxOutputTokens, previousResponseId: null })
   const body = compactor.request({ ...format.head(constants), [format.conversationField]: messages, ...tail })
   const request: TransportRequest = {
@@ -41,22 +51,25 @@ export async function compactedBy(
   }
   const answer = await withRetries(() => transport.send(request), { maxRetries, signal, onRetry: undefined })
   const { data, text, usage } = compactor.decode(answer)
-  return { native: { provider, data }, text, usage }
+  return { native: { provider: options.nativeTo?.() ?? provider, data }, text, usage }
 }
 
 /** The number of the API's own counter. */
 export async function countedBy(
-  { format, transport, headers, provider }: WireSessionOptions,
+  options: WireSessionOptions,
   ...[view, constants, { signal }]: Parameters<NonNullable<Model['countTokens']>>
 ): Promise<number> {
+  const { format, transport, headers } = options
   const { path = '', fields = [] } = format.counter ?? {}
-  const messages = [...format.opening(constants), ...format.encode(mendHistory(view).entries, constants)]
+  const own = ownParts(options)
+  const entries = own.read(mendHistory(view).entries)
+  const messages = [...format.opening(constants), ...format.encode(entries, constants)]
   const whole: JsonObject = { ...format.head(constants), [format.conversationField]: messages }
   const text = JSON.stringify(
     Object.fromEntries(fields.flatMap((name) => (name in whole ? [[name, whole[name]]] : []))),
   )
   const [first] = view
-  const isCompacted = first?.role === 'user' && first.native?.provider === provider
+  const isCompacted = first?.role === 'user' && own.includes(first)
   const all = { ...headers, ...(isCompacted && format.compactor?.headers) }
   const answer = await transport.send({ path, headers: all, body: [new TextEncoder().encode(text)], signal })
   const tokens = isObject(answer) ? answer['input_tokens'] : undefined

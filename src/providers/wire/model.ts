@@ -1,6 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { Model, ModelCapabilities } from '#core/model-session.js'
 import { invalidOptions } from '#contracts/parse.js'
+import { isObject } from '#util/json.js'
 import { Mismatch } from '#util/mismatch.js'
 import { keepSecretsOf } from '#util/secrets.js'
 import { parseAs } from '#util/shape.js'
@@ -43,6 +44,8 @@ export interface WireModelSpec {
   readonly capabilities: ModelCapabilities
   /** The server stores the conversation. Default false. */
   readonly chain?: boolean
+  /** What is a server's own may go to any host: the caller has named the provider. Default false. */
+  readonly anyHost?: boolean
 }
 
 /** The variables that OpenAI's official client sends too. */
@@ -71,6 +74,7 @@ export function wireModel(spec: WireModelSpec): Model {
   const over = modelConnection(spec)
   return new SessionModel({
     provider,
+    nativeTo: () => nativeName(spec),
     model: id,
     format,
     capabilities,
@@ -81,6 +85,26 @@ export function wireModel(spec: WireModelSpec): Model {
     defaults: { reasoningEffort },
     chain,
   })
+}
+
+/** The name of what is the server's own. At the provider's own address, it is that of the provider. */
+function nativeName(spec: WireModelSpec): string {
+  const { provider, options, defaultBaseUrl, baseUrlVariable } = spec
+  const host = hostOf(serverAddress(options) || (environmentVariable(baseUrlVariable) ?? ''))
+  return spec.anyHost === true || host === '' || host === hostOf(defaultBaseUrl ?? '')
+    ? provider
+    : `${provider}@${host}`
+}
+
+/** The address of the server that the options give, or an empty string. */
+export function serverAddress({ baseUrl, client }: ProviderOptions): string {
+  const address: unknown = baseUrl ?? (isObject(client) ? client['baseURL'] : undefined)
+  return typeof address === 'string' ? address : ''
+}
+
+/** Host and port of a URL; an empty string for anything else. */
+export function hostOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).host : ''
 }
 
 function modelConnection(spec: WireModelSpec): Connection {

@@ -11,7 +11,7 @@ import type {
   Transport,
 } from '../http/wire.js'
 import type { WireSessionOptions } from './compact-and-count.js'
-import { WireCallIds } from './call-ids.js'
+import { OwnParts, WireCallIds } from './call-ids.js'
 import { checkEffort } from './options.js'
 import { without } from './wire-fields.js'
 import { mayTakeLong, settingsOf } from './settings.js'
@@ -101,6 +101,7 @@ interface ChainEnd {
 export class WireSession implements ModelSession {
   readonly #options: WireSessionOptions
   readonly #messages: MessageList
+  readonly #own: OwnParts
   readonly #callIds = new WireCallIds()
   #opening: Opening | null = null
   /** The encoded entries, in order; compared by identity. */
@@ -112,6 +113,7 @@ export class WireSession implements ModelSession {
 
   constructor(options: WireSessionOptions) {
     this.#options = options
+    this.#own = new OwnParts(options.provider, options.nativeTo?.())
     this.#messages = new MessageList(options.transport.bodies, options.format.conversationField)
   }
 
@@ -123,11 +125,11 @@ export class WireSession implements ModelSession {
     const { provider, model, format, maxRetries, chain } = this.#options
     this.#encode(transcript, constants, options)
     const entries = transcript.length
-    const carried = format.carried?.(transcript, constants) ?? null
+    const carried = format.carried?.(() => this.#own.read(transcript), constants) ?? null
     const own = this.#options.headers
     const [first] = transcript
     // A compaction is in the first entry.
-    const isCompacted = first?.role === 'user' && first.native?.provider === provider
+    const isCompacted = first?.role === 'user' && this.#own.includes(first)
     const headers = isCompacted ? { ...own, ...format.compactor?.headers } : own
     const ask = this.#ask.bind(this, { entries, carried, headers }, options)
     const retries = { maxRetries, signal: options.signal, onRetry: options.onRetry }
@@ -136,7 +138,8 @@ export class WireSession implements ModelSession {
       options.onRetry?.({ attempt: 1, delayMs: 0, withdrawn: false, ...reasonOf(error) })
       return withRetries(ask, retries)
     })
-    const { parts, finishReason, nativeFinishReason, refusal, usage, native, responseId, responseModel, raw } = reply
+    const { parts, finishReason, nativeFinishReason, refusal, usage, native, responseId, responseModel, raw } =
+      this.#own.write(reply)
     this.#chainEnd = chain && responseId !== null ? { responseId, entries } : null
     const answer = {
       role: 'assistant',
@@ -160,7 +163,7 @@ export class WireSession implements ModelSession {
     const isFresh = this.#isFresh(opening, transcript, options)
     const added = isFresh ? transcript : transcript.slice(this.#encoded.length)
     if (isFresh || this.#options.chain) this.#open(opening, transcript, options)
-    else this.#messages.append(this.#options.format.encode(added, constants))
+    else this.#messages.append(this.#messagesFor(added, constants))
     if (isFresh) {
       this.#encoded = []
       this.#callIds.clear()
@@ -216,21 +219,24 @@ export class WireSession implements ModelSession {
   }
 
   #messagesOf({ messages, constants }: Opening, entries: readonly TranscriptEntry[]): readonly JsonObject[] {
-    return [...messages, ...this.#options.format.encode(mendHistory(entries).entries, constants)]
+    return [...messages, ...this.#messagesFor(mendHistory(entries).entries, constants)]
+  }
+
+  #messagesFor(entries: readonly TranscriptEntry[], constants: RequestConstants): readonly JsonObject[] {
+    return this.#options.format.encode(this.#own.read(entries), constants)
   }
 
   /** Replaces the messages: by the entries that are new to a server that stores the conversation, otherwise by all. */
   #open(opening: Opening, transcript: readonly TranscriptEntry[], { onRepair }: TurnOptions): void {
-    const { format } = this.#options
     const unknown = this.#unknownToServer(transcript)
     if (unknown !== null) {
-      this.#messages.open(opening.head, format.encode(unknown, opening.constants))
+      this.#messages.open(opening.head, this.#messagesFor(unknown, opening.constants))
       return
     }
     this.#chainEnd = null
     const { entries, repairs } = mendHistory(transcript)
     for (const repair of repairs) onRepair?.(repair)
-    this.#messages.open(opening.head, [...opening.messages, ...format.encode(entries, opening.constants)])
+    this.#messages.open(opening.head, [...opening.messages, ...this.#messagesFor(entries, opening.constants)])
   }
 
   /**

@@ -136,8 +136,8 @@ describe('retries', () => {
     const turn = await conversation.hear('Hi', { onRetry: (retry) => void retries.push(retry) })
     expect(textOf(turn.entry.parts)).toBe('Right.')
     expect(retries).toEqual([
-      { attempt: 1, delayMs: 0, reason: 'Overloaded', status: 529, withdrawn: false },
-      { attempt: 2, delayMs: 0, reason: 'Overloaded', status: 529, withdrawn: true },
+      { attempt: 1, delayMs: 0, reason: 'Overloaded', status: 529, failure: 'overloaded', withdrawn: false },
+      { attempt: 2, delayMs: 0, reason: 'Overloaded', status: 529, failure: 'overloaded', withdrawn: true },
     ])
   })
 

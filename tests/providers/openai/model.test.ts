@@ -333,7 +333,7 @@ describe('a supplied official client', () => {
   test.each([false, true])('it sends and reads like our own transport (streamed: %s)', async (streamed) => {
     const whole = response([reasoning(), message('Hi.'), call('call_1', '{"q":1}')])
     const [ours, theirs] = [new Server(whole), new Server(whole)]
-    const client = new OpenAI({ apiKey: 'k', fetch: theirs.fetch, baseURL: 'https://api.test/v1' })
+    const client = new OpenAI({ apiKey: 'k', fetch: theirs.fetch })
     const deltas: ModelDelta[][] = []
     const turns = [modelOf(ours), openai('gpt-5.5', { client })].map((model) => {
       const heard: ModelDelta[] = []

@@ -255,7 +255,9 @@ describe('streams', () => {
     const transport = new EchoTransport('bytes', [[chunk({ text: 'Hel' })], overloaded()], [[chunk({ text: 'Hi.' })]])
     const options = hearing()
     const turn = await sessionOver(transport, { maxRetries: 1 }).turn([user('Hi')], constants(), options)
-    expect(options.retries).toEqual([{ attempt: 1, delayMs: 0, reason: 'Overloaded', status: null, withdrawn: true }])
+    expect(options.retries).toEqual([
+      { attempt: 1, delayMs: 0, reason: 'Overloaded', status: null, failure: 'unknown', withdrawn: true },
+    ])
     expect([textOf(turn.entry.parts), options.deltas.map((delta) => delta.text)]).toEqual(['Hi.', ['Hel', 'Hi.']])
     expect(transport.texts[1]).toBe(transport.texts[0])
   })
