@@ -146,7 +146,8 @@ export function withUsage(usage: RunUsage, children: RunUsage): RunUsage {
 
 /** One tool call of a run with its result for the model, in model order. */
 export interface ToolCallRecord {
-  readonly call: { readonly id: string; readonly name: string; readonly arguments: string }
+  /** `via`: the tool that the model called, if that call stands for this one. */
+  readonly call: { readonly id: string; readonly name: string; readonly arguments: string; readonly via?: string }
   /** The envelope's JSON text. */
   readonly output: string
   /** A hook cancelled it, or the run was aborted. */

@@ -169,7 +169,8 @@ function addToPrompt({ transcript, firstEntry }: RunState, addition: string | un
   transcript[firstEntry] = deepFreeze({ ...prompt, content: withText(prompt.content, addition) })
 }
 
-function changeByReply(state: RunState, { at, entry, resolution, cost }: Event<'model_message'>): void {
+function changeByReply(state: RunState, event: Event<'model_message'>): void {
+  const { at, entry, resolution, cost, resolvedCalls = [] } = event
   if (state.phase.at === 'asking') state.told.push(...state.phase.notices)
   state.transcript.push(entry)
   const { provider, model, usage } = entry
@@ -181,7 +182,10 @@ function changeByReply(state: RunState, { at, entry, resolution, cost }: Event<'
   const calls: BatchCall[] = []
   for (const part of entry.parts) {
     if (part.type !== 'tool_call') continue
-    const { callId, name, arguments: text } = part
+    const { callId } = part
+    const other = resolvedCalls.find((call) => call.callId === callId)
+    const { name, arguments: text } = other ?? part
+    if (other !== undefined) note(state, callId, { call: { name, arguments: text, via: part.name } })
     const settled = state.rules.answersByTool && name === FINAL_RESULT ? setAsideAnswer(at) : null
     calls.push({
       callId,
@@ -194,6 +198,7 @@ function changeByReply(state: RunState, { at, entry, resolution, cost }: Event<'
       verdict: null,
       children: [],
       settled,
+      ...(other !== undefined && { via: part.name }),
     })
   }
   const batch: Batch = { at: 'batch', admitted: false, calls, resumed: false, exceeded: null }

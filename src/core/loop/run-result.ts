@@ -135,7 +135,8 @@ function recordsOf(state: RunState, transcript: readonly TranscriptEntry[]): Too
     .flatMap(({ callId, name, arguments: text }) => {
       const answer = answers.get(callId)
       if (answer === undefined || (state.rules.answersByTool && name === FINAL_RESULT)) return []
-      return [{ call: { id: callId, name, arguments: text }, output: envelopeText(answer), ...state.notes[callId] }]
+      const { call, ...note } = state.notes[callId] ?? {}
+      return [{ call: { id: callId, name, arguments: text, ...call }, output: envelopeText(answer), ...note }]
     })
 }
 

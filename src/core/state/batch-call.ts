@@ -16,6 +16,8 @@ export interface BatchCall {
   readonly callId: string
   readonly name: string
   readonly arguments: string
+  /** The tool that the model called, if that call stands for this one. */
+  readonly via?: string
   /** The call has started; false again if it may be started once more. */
   started: boolean
   /** How often it was started. */
@@ -34,6 +36,13 @@ export interface BatchCall {
   /** Calls of the batch that wait until this one has ended. */
   holds?: readonly string[]
 }
+
+/** The names of a call, for its events. */
+export function namesOf({ callId, name: toolName, via }: BatchCall): Names {
+  return via === undefined ? { callId, toolName } : { callId, toolName, via }
+}
+
+type Names = Pick<BatchCall, 'callId' | 'via'> & { readonly toolName: string }
 
 /** A call that people are asked about, and their answers. */
 export interface AskedCall {

@@ -1,6 +1,6 @@
 import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { ProviderFailure } from '#contracts/failure.js'
-import type { CacheBust, TransportRetry } from '../model-session.js'
+import type { CacheBust, ModelToolCall, TransportRetry } from '../model-session.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import type { Resolution } from './resolve-turn.js'
 import type { CallDecision, HarnessResult, PendingItem, ResumeState, RunUsage, StopReason } from '#contracts/result.js'
@@ -111,11 +111,14 @@ export interface DurablePayloads {
     readonly responseModel: string | null
     /** In whole micro-dollars, rounded up, at the price of that time; absent if unknown. */
     readonly cost?: number
+    /** The calls for which calls of the reply stand, by the ids of these; absent if each stands for itself. */
+    readonly resolvedCalls?: readonly ModelToolCall[]
   }
   /** The `before_tool_call` hooks were asked about a call. After a pause or a crash they are not asked again. */
   call_prepared: {
     readonly callId: string
     readonly toolName: string
+    readonly via?: string
     readonly toolIndex: number
     /** Raw JSON text in place of the model's arguments, if a hook changed them. */
     readonly arguments?: string
@@ -125,6 +128,8 @@ export interface DurablePayloads {
   tool_call_started: {
     readonly callId: string
     readonly toolName: string
+    /** The tool that the model called, if that call stands for this one. */
+    readonly via?: string
     readonly toolIndex: number
     /** Raw JSON text, as the model sent it. */
     readonly arguments: string
@@ -134,6 +139,7 @@ export interface DurablePayloads {
   tool_call_completed: {
     readonly callId: string
     readonly toolName: string
+    readonly via?: string
     readonly toolIndex: number
     readonly ok: boolean
     readonly cancelled: boolean
@@ -163,6 +169,7 @@ export interface DurablePayloads {
   tool_call_interrupted: {
     readonly callId: string
     readonly toolName: string
+    readonly via?: string
     readonly toolIndex: number
     readonly settledBy: 'retry' | 'report' | 'pause' | 'reconcile'
   }

@@ -42,6 +42,8 @@ export function endedError({ code, message, status, retryable, failure }: EndedE
 export interface CallNote {
   readonly cancelled?: true
   readonly approval?: { readonly approved: boolean; readonly reason?: string }
+  /** The call that it stands for, if the model called another tool. */
+  readonly call?: { readonly name: string; readonly arguments: string; readonly via: string }
 }
 
 /** The `final_result` call by which the answer was given. */

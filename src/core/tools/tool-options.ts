@@ -40,6 +40,11 @@ export interface ToolOptions<S extends Schema, Deps = unknown> extends SharedOpt
   /** Shown to a person who decides about the call, in addition to its arguments. */
   readonly preview?: ((args: InferSchema<S>, context: ApprovalContext) => JsonValue | Promise<JsonValue>) | undefined
   /**
+   * The call that a call of this tool stands for, such as `call_tool` for the tool that its arguments name: see `ToolSpec.resolve`.
+   * Default: every call stands for itself.
+   */
+  readonly resolve?: ((args: InferSchema<S>) => ReturnType<NonNullable<ToolSpec['resolve']>>) | undefined
+  /**
    * Runs the tool. The model reads a returned string unchanged; a `ToolResult` has more fields; any other value becomes
    * JSON. A thrown error becomes a failed result; a `ModelRetry` asks the model to try again.
    */
@@ -89,6 +94,7 @@ const OPTIONS = object<ToolOptions<Schema>>({
   onUnknownOutcome: optional(oneOf('retry', 'report', 'pause')),
   reconcile: optional(functionOf()),
   preview: optional(functionOf()),
+  resolve: optional(functionOf()),
   maxRetries: optional(integer(0)),
   timeoutMs: optional(milliseconds),
   maxOutputChars: optional(integer(1)),

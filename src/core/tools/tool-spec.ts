@@ -64,6 +64,12 @@ export interface ToolSpec<in Deps = unknown> {
    * tool of a run that has it is asked; if it rejects, the result is cut. The package's `read` has it. Default: none.
    */
   readonly saveOutput?: ((output: LongOutput) => Promise<SavedOutput>) | undefined
+  /**
+   * The call that a call of this tool stands for: from its admission on, hooks, policies, approvals, wraps, budgets and events know
+   * the call as one of that tool, which runs in place of this one. Only the model's own entry keeps this tool's name. Must depend
+   * on the arguments alone. Null, or an error: it stands for itself. Default: every call stands for itself.
+   */
+  readonly resolve?: ((args: JsonObject) => { name: string; arguments: JsonObject } | null) | undefined
   /** Data of the host; the harness never reads it. */
   readonly metadata?: JsonObject | undefined
   /**

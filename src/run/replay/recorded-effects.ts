@@ -61,9 +61,18 @@ export class RecordedEffects implements Effects {
   async ask(): Promise<Reply> {
     this.#context.replayGiven()
     const next = this.#expected('model_message')
-    const { finalizedOutputMode, entry, resolution, nativeFinishReason, responseId, responseModel, cost } = next
+    const {
+      finalizedOutputMode,
+      entry,
+      resolution,
+      nativeFinishReason,
+      responseId,
+      responseModel,
+      cost,
+      resolvedCalls,
+    } = next
     const reply = { finalizedOutputMode, entry, resolution, nativeFinishReason, responseId, responseModel }
-    const message = { ...reply, ...(cost !== undefined && { cost }) }
+    const message = { ...reply, ...(cost !== undefined && { cost }), ...(resolvedCalls && { resolvedCalls }) }
     const isAnswer = resolution.kind === 'final' && resolution.output !== undefined
     return { message, value: isAnswer ? await this.#setup.plan.answer.read(resolution.output) : textOf(entry.parts) }
   }

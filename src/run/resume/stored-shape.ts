@@ -150,6 +150,7 @@ const batchCall = object<BatchCall>({
   settled: nullable(settled),
   prepared: optional(partial({ arguments: string, cancelled: string })),
   holds: optional(list(string)),
+  via: optional(string),
 })
 
 type Resolution = Answered['resolution']
@@ -298,6 +299,7 @@ export const runStateShape = object<StoredRunState>({
     object({
       cancelled: optional(oneOf(true)),
       approval: optional(object({ approved: boolean, reason: optional(string) })),
+      call: optional(object({ name: string, arguments: string, via: string })),
     }),
   ),
   background: optional(background),

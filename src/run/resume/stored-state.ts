@@ -94,7 +94,8 @@ function impossible(state: RunState): string | undefined {
     made.length === phase.calls.length &&
     made.every(({ callId, name, arguments: text }, index) => {
       const call = phase.calls[index]
-      return call?.callId === callId && call.name === name && call.arguments === text
+      if (call?.callId !== callId) return false
+      return call.via === undefined ? call.name === name && call.arguments === text : call.via === name
     })
   if (!same) return 'the calls of `phase` are not those of the last reply.'
   const misplaced = phase.calls.find(({ callId, waiting }) =>

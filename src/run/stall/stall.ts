@@ -1,6 +1,7 @@
 import { toolCallsOf } from '#contracts/entry.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import { isObject, parseJson } from '#util/json.js'
+import type { RunState } from '#core/state/state.js'
 import type { AnnotateCall, OwnExtension } from '#core/extension/own-extension.js'
 
 /** A call and its result, as the model read it. */
@@ -15,13 +16,13 @@ export interface JudgedCall {
 
 /** Says of a call that it brought nothing new. Calls of the same batch are not compared. */
 const annotateCall: AnnotateCall = (
-  { rules, transcript },
+  { rules, transcript, notes },
   { name, arguments: text },
   { output, parts, ok, readOnly },
 ) => {
   if (rules.stall?.ignore.includes(name) !== false) return {}
   const content = outputOf(parts === undefined ? output : [{ type: 'text', text: output }, ...parts])
-  return isStale({ name, arguments: text, output: content, ok }, readOnly, earlierCalls(transcript))
+  return isStale({ name, arguments: text, output: content, ok }, readOnly, earlierCalls(transcript, notes))
     ? { stale: true }
     : {}
 }
@@ -55,15 +56,16 @@ export function isStale(call: JudgedCall, readOnly: boolean, earlier: readonly J
 }
 
 /** The last calls of a conversation that were answered, in order. */
-function earlierCalls(transcript: readonly TranscriptEntry[]): readonly JudgedCall[] {
+function earlierCalls(transcript: readonly TranscriptEntry[], notes: RunState['notes']): readonly JudgedCall[] {
   const answers = new Map<string, ToolEntry>()
   const calls: JudgedCall[] = []
   for (let index = transcript.length - 1; index >= 0 && calls.length < LOOKED_AT; index--) {
     const entry = transcript[index]
     if (entry?.role === 'tool') answers.set(entry.callId, entry)
     if (entry?.role !== 'assistant') continue
-    for (const { callId, name, arguments: text } of toolCallsOf(entry.parts)) {
-      const answer = answers.get(callId)
+    for (const call of toolCallsOf(entry.parts)) {
+      const answer = answers.get(call.callId)
+      const { name, arguments: text } = notes[call.callId]?.call ?? call
       if (answer !== undefined)
         calls.push({ name, arguments: text, output: outputOf(answer.content), ok: !answer.isError })
     }

@@ -5,6 +5,7 @@ import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/tool-spec.js'
 import type { RunContext } from '../run-context.js'
 import type { HookContexts } from '../../extension/hooks.js'
+import { namesOf } from '../../state/batch-call.js'
 import type { BatchCall, PreparedCall } from '../../state/batch-call.js'
 import type { CallEnd, ShownResult } from './complete-call.js'
 
@@ -25,7 +26,7 @@ export async function askBeforeCall(
         ? null
         : { name: spec.name, description: spec.description, annotations: spec.annotations ?? {} },
   })
-  await context.emit('call_prepared', { callId, toolName, toolIndex, ...prepared })
+  await context.emit('call_prepared', { ...namesOf(call), toolIndex, ...prepared })
   return prepared
 }
 

@@ -11,6 +11,7 @@ import type { CallRuns, UsedRuns } from '../child-run.js'
 import type { RunContext } from '../run-context.js'
 import type { RunSetup } from '../run-plan.js'
 import type { CallAnnotation } from '../../extension/own-extension.js'
+import { namesOf } from '../../state/batch-call.js'
 import type { BatchCall } from '../../state/batch-call.js'
 import type { DurablePayloads } from '../../state/events.js'
 
@@ -152,8 +153,7 @@ export async function complete(
     Object.assign(annotations, annotate(context.state, call, { output, parts, ok: envelope.ok, readOnly }))
   }
   await context.emit('tool_call_completed', {
-    callId: call.callId,
-    toolName: call.name,
+    ...namesOf(call),
     toolIndex,
     ok: envelope.ok,
     cancelled: outcome.kind === 'cancelled',

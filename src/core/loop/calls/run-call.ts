@@ -15,6 +15,7 @@ import type { RunContext } from '../run-context.js'
 import type { RunSetup } from '../run-plan.js'
 import { answersOf, toolContext, toolSurroundings } from '../tool-context.js'
 import { wrappedCall } from '../../extension/wraps.js'
+import { namesOf } from '../../state/batch-call.js'
 import type { BatchCall } from '../../state/batch-call.js'
 import { batchOf, recordedDecision, withOtherCalls } from './admission.js'
 import type { Admission } from './admission.js'
@@ -93,12 +94,12 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
   const startedAt = performance.now()
   const { context } = calls
   const { call, toolIndex, decision, spec } = admission
-  const { callId, name: toolName } = call
+  const { callId } = call
   const isKnown = call.answers.length > 0 || call.verdict !== null
   const known = isKnown ? outcomeByPerson(call) : null
   if (known !== null) return completeUnrun(calls, call, { toolIndex, outcome: known })
   const by = decision !== null && { decision: recordedDecision(decision) }
-  await context.emit('tool_call_started', { callId, toolName, toolIndex, arguments: call.arguments, ...by })
+  await context.emit('tool_call_started', { ...namesOf(call), toolIndex, arguments: call.arguments, ...by })
   const spawned: Spawned = { runs: null }
   const ended = (outcome: ToolOutcome): CallEnd => {
     const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000

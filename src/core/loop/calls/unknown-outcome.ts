@@ -4,6 +4,7 @@ import { outcomeOf } from '../../tools/result.js'
 import type { Reconciliation, ToolSpec } from '../../tools/tool-spec.js'
 import { settle } from '#util/abort.js'
 import type { RunContext } from '../run-context.js'
+import { namesOf } from '../../state/batch-call.js'
 import type { BatchCall } from '../../state/batch-call.js'
 import { batchOf, checkCall, finishReasonOf, withOtherCalls } from './admission.js'
 import { completeUnrun } from './complete-call.js'
@@ -16,11 +17,11 @@ import { whenUnknown } from '../tool-context.js'
  */
 export async function settleUnknown(run: CallRun, call: BatchCall, toolIndex: number): Promise<void> {
   const { context, setup } = run
-  const { callId, name: toolName } = call
+  const { name: toolName } = call
   const spec = setup.tools.get(toolName)
   const found = spec === undefined ? UNKNOWN : await reconciled(context, spec, call)
   const settledBy = settledHow(spec, call, found)
-  await context.emit('tool_call_interrupted', { callId, toolName, toolIndex, settledBy })
+  await context.emit('tool_call_interrupted', { ...namesOf(call), toolIndex, settledBy })
   if (settledBy === 'report') return completeUnrun(run, call, { toolIndex, outcome: unknownOutcome(toolName) })
   if (settledBy === 'pause') return askPerson(context, call)
   if (spec === undefined || found.outcome !== 'happened') return

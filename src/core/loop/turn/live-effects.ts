@@ -97,6 +97,7 @@ export class LiveEffects implements Effects {
         responseId: turn.responseId ?? null,
         responseModel: turn.responseModel ?? null,
         ...(cost !== null && { cost }),
+        ...(!isCut && answered.resolved.length > 0 && { resolvedCalls: answered.resolved }),
       },
     }
   }

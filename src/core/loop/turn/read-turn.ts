@@ -7,12 +7,19 @@ import { previewArguments } from '../../tools/boundary/arguments.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ToolSpec } from '../../tools/tool-spec.js'
 import { isObject } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
+import { compactText, plainJson } from '#util/plain-json.js'
+import { FINAL_RESULT } from '../../state/output-format.js'
 import { checkCall } from '../calls/admission.js'
+
+type Tools = ReadonlyMap<string, ToolSpec>
 
 /** A reply as it is recorded. */
 export interface ReadTurn extends ReceivedTurn {
   /** The checked arguments of the calls of known tools, by call id. */
   readonly checked: ReadonlyMap<string, CheckedArguments>
+  /** The calls for which calls of the reply stand; `checked` has the arguments of these. */
+  readonly resolved: readonly ModelToolCall[]
 }
 
 /**
@@ -23,7 +30,7 @@ export interface ReadTurn extends ReceivedTurn {
 export async function readTurn(
   turn: ModelTurn,
   model: Pick<Model, 'provider' | 'id'>,
-  { tools, ids }: { readonly tools: ReadonlyMap<string, ToolSpec>; readonly ids: CallIds },
+  { tools, ids }: { readonly tools: Tools; readonly ids: CallIds },
 ): Promise<ReadTurn> {
   checkTurn(turn, model)
   const { entry } = turn
@@ -35,6 +42,7 @@ export async function readTurn(
   const parts: AssistantPart[] = []
   const calls: ModelToolCall[] = []
   const checked = new Map<string, CheckedArguments>()
+  const resolved: ModelToolCall[] = []
   for (const part of entry.parts) {
     if (part.type !== 'tool_call') {
       parts.push(Object.assign({}, part))
@@ -43,13 +51,32 @@ export async function readTurn(
     const { name, arguments: text } = part
     const callId = ids.claim(part.callId)
     const spec = tools.get(name)
-    const result = spec === undefined ? undefined : await checkCall(spec, text, entry.finishReason)
-    if (result !== undefined) checked.set(callId, result)
+    let runs = spec && (await checkCall(spec, text, entry.finishReason))
+    const sent = runs?.text ?? previewArguments(text)
+    const other = runs?.ok === true && spec?.resolve !== undefined ? otherCall(spec, runs.value, tools) : null
+    if (other !== null) {
+      const target = tools.get(other.name)
+      runs = target && (await checkCall(target, other.arguments, entry.finishReason))
+      resolved.push({ callId, name: other.name, arguments: runs?.text ?? other.arguments })
+    }
+    if (runs !== undefined) checked.set(callId, runs)
     calls.push({ callId, name, arguments: text })
-    parts.push(Object.assign({}, part, { callId, arguments: result?.text ?? previewArguments(text) }))
+    parts.push(Object.assign({}, part, { callId, arguments: sent }))
   }
   const usage = Object.assign({}, UNREPORTED_USAGE, entry.usage)
-  return { turn: Object.assign({}, turn, { entry: Object.assign({}, entry, { parts, usage }) }), calls, checked }
+  const recorded = Object.assign({}, turn, { entry: Object.assign({}, entry, { parts, usage }) })
+  return { turn: recorded, calls, checked, resolved }
+}
+
+/** The call that a call of the tool stands for; null if it stands for itself. Not for an answer, and not for another stand-in. */
+function otherCall({ resolve }: ToolSpec, args: JsonObject, tools: Tools): Omit<ModelToolCall, 'callId'> | null {
+  try {
+    const other = resolve?.(args) ?? null
+    if (other === null || other.name === FINAL_RESULT || tools.get(other.name)?.resolve !== undefined) return null
+    return { name: other.name, arguments: compactText(plainJson(other.arguments)) }
+  } catch {
+    return null
+  }
 }
 
 /** The most calls of one reply. */
@@ -62,7 +89,7 @@ function withoutCalls(turn: ModelTurn, callCount: number): ReadTurn {
   const usage = Object.assign({}, UNREPORTED_USAGE, entry.usage)
   const kept = { ...entry, parts: [{ type: 'text' as const, text }], usage }
   const problem = `The model made ${callCount} tool calls in one reply: at most ${MOST_CALLS} are taken, so none of them was run.`
-  return { turn: { ...turn, entry: kept }, calls: [], checked: new Map(), problem }
+  return { turn: { ...turn, entry: kept }, calls: [], checked: new Map(), resolved: [], problem }
 }
 
 /** Throws `provider_error` if a custom model returned something else than a turn. */
