@@ -40,7 +40,7 @@ export function soundPart(part: ContentPart): SoundPart {
 }
 
 /** Types whose files always begin in a known way. */
-const HAVE_BEGINNINGS = /^image\/(?:png|jpeg|gif|webp|bmp)$/
+const HAVE_BEGINNINGS = /^(?:image\/(?:png|jpeg|gif|webp|bmp)|application\/pdf)$/
 
 function unsound(part: MediaPart, problem: string): SoundPart {
   const type = 'mediaType' in part ? ` of type \`${part.mediaType}\`` : ''
