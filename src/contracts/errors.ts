@@ -23,6 +23,7 @@ export type HarnessErrorCode =
   | 'cancelled'
   | 'interrupted'
   | 'hook_failed'
+  | 'guard_blocked'
   | 'store_failure'
   | 'invalid_log'
   | 'run_not_found'

@@ -18,6 +18,7 @@ import type { Config } from './config.js'
 import type { HarnessDescription } from './launch/describe.js'
 import { HarnessError } from '#contracts/errors.js'
 import { followRun, OpenRuns } from './open-runs.js'
+import { NO_FILTERS } from '#core/extension/readers.js'
 import type { FollowOptions, RunLog } from '#core/log/log.js'
 import { HarnessResources } from './launch/resources.js'
 import type * as Runs from './launch/launcher.js'
@@ -38,7 +39,6 @@ import type {
 import type { ModelCapabilities } from '#core/model-session.js'
 import type { HarnessResult, ResumeState } from '#contracts/result.js'
 import type { Answer } from '#core/state/answers.js'
-import { redactedEvent } from '#core/extension/redact.js'
 import type { RunEvent, StreamEvent } from '#core/state/events.js'
 import type { ForkPoint } from '#run/replay/fork.js'
 import { parseHistory } from '#run/resume/given-history.js'
@@ -268,8 +268,8 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
     const parsed = parseFollowOptions(options)
     const openLog = this.#runs.logOf(runId)
     const { live } = this.#runs
-    const { redactions: redact } = this.#config.extensions
-    return followRun({ runId, log: openLog ?? this.#config.log, isOpen: openLog !== undefined, live, redact }, parsed)
+    const readers = this.#config.extensions.readers ?? NO_FILTERS
+    return followRun({ runId, log: openLog ?? this.#config.log, isOpen: openLog !== undefined, live, readers }, parsed)
   }
 
   /** The names of its extensions: those of one call have others. */
@@ -279,8 +279,7 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
 
   /** A stored event as readers get it: as the extensions of the harness redact it. The same event if none does. */
   redact(event: RunEvent): RunEvent {
-    const { redactions } = this.#config.extensions
-    return redactions.length === 0 ? event : redactedEvent(redactions, event as StreamEvent)
+    return (this.#config.extensions.readers ?? NO_FILTERS).event(event as StreamEvent)
   }
 
   /** Adds a tool for runs that begin after the call. Throws if its name is taken. */

@@ -2,13 +2,11 @@ import { copyOfBudgets } from './budgets.js'
 import type { CloseOptions, RunOptions } from './options.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { HarnessResult } from '#contracts/result.js'
-import type { Named } from '#core/extension/context.js'
-import { redactedEvents } from '#core/extension/redact.js'
-import type { Redact } from '#core/extension/redact.js'
+import type { Readers } from '#core/extension/readers.js'
 import { asLogStore, eventsIn } from '#core/log/log.js'
 import type { RunLog, FollowOptions, LogStore } from '#core/log/log.js'
 import { runRef } from '#core/log/ref.js'
-import type { EphemeralEvent, RunEvent } from '#core/state/events.js'
+import type { EphemeralEvent, RunEvent, StreamEvent } from '#core/state/events.js'
 import { inputPort } from '#core/stream/input.js'
 import type { InputPort } from '#core/stream/input.js'
 import { EventQueue } from '#core/stream/queue.js'
@@ -208,7 +206,7 @@ export interface RunToFollow {
   /** The run is in progress in this process. */
   readonly isOpen: boolean
   readonly live: LiveRuns
-  readonly redact: readonly Named<Redact>[]
+  readonly readers: Readers
 }
 
 /** How long to wait before a log without `follow` is read again, in ms: shorter after an event, longer while nothing happens. */
@@ -249,10 +247,10 @@ class RunReader implements TailReader<RunEvent> {
   }
 
   async *stored(): AsyncGenerator<readonly RunEvent[]> {
-    const { log, redact, runId } = this.#run
+    const { log, readers, runId } = this.#run
     // The event at the reader's place is read too: it can be the end.
     const after = this.#isEmpty ? this.#seq - 1 : this.#seq
-    for await (const event of redactedForReader(eventsIn(log, runRef(runId), { after }), redact)) {
+    for await (const event of shownEvents(readers, eventsIn(log, runRef(runId), { after }))) {
       if (isAborted(this.#signal)) return
       this.#isEmpty = false
       const isNew = event.seq > this.#seq
@@ -262,7 +260,7 @@ class RunReader implements TailReader<RunEvent> {
   }
 
   follow(signal: AbortSignal): AsyncIterable<RunEvent> {
-    const { log, redact, runId, isOpen } = this.#run
+    const { log, readers, runId, isOpen } = this.#run
     if (this.#isEmpty && !isOpen) throw new HarnessError('run_not_found', `The log has no run \`${runId}\`.`)
     const { follow } = log as Partial<LogStore>
     const [ref, after] = [runRef(runId), this.#seq]
@@ -271,7 +269,7 @@ class RunReader implements TailReader<RunEvent> {
       follow === undefined
         ? pollEvents((last) => eventsIn(log, ref, { after: last }), { after, signal, ...times })
         : (follow.call(log, ref, { after, signal }) as AsyncIterable<RunEvent>)
-    return redactedForReader(events, redact)
+    return shownEvents(readers, events)
   }
 
   async take(events: readonly RunEvent[]): Promise<readonly RunEvent[]> {
@@ -294,8 +292,8 @@ class RunReader implements TailReader<RunEvent> {
   }
 }
 
-function redactedForReader(events: AsyncIterable<RunEvent>, redact: RunToFollow['redact']): AsyncIterable<RunEvent> {
-  return redact.length === 0 ? events : redactedEvents(redact, events)
+async function* shownEvents(readers: Readers, events: AsyncIterable<RunEvent>): AsyncGenerator<RunEvent> {
+  for await (const event of events) yield readers.event(event as StreamEvent)
 }
 
 /** True if no event follows this one in this process, unless the run is retried. */

@@ -54,6 +54,7 @@ const OF_RUNS: ReadonlySet<string> = new Set<HarnessErrorCode>([
   'cancelled',
   'interrupted',
   'hook_failed',
+  'guard_blocked',
   'store_failure',
   'invalid_log',
   'run_not_found',

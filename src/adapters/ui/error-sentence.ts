@@ -19,6 +19,7 @@ const SENTENCES: { readonly [Code in HarnessErrorCode]: string } = {
   cancelled: 'The run was cancelled.',
   interrupted: 'The run was interrupted. It can be continued.',
   hook_failed: 'The application failed.',
+  guard_blocked: 'The application does not allow this.',
   store_failure: 'The run could not be stored.',
   invalid_log: 'The stored run cannot be read.',
   run_not_found: 'There is no such run.',

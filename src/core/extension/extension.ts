@@ -9,6 +9,7 @@ import type { DurablePayloads, StreamEvent } from '../state/events.js'
 import type { Labels } from '../state/labels.js'
 import type { NoticeSource } from './context.js'
 import type { Policy } from './policy.js'
+import type { OutputFilter } from '#contracts/reply-filter.js'
 import type { Tracing } from './tracing.js'
 import type { ViewPolicy } from './view.js'
 
@@ -34,6 +35,13 @@ export interface Extension<in Deps = unknown> {
    * return an event, not change the one given. The deltas of a reply come when it is complete. Child runs have it too.
    */
   readonly redact?: ((event: StreamEvent) => StreamEvent) | undefined
+  /**
+   * A filter between the model and every reader, for one reply: `text` gives what readers may see so far, `end` the rest of that
+   * part. For text, reasoning and the arguments of calls, and for every other text that comes from a model or a tool; results and
+   * what is served from a log pass it too. The log, the model and `resumeState` get the original. It blocks a reply by throwing a
+   * `HarnessError` of code `guard_blocked`; a `ModelRetry` has the model asked again. Child runs have it too.
+   */
+  readonly output?: (() => OutputFilter) | undefined
   readonly tracing?: Tracing | undefined
   /**
    * State of one run. Called before a run begins or continues, and awaited; the members that it returns replace those of the
@@ -93,6 +101,7 @@ const MEMBERS = {
   notices: 'function',
   view: 'function',
   redact: 'function',
+  output: 'function',
   tracing: 'object',
   forRun: 'function',
   close: 'function',

@@ -13,7 +13,7 @@ import { HookSet } from './hooks.js'
 import type { Hook } from './hooks.js'
 import type { AnnotateCall, OwnExtension } from './own-extension.js'
 import type { Policy } from './policy.js'
-import type { Redact } from './redact.js'
+import { Readers } from './readers.js'
 import type { Tracing } from './tracing.js'
 import type { ViewPolicy } from './view.js'
 import type { WrapModelCall, WrapToolCall } from './wraps.js'
@@ -28,7 +28,8 @@ export class RunExtensions {
   readonly policies: readonly Named<Policy>[]
   readonly notices: readonly Named<NoticeSource>[]
   readonly views: readonly Named<ViewPolicy>[]
-  readonly redactions: readonly Named<Redact>[]
+  /** Null if readers get everything as it is. */
+  readonly readers: Readers | null
   readonly tracings: readonly Tracing[]
   readonly annotations: readonly AnnotateCall[]
   readonly #extensions: readonly OwnExtension[]
@@ -48,7 +49,8 @@ export class RunExtensions {
     this.policies = membersOf(extensions, 'policy')
     this.notices = membersOf(extensions, 'notices')
     this.views = membersOf(extensions, 'view')
-    this.redactions = membersOf(extensions, 'redact')
+    const readers = readersOf(extensions)
+    this.readers = readers.filterReplies || readers.holdReplies ? readers : null
     this.tracings = extensions.flatMap(({ tracing }) => tracing ?? [])
     this.annotations = extensions.flatMap(({ annotateCall }) => annotateCall ?? [])
   }
@@ -169,10 +171,14 @@ function checkNames(extensions: readonly Extension[]): void {
   }
 }
 
-type Member = 'wrapModelCall' | 'wrapToolCall' | 'policy' | 'notices' | 'view' | 'redact'
+type Member = 'wrapModelCall' | 'wrapToolCall' | 'policy' | 'notices' | 'view' | 'redact' | 'output'
+
+export function readersOf(extensions: readonly Extension[]): Readers {
+  return new Readers({ redactions: membersOf(extensions, 'redact'), outputs: membersOf(extensions, 'output') })
+}
 
 /** Members may be methods: they are called on their extension. */
-export function membersOf<Name extends Member>(
+function membersOf<Name extends Member>(
   extensions: readonly Extension[],
   name: Name,
 ): readonly Named<NonNullable<Extension[Name]>>[] {

@@ -13,6 +13,7 @@ import {
 import type { Breach, Standing } from '../state/limits.js'
 import { askedInBackground, worksInBackground } from '../state/other-runs.js'
 import type { Answered, Batch, RunState, RunParent } from '../state/state.js'
+import type { BlockedReply } from '../state/resolve-turn.js'
 import { limitNotices } from './limit-notices.js'
 import type { LimitNotice } from './limit-notices.js'
 import type { AssistantEntry } from '#contracts/entry.js'
@@ -58,6 +59,7 @@ export type Failure =
   | { readonly kind: 'tool_retries'; readonly toolName: string; readonly budget: number; readonly count: number }
   | { readonly kind: 'output'; readonly message: string; readonly retries: number }
   | { readonly kind: 'unexpected'; readonly message: string }
+  | BlockedReply
 
 /** Returns what must happen next. Pure: the same state gives the same command, here and after a crash. */
 export function decide(state: RunState): Command {
@@ -159,6 +161,9 @@ function decideAnswer(state: RunState, { resolution, retried }: Answered): Comma
     case 'unexpected':
       if (retried === true) return askModel(state, 'correction', { message: resolution.message, callId: null })
       return { kind: 'fail', failure: { kind: 'unexpected', message: resolution.message } }
+    case 'blocked':
+      if (retried === true) return askModel(state, 'correction', { message: resolution.message, callId: null })
+      return { kind: 'fail', failure: resolution }
     case 'retry_tool_output':
       return correct(state, 'output_retry_tool', { message: resolution.message, callId: resolution.callId })
     case 'retry_user_message':

@@ -1,7 +1,6 @@
 import type { ExtensionContext } from '../extension/context.js'
 import type { ExtensionRun } from '../extension/extension.js'
 import type { FoldAnswer, HookContexts, HookEvent } from '../extension/hooks.js'
-import { ReaderEvents, redactedResult } from '../extension/redact.js'
 import type { RunExtensions } from '../extension/run-extensions.js'
 import { RunTracer } from '../extension/tracing.js'
 import { digestOf } from '../log/digest.js'
@@ -27,11 +26,12 @@ import type { RunParent, RunState } from '../state/state.js'
 import type { EventQueue } from '../stream/queue.js'
 import { apply, copyOfState, fold } from './apply.js'
 import type { Recording } from './recording.js'
+import { toHarnessError } from './run-failure.js'
 import { reportOf } from './run-result.js'
 import type { ChildStates, DocumentMeans } from './run-result.js'
 import type { SigningKey } from './signature.js'
 import { textOf, toolCallsOf } from '#contracts/entry.js'
-import { HarnessError } from '#contracts/errors.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
 import { NO_USAGE } from '#contracts/result.js'
 import type { HarnessResult, RunReport, StopReason } from '#contracts/result.js'
 import { untilStopped } from '#util/abort.js'
@@ -104,7 +104,6 @@ export class RunContext {
   #history: Conversation = { entries: [] }
   readonly #givenExtensions: RunExtensions
   #extensions: RunExtensions
-  #readers: ReaderEvents
   #state: RunState | null = null
   #lastSeq = 0
   readonly #ahead = new StateAhead()
@@ -134,7 +133,6 @@ export class RunContext {
     this.clock = surroundings.clock
     this.#givenExtensions = surroundings.extensions
     this.#extensions = surroundings.extensions
-    this.#readers = new ReaderEvents(surroundings.extensions.redactions)
     this.abort = surroundings.abort
     this.signal = surroundings.abort.signal
     this.#writer = new RunWriter(surroundings.log, surroundings.runId, surroundings.abort)
@@ -198,7 +196,6 @@ export class RunContext {
     const { value } = await untilStopped(opening, this.abort)
     this.signal.throwIfAborted()
     this.#extensions = value ?? this.#extensions
-    this.#readers = new ReaderEvents(this.#extensions.redactions)
     if (how.begun === 'fresh' && this.recording === null) this.#labels = this.#extensions.labels(this.#labels)
   }
 
@@ -328,7 +325,7 @@ export class RunContext {
   async emitResult<Result extends HarnessResult<unknown>>(seen: Result, renewed: () => Result): Promise<Result> {
     if (this.state.seq < this.#lastSeq) await this.#settled()
     const result = this.state.usage === seen.usage ? seen : renewed()
-    this.#result = result
+    this.#result = this.extensions.readers?.result(result) ?? result
     const { stopReason, usage, pending } = result
     await this.emit('run_completed', { stopReason, usage, pending: pending.map(({ callId }) => callId) })
     return this.forCaller(result)
@@ -338,7 +335,7 @@ export class RunContext {
   emitStored(ending: DurableEvent, result: HarnessResult<unknown> | null): void {
     this.#hadEnded = true
     this.#isOver = true
-    void this.#publish(streamed(ending, result), false)
+    void this.#publish(streamed(ending, result && (this.extensions.readers?.result(result) ?? result)), false)
   }
 
   /** Emits that the run was left, once all events so far have been stored. Nothing is stored after that. */
@@ -360,26 +357,33 @@ export class RunContext {
 
   /** Gives an event to its readers, as the extensions redact it. An event that cannot be redacted ends the run. */
   #publish(event: StreamEvent, isTraced: boolean): Promise<void> | undefined {
-    let shown: readonly StreamEvent[] = [event]
+    let shown = event
     try {
-      if (this.#extensions.redactions.length > 0) shown = this.#readers.next(event)
+      shown = this.#extensions.readers?.event(event, true) ?? event
     } catch (error) {
       this.abort.abort(error)
       if (event.kind !== 'run_failed') return undefined
-      shown = [{ ...event, message: 'The run failed, and so did the redaction of its error.' }]
+      shown = { ...event, message: UNREADABLE }
     }
-    let room: Promise<void> | undefined
-    for (const each of shown) {
-      const read = each.kind === 'model_message' ? streamed(each, null) : each
-      if (isTraced && !isDelta(read)) this.tracer?.event(read)
-      room = this.queue.push(read)
-    }
-    return room
+    if (shown !== event && shown.kind === 'model_message') shown = streamed(shown, null)
+    if (isTraced && !isDelta(shown)) this.tracer?.event(shown)
+    return this.queue.push(shown)
   }
 
   /** A result as the caller of the run gets it. A run that started this one reads what the model said. */
   forCaller<Result extends HarnessResult<unknown>>(result: Result): Result {
-    return this.parent === null ? redactedResult(this.#extensions.redactions, result) : result
+    return this.parent === null ? (this.extensions.readers?.result(result) ?? result) : result
+  }
+
+  /** The error of the run as its caller gets it. */
+  errorForCaller(error: HarnessError): HarnessError {
+    const { readers } = this.extensions
+    if (this.parent !== null || readers === null) return error
+    try {
+      return toHarnessError(error, error.run && readers.result(error.run), readers.text(error.message))
+    } catch (failure) {
+      return new HarnessError(error.code, messageOf(failure))
+    }
   }
 
   /** Reports a hook that failed and was skipped. */
@@ -463,7 +467,7 @@ function withFrozenValue(event: DurableEvent & { kind: 'tool_call_completed' }, 
 /** A durable event as a stream yields it. Its additional members are not enumerable, and so not in its JSON. */
 export function streamed(event: DurableEvent, result: HarnessResult<unknown> | null): StreamEvent {
   if (event.kind === 'model_message')
-    return Object.freeze(Object.assign(Object.create(REPLY) as object, event)) as unknown as StreamEvent
+    return Object.freeze(Object.create(REPLY, Object.getOwnPropertyDescriptors(event))) as StreamEvent
   if (event.kind === 'tool_call_completed' && event.value !== undefined) return withFrozenValue(event, event.value)
   if (event.kind !== 'run_completed') return event
   // Nobody listens to a run that is replayed.
@@ -474,6 +478,8 @@ export function streamed(event: DurableEvent, result: HarnessResult<unknown> | n
 }
 
 type Reply = DurableEvent & { kind: 'model_message' }
+
+const UNREADABLE = 'The run failed, and so did the redaction of its error.'
 
 /** The members of a reply that are computed when they are read. */
 const REPLY = {

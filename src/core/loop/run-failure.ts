@@ -37,6 +37,8 @@ export function failureError(failure: Failure): { readonly error: HarnessError; 
     }
     case 'unexpected':
       return { error: new HarnessError('unexpected_model_behavior', failure.message), limit: null }
+    case 'blocked':
+      return { error: new HarnessError(failure.code, failure.message), limit: null }
   }
 }
 
@@ -71,17 +73,21 @@ const STOP_REASONS = [
   'interrupted',
 ] as const satisfies readonly (StopReason & HarnessErrorCode)[]
 
-/** `thrown` as the error that the caller gets, with the report of the run. The original is its cause, or itself. */
-export function toHarnessError(thrown: unknown, run: RunReport | undefined): HarnessError {
+/**
+ * `thrown` as the error that the caller gets, with the report of the run. The original is its cause, or itself; without the cause
+ * if it has another text for readers.
+ */
+export function toHarnessError(thrown: unknown, run: RunReport | undefined, shownText?: string): HarnessError {
   const details = run === undefined ? {} : { run }
   if (!(thrown instanceof HarnessError)) {
     return new HarnessError('error', `The run failed: ${messageOf(thrown)}`, { ...details, cause: thrown })
   }
   const { code, message, status, retryable, retryAfterMs, failure } = thrown
-  return new HarnessError(code, message, {
+  const cause = shownText === undefined ? (thrown.cause ?? thrown) : shownText === message && thrown.cause
+  return new HarnessError(code, shownText ?? message, {
     ...(thrown.run !== undefined && { run: thrown.run }),
     ...details,
-    cause: thrown.cause ?? thrown,
+    ...(cause !== false && { cause }),
     retryable,
     ...(status !== undefined && { status }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),

@@ -14,6 +14,14 @@ export type Resolution =
   /** The reply is no end: the provider paused it, it was empty, or the run was aborted before its end. Ask again. */
   | { readonly kind: 'ask_again'; readonly reason: 'pause' | 'empty' | 'aborted' }
   | { readonly kind: 'unexpected'; readonly message: string }
+  | BlockedReply
+
+/** A filter has blocked the reply, or has failed. */
+export interface BlockedReply {
+  readonly kind: 'blocked'
+  readonly code: 'guard_blocked' | 'hook_failed'
+  readonly message: string
+}
 
 export interface FinalAnswer {
   readonly kind: 'final'

@@ -59,7 +59,7 @@ export class RunReader {
       return prompt === null ? before : [...before, this.#text({ id: 'prompt', at }, 'message', plainText(prompt))]
     }
     if (event.kind === 'model_request_started') return event.entries.flatMap((entry) => this.#entry(entry))
-    if (event.kind === 'model_message') return this.#entry(event.entry)
+    if (event.kind === 'model_message') return event.blocked === undefined ? this.#entry(event.entry) : []
     if (event.kind !== 'tool_call_completed') return []
     const { callId, toolName: name, output, parts = [], ok, at, source } = event
     const content = parts.length === 0 ? output : [{ type: 'text', text: output } as const, ...parts]

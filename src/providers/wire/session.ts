@@ -28,7 +28,6 @@ import type {
   RequestConstants,
   TurnOptions,
 } from '#core/model-session.js'
-import { bytesOf } from '#util/bytes.js'
 import { firstDifference } from '#util/first-difference.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject } from '#util/json.js'
@@ -372,8 +371,8 @@ export class MessageList {
   readonly #field: string
   #head: JsonObject = {}
   #messages: JsonObject[] = []
-  #headBytes = NO_BYTES
-  #buffer = NO_BYTES
+  #headBytes = Buffer.alloc(0)
+  #buffer = Buffer.alloc(0)
   /** Bytes of the messages in the buffer. */
   #length = 0
 
@@ -392,7 +391,7 @@ export class MessageList {
     }
     this.#headBytes = this.#opening(head)
     // An earlier request may still be on its way: its bytes are not overwritten.
-    this.#buffer = NO_BYTES
+    this.#buffer = Buffer.alloc(0)
     this.#length = 0
     this.append(messages)
   }
@@ -403,12 +402,11 @@ export class MessageList {
         this.#messages.push(wellFormedJson(message))
         continue
       }
-      const bytes = bytesOf(wellFormedText(message))
-      const needed = this.#length + 1 + bytes.length
+      const text = wellFormedText(message)
+      const needed = this.#length + 1 + Buffer.byteLength(text)
       if (needed > this.#buffer.length) this.#grow(needed)
       if (this.#length > 0) this.#buffer[this.#length++] = COMMA
-      this.#buffer.set(bytes, this.#length)
-      this.#length += bytes.length
+      this.#length += this.#buffer.write(text, this.#length)
     }
   }
 
@@ -420,25 +418,24 @@ export class MessageList {
     const repeated = Object.keys(tail).filter((name) => name in this.#head)
     if (repeated.length > 0) headBytes = this.#opening(without(this.#head, ...repeated))
     const fields = wellFormedText(tail).slice(1)
-    const closing = bytesOf(fields.length > 1 ? `],${fields}` : ']}')
+    const closing = Buffer.from(fields.length > 1 ? `],${fields}` : ']}')
     return [headBytes, this.#buffer.subarray(0, this.#length), closing]
   }
 
-  #opening(head: JsonObject): Uint8Array<ArrayBuffer> {
+  #opening(head: JsonObject): Buffer<ArrayBuffer> {
     const fields = wellFormedText(head).slice(0, -1)
     const separator = fields.length > 1 ? ',' : ''
-    return bytesOf(`${fields}${separator}${JSON.stringify(this.#field)}:[`)
+    return Buffer.from(`${fields}${separator}${JSON.stringify(this.#field)}:[`)
   }
 
   #grow(needed: number): void {
-    const grown = new Uint8Array(Math.max(needed, this.#length * 2, SMALLEST))
-    grown.set(this.#buffer.subarray(0, this.#length))
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#length * 2, SMALLEST))
+    this.#buffer.copy(grown, 0, 0, this.#length)
     this.#buffer = grown
   }
 }
 
 const COMMA = 0x2c
-const NO_BYTES = new Uint8Array(0)
 /** Initial size of the buffer, in bytes. */
 const SMALLEST = 4096
 

@@ -70,9 +70,15 @@ export class RecordedEffects implements Effects {
       responseModel,
       cost,
       resolvedCalls,
+      blocked,
     } = next
     const reply = { finalizedOutputMode, entry, resolution, nativeFinishReason, responseId, responseModel }
-    const message = { ...reply, ...(cost !== undefined && { cost }), ...(resolvedCalls && { resolvedCalls }) }
+    const message = {
+      ...reply,
+      ...(cost !== undefined && { cost }),
+      ...(resolvedCalls && { resolvedCalls }),
+      ...(blocked !== undefined && { blocked }),
+    }
     const isAnswer = resolution.kind === 'final' && resolution.output !== undefined
     return { message, value: isAnswer ? await this.#setup.plan.answer.read(resolution.output) : textOf(entry.parts) }
   }

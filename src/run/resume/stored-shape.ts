@@ -161,6 +161,7 @@ const resolution = union<Resolution, 'kind'>('kind', {
   retry_user_message: object({ kind: oneOf('retry_user_message'), message: string }),
   ask_again: object({ kind: oneOf('ask_again'), reason: oneOf('pause', 'empty', 'aborted') }),
   unexpected: object({ kind: oneOf('unexpected'), message: string }),
+  blocked: object({ kind: oneOf('blocked'), code: oneOf('guard_blocked', 'hook_failed'), message: string }),
 })
 
 type PositionAt<At> = Extract<Position, { readonly at: At }>
@@ -303,7 +304,6 @@ export const runStateShape = object<StoredRunState>({
     }),
   ),
   background: optional(background),
-  queued: optional(oneOf(true)),
   paused: optional(word()),
   view: optional(view),
   hostNotices: optional(record(object({ entryId: string, digest: string }))),

@@ -1,9 +1,8 @@
-import type { Named } from '#core/extension/context.js'
 import type { Extension } from '#core/extension/extension.js'
-import { redactedEvent, textThrough } from '#core/extension/redact.js'
-import type { Redact } from '#core/extension/redact.js'
+import { textThrough } from '#core/extension/readers.js'
+import type { Readers } from '#core/extension/readers.js'
 import type { LogStore } from '#core/log/log.js'
-import { membersOf } from '#core/extension/run-extensions.js'
+import { readersOf } from '#core/extension/run-extensions.js'
 import type { RunEvent, StreamEvent } from '#core/state/events.js'
 import { storedEvents } from '../thread/chat-cursor.js'
 import type { ChatPlace } from '../thread/chat-cursor.js'
@@ -12,19 +11,19 @@ import type { Modes } from './modes.js'
 
 /** What is stored as readers get it: as the extensions of the sessions, and those of every mode, redact it. */
 export class Redaction {
-  readonly #own: readonly Named<Redact>[]
+  readonly #own: Readers
   readonly #harnesses: ReadonlySet<Modes[string]>
   /** Readers share the events, and what is made of them. */
   readonly #shown = new WeakMap<ThreadEvent, ThreadEvent>()
 
   constructor(use: readonly Extension<never>[], modes: Modes) {
-    this.#own = membersOf(use as readonly Extension[], 'redact')
+    this.#own = readersOf(use as readonly Extension[])
     this.#harnesses = new Set(Object.values(modes).filter(({ redact }) => redact !== undefined))
   }
 
   /** An event of a run. */
   readonly run = (event: RunEvent): RunEvent => {
-    let shown = this.#own.length === 0 ? event : redactedEvent(this.#own, event as StreamEvent)
+    let shown: RunEvent = this.#own.event(event as StreamEvent)
     for (const harness of this.#harnesses) shown = harness.redact?.(shown) ?? shown
     return shown
   }

@@ -263,8 +263,8 @@ const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
     const said = entries.filter((entry): entry is UserEntry => entry.role === 'user')
     return { entries: said.length === 0 ? run.entries : [...run.entries, ...said], open: NOTHING_OPEN }
   },
-  model_message: (run, { entry }) => ({
-    entries: [...run.entries, entry],
+  model_message: (run, { entry, blocked }) => ({
+    entries: blocked === undefined ? [...run.entries, entry] : run.entries,
     calls: requestedCalls(run, entry),
     open: null,
   }),

@@ -3,8 +3,9 @@ import { HarnessError } from 'thinharness'
 import type { HarnessOptions } from 'thinharness'
 import { askUser } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
+import { masking } from '../../core/extension/masking.js'
 import { harnessOf, tool } from '../../harness/support.js'
-import { gate, sessionsOf, until } from '../../session/support.js'
+import { gate, sessionsOf, temporaryFolder, until } from '../../session/support.js'
 import { editorOf, failureOf, plainEditor } from './support.js'
 
 /** A model that does not answer; `asked` resolves when it is asked. */
@@ -268,4 +269,17 @@ test('AC-25 the basic profile: a prompt, a cancel in flight, an idle cancel and 
     code: -32_602,
   })
   expect(editor.texts('agent_message_chunk').at(-1)).toBe('Again.')
+})
+
+test('an editor sees what the filters of the harness let pass, live and when the session is loaded', async () => {
+  const key = 'sk-SECRET1'
+  const model = new ScriptedModel().calls('look', { key }, { text: `I use ${key}.`, reasoning: key }).says(`It was ${key}.`)
+  const harness = harnessOf({ model, tools: [tool('look', () => key)], use: [masking] })
+  const editor = await editorOf({ sessions: sessionsOf({ harness }) })
+  const cwd = temporaryFolder()
+  const sessionId = await editor.begin({ cwd })
+  await editor.prompt(sessionId, 'Go.')
+  await editor.agent.request('session/load', { sessionId, cwd, mcpServers: [] })
+  expect(editor.lines().join()).toContain('[key]')
+  expect(editor.lines().join()).not.toContain('SECRET1')
 })

@@ -5,6 +5,7 @@ import { Sessions } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { createHandlers, createHub } from 'thinharness/ui'
 import type { Handlers } from 'thinharness/ui'
+import { masking } from '../../core/extension/masking.js'
 import { harnessOf, tool } from '../../harness/support.js'
 import { collect } from '../../support/collect.js'
 
@@ -30,6 +31,16 @@ const WAYS: Readonly<Record<string, (log: LogStore) => Handlers>> = {
   'a harness, and handlers with `redact`': (log) => {
     const harness = harnessOf({ model: modelOf(), log, tools: [tool('look', () => SECRET)] })
     return createHandlers({ harness, log, redact })
+  },
+  'a harness with a filter': (log) => {
+    const harness = harnessOf({ model: modelOf(), log, tools: [tool('look', () => SECRET)], use: [masking] })
+    return createHandlers({ harness, log })
+  },
+  'sessions with a filter': (log) => {
+    const harness = harnessOf({ model: modelOf(), tools: [tool('look', () => SECRET)] })
+    const sessions = new Sessions({ log, harness, use: [masking] })
+    onTestFinished(() => sessions.close())
+    return createHandlers({ sessions })
   },
   'sessions with the extension': (log) => {
     const sessions = new Sessions({
@@ -111,9 +122,9 @@ test.each(Object.keys(WAYS))(
   },
 )
 
-test('the end of a message, the events and the snapshot of a chat are redacted, also when they are loaded', async () => {
+test.each([mask, masking])('the end of a message, the events and the snapshot of a chat are redacted, also when they are loaded: $name', async (extension) => {
   const log = memoryLog()
-  const open = () => new Sessions({ log, harness: harnessOf({ model: modelOf(), tools: [tool('look')], use: [mask] }) })
+  const open = () => new Sessions({ log, harness: harnessOf({ model: modelOf(), tools: [tool('look')], use: [extension] }) })
   await using sessions = open()
   const chat = await sessions.open('t1')
   const { text, result } = await (await chat.send(`Use ${SECRET}.`)).done

@@ -58,7 +58,7 @@ export class RunEnd {
    * error, also if a hook fails after it.
    */
   fail(thrown: unknown): Promise<HarnessError> {
-    const failing = this.#fail(thrown)
+    const failing = this.#fail(thrown).then((error) => this.#context.errorForCaller(error))
     this.#ending = failing
     return failing
   }

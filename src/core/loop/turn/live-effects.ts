@@ -1,3 +1,4 @@
+import type { JsonValue } from '#util/json.js'
 import { entryId } from '#contracts/entry.js'
 import type { ModelTurn } from '../../model-session.js'
 import type { OutputContext } from '../../tools/output-type.js'
@@ -7,13 +8,14 @@ import { untilStopped } from '#util/abort.js'
 import type { CheckedArguments } from '../../tools/boundary/arguments.js'
 import type { ConfigDigest } from '../../state/config-digest.js'
 import { refusedContent } from '../limit-notices.js'
+import type { Readers } from '../../extension/readers.js'
 import type { RunContext } from '../run-context.js'
 import type { Effects, HostNotices, Reply, Until } from '../effects.js'
 import type { RequestKind } from '../../state/events.js'
 import type { RunSetup } from '../run-plan.js'
 import { changeView } from './change-view.js'
 import { isTooMuch, tooMuchError } from './context-overflow.js'
-import { isOversized } from '#contracts/errors.js'
+import { HarnessError, isOversized, messageOf, ModelRetry } from '#contracts/errors.js'
 import { hostNotices } from './host-notices.js'
 import { CallIds, readTurn } from './read-turn.js'
 import type { ReadTurn } from './read-turn.js'
@@ -83,22 +85,46 @@ export class LiveEffects implements Effects {
       if (!abort.isAborted) throw isTooMuch(error) ? tooMuchError(error, viewOf(state).entries) : error
       return { value: undefined }
     })
+    const reader = this.#reader as ReplyDeltas | null
+    reader?.end()
     const isCut = abort.signal.aborted || answered === undefined
     if (!isCut) responses.push(answered.reply.raw)
     this.#checked = isCut ? new Map() : answered.checked
     const { turn, resolution, value, cost } = isCut ? await this.#cutOff(answered) : answered
-    return {
-      value,
-      message: {
-        finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
-        entry: Object.assign({}, turn.entry, { id: entryId(state.transcript.length), at: clock.iso() }),
-        resolution,
-        nativeFinishReason: turn.nativeFinishReason ?? null,
-        responseId: turn.responseId ?? null,
-        responseModel: turn.responseModel ?? null,
-        ...(cost !== null && { cost }),
-        ...(!isCut && answered.resolved.length > 0 && { resolvedCalls: answered.resolved }),
-      },
+    const message = {
+      finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
+      entry: Object.assign({}, turn.entry, { id: entryId(state.transcript.length), at: clock.iso() }),
+      resolution,
+      nativeFinishReason: turn.nativeFinishReason ?? null,
+      responseId: turn.responseId ?? null,
+      responseModel: turn.responseModel ?? null,
+      ...(cost !== null && { cost }),
+      ...(!isCut && answered.resolved.length > 0 && { resolvedCalls: answered.resolved }),
+    }
+    const { readers } = this.#context.extensions
+    return readers?.filterReplies ? this.#filtered({ message, value }, readers) : { message, value }
+  }
+
+  /** A reply that a filter blocks is stored with its usage, and what the filter says. */
+  async #filtered(reply: Reply, readers: Readers): Promise<Reply> {
+    const { message } = reply
+    const { resolution } = message
+    try {
+      if (this.#reader?.failure != null) throw this.#reader.failure.error
+      const output = readers.check(message)
+      if (resolution.kind !== 'final' || JSON.stringify(output) === JSON.stringify(resolution.output)) return reply
+      await this.#setup.plan.answer.read(output as JsonValue).catch((cause: unknown) => {
+        throw new HarnessError('guard_blocked', `The answer as readers see it does not fit: ${messageOf(cause)}`)
+      })
+      return reply
+    } catch (error) {
+      const blocked = messageOf(error)
+      const code = error instanceof HarnessError && error.code === 'guard_blocked' ? error.code : 'hook_failed'
+      const means: Resolution =
+        error instanceof ModelRetry
+          ? { kind: 'retry_user_message', message: blocked }
+          : { kind: 'blocked', code, message: blocked }
+      return { value: undefined, message: { ...message, finalizedOutputMode: null, resolution: means, blocked } }
     }
   }
 

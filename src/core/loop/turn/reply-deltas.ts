@@ -3,7 +3,15 @@ import type { AssistantEntry, TokenUsage, Unstamped } from '#contracts/entry.js'
 import type { Model, ModelDelta } from '../../model-session.js'
 import { FINAL_RESULT } from '../../state/output-format.js'
 import type { OutputFormat, PartialAnswer } from '../../state/output-format.js'
+import type { Readers } from '../../extension/readers.js'
 import type { RunContext } from '../run-context.js'
+
+/** What readers see of a reply. */
+interface Shown {
+  /** Null: all of it, as it arrives. */
+  readonly reply: ReturnType<Readers['reply']> | null
+  failure: { readonly error: unknown } | null
+}
 
 /** Emits the deltas of one reply as they arrive, and after them the partial answer. */
 export class ReplyDeltas {
@@ -19,19 +27,56 @@ export class ReplyDeltas {
   readonly #texts: { readonly number: number; text: string }[] = []
   #usage: TokenUsage = UNREPORTED_USAGE
 
+  readonly #readers: Readers | null
+  #shown: Shown
+
   constructor(context: RunContext, output: OutputFormat | null) {
     this.#context = context
     this.#output = output
+    this.#readers = context.extensions.readers
+    this.#shown = { reply: this.#readers?.reply() ?? null, failure: null }
   }
 
   readonly emit = (delta: ModelDelta): void => {
-    const { kind, text, callId, toolName } = delta
-    if (kind !== this.#part.kind) this.#part = { kind, number: this.#part.number + 1 }
+    const { kind, text, callId } = delta
+    if (kind !== this.#part.kind) {
+      if (this.#readers?.holdReplies !== true) this.end()
+      this.#part = { kind, number: this.#part.number + 1 }
+    }
     if (kind === 'text_delta') this.#keep(text)
+    const partId = `${this.#context.state.seq}.${this.#part.number}`
+    const { reply } = this.#shown
+    if (reply === null) return this.#show(delta, partId)
+    this.#pass(() => reply.push(delta, kind === 'tool_input_delta' ? (callId ?? '') : partId))
+  }
+
+  /** The parts that have arrived are complete: emits what the filters have withheld of them. */
+  end(): void {
+    this.#pass(() => this.#shown.reply?.end() ?? [])
+  }
+
+  /** What a filter has thrown. */
+  get failure(): Shown['failure'] {
+    return this.#shown.failure
+  }
+
+  /** Emits what the filters let pass. If one fails, or blocks the reply, nothing of it is shown. */
+  #pass(read: () => readonly (readonly [string, ModelDelta])[]): void {
+    if (this.failure !== null) return
+    try {
+      for (const [partId, delta] of read()) this.#show(delta, partId)
+    } catch (error) {
+      this.#shown.failure = { error }
+      this.#context.emitLive('deltas_withdrawn', { attempt: 0 })
+    }
+  }
+
+  #show(delta: ModelDelta, partId: string): void {
+    const { kind, text, callId, toolName } = delta
     if (kind === 'tool_input_delta')
       this.#context.emitLive(kind, { text, callId: callId ?? '', ...(toolName !== undefined && { toolName }) })
-    else this.#context.emitLive(kind, { text, partId: `${this.#context.state.seq}.${this.#part.number}` })
-    if (this.#output === null || !isOfAnswer(delta, this.#output)) return
+    else this.#context.emitLive(kind, { text, partId })
+    if (this.#output === null || this.#readers?.holdReplies === true || !isOfAnswer(delta, this.#output)) return
     this.#followed ??= { callId: callId ?? null, answer: this.#output.follow() }
     if (this.#followed.callId !== (callId ?? null)) return
     const output = this.#followed.answer?.push(text)
@@ -68,6 +113,7 @@ export class ReplyDeltas {
   /** The emitted deltas do not count: the reply begins again. */
   withdraw(): void {
     this.#followed = null
+    this.#shown = { reply: this.#readers?.reply() ?? null, failure: null }
     this.#texts.length = 0
     this.#part = { kind: '', number: this.#part.number }
   }
