@@ -95,6 +95,74 @@ ${PROGRAM.replace(/^import .*$/gm, '').replace('export const result =', 'return'
   expect(kinds).toContain('text_delta')
 })
 
+/** Two requests of each built-in adapter, the first with a stream, and content of each kind. Nothing is taken from Node. */
+const PROVIDERS = `
+import { defineTool, Harness } from 'thinharness'
+import { anthropic, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
+
+const PNG = btoa('\\x89PNG\\r\\n\\x1a\\n and more')
+const look = defineTool({
+  name: 'look',
+  description: 'Looks.',
+  parameters: { type: 'object', properties: {} },
+  handler: () => ({ kind: 'succeeded', content: 'Seen, ü.', parts: [
+    { type: 'image', data: PNG, mediaType: 'image/jpeg' },
+    { type: 'file', data: btoa('a,b'), mediaType: 'text/csv' },
+  ] }),
+})
+const chat = (message, reason) => ({ id: 'x', choices: [{ index: 0, message, finish_reason: reason }] })
+const toolCall = { id: 'call_a', type: 'function', function: { name: 'look', arguments: '{}' } }
+const CHAT = [
+  chat({ role: 'assistant', content: null, tool_calls: [toolCall] }, 'tool_calls'),
+  { id: 'x', choices: [{ index: 0, delta: { role: 'assistant', content: 'Fertig, schön.' }, finish_reason: 'stop' }] },
+]
+const ITEM = { type: 'function_call', id: 'fc', call_id: 'call_a', name: 'look', arguments: '{}', status: 'completed' }
+const TEXT = { type: 'message', id: 'm', role: 'assistant', content: [{ type: 'output_text', text: 'Fertig, schön.' }] }
+const RESPONSES = [
+  { id: 'r', status: 'completed', output: [ITEM] },
+  { type: 'response.completed', response: { id: 'r', status: 'completed', output: [TEXT] } },
+]
+const MESSAGES = [
+  { role: 'assistant', stop_reason: 'tool_use', content: [{ type: 'tool_use', id: 'toolu_a', name: 'look', input: {} }] },
+  { role: 'assistant', stop_reason: 'end_turn', content: [{ type: 'text', text: 'Fertig, schön.' }] },
+]
+async function run(make, replies) {
+  const bodies = []
+  const fetch = async (_url, { body }) => {
+    bodies.push(await new Response(body).text())
+    const reply = replies[bodies.length - 1]
+    const isEvent = 'type' in reply || reply.choices?.[0]?.delta !== undefined
+    if (!isEvent) return Response.json(reply)
+    const bytes = new TextEncoder().encode('data: ' + JSON.stringify(reply) + '\\n\\ndata: [DONE]\\n\\n')
+    const cut = bytes.indexOf(0xc3) + 1
+    const body2 = new ReadableStream({ start(c) { c.enqueue(bytes.slice(0, cut)); c.enqueue(bytes.slice(cut)); c.close() } })
+    return new Response(body2, { headers: { 'content-type': 'text/event-stream' } })
+  }
+  const harness = new Harness({ model: make(fetch), builtinTools: [], tools: [look] })
+  const { text } = await harness.stream('Grüße.').result
+  return { text, asked: bodies[0].includes('Grüße.'), seen: bodies[1].includes('Seen, ü.') && bodies[1].includes(PNG) }
+}
+export const result = Promise.all([
+  run((fetch) => openai('gpt-5.5', { apiKey: 'k', fetch }), RESPONSES),
+  run((fetch) => openaiChat('gpt-4.1', { apiKey: 'k', fetch }), CHAT),
+  run((fetch) => openrouter('x/y', { apiKey: 'k', fetch }), CHAT),
+  run((fetch) => openaiCompatible('m', { baseUrl: 'https://any.example/v1', fetch }), CHAT),
+  run((fetch) => anthropic('claude-sonnet-5', { apiKey: 'k', fetch }), MESSAGES),
+  run((fetch) => { globalThis.fetch = fetch; return openai('gpt-5.5', { apiKey: 'k' }) }, RESPONSES),
+])
+`
+
+test('every adapter works in a program for browsers, without anything of Node, also over the `fetch` of the platform', async () => {
+  const { code } = await bundle(PROVIDERS.replace('export const result =', 'globalThis.done ='), {
+    platform: 'browser',
+    format: 'iife',
+  })
+  const context = browser()
+  runInContext(code, context)
+  const results = await context['done']
+  expect(results).toEqual(Array.from({ length: 6 }, () => ({ text: 'Fertig, schön.', asked: true, seen: true })))
+})
+
 test('a program for browsers can contain the import paths that need no other package, and loads them', async () => {
   const paths = entries.filter(({ specifier }) => !PEERS.some((peer) => specifier.endsWith(peer)))
   const imports = paths.map(({ specifier }, index) => `import * as e${index} from '${specifier}'`)

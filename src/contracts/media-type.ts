@@ -1,3 +1,6 @@
+import { plainBase64 } from '#util/base64.js'
+import { bytesOfBase64, latin1Of } from '#util/bytes.js'
+
 /** Beginnings of files, as Latin-1, and where they stand. */
 const BEGINNINGS: readonly (readonly [type: string, text: string, at?: number])[] = [
   ['image/png', '\x89PNG\r\n\x1a\n'],
@@ -27,12 +30,12 @@ const PDF_WITHIN = 1024
 
 /** The type of an image, a sound or a PDF by its first bytes; undefined for any others. */
 export function mediaTypeOf(bytes: Uint8Array): string | undefined {
-  const start = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, PDF_WITHIN)).toString('latin1')
+  const start = latin1Of(bytes.subarray(0, PDF_WITHIN))
   const found = BEGINNINGS.find(([, text, at = 0]) => start.startsWith(text, at))
   return found?.[0] ?? (start.startsWith('%PDF') || start.includes('%PDF-') ? 'application/pdf' : undefined)
 }
 
 /** The same for base64. */
 export function mediaTypeOfBase64(data: string): string | undefined {
-  return mediaTypeOf(Buffer.from(data.slice(0, (PDF_WITHIN * 4) / 3 + 4), 'base64'))
+  return mediaTypeOf(bytesOfBase64(plainBase64(data.slice(0, (PDF_WITHIN * 4) / 3 + 4)) ?? ''))
 }

@@ -1,5 +1,6 @@
 import type { Model } from '#core/model-session.js'
 import { parseModelRef } from '#contracts/model-reference.js'
+import { environment } from '#util/platform/node.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 
 /** Address of a local server, unless the reference or `$THINHARNESS_LOCAL_URL` has one: Ollama's default port. */
@@ -17,7 +18,7 @@ export async function inferModel(ref: ModelRef): Promise<Model> {
       return (await import('./chat/index.js')).openrouter(id)
     case 'local': {
       const { openaiCompatible } = await import('./chat/index.js')
-      return openaiCompatible(id, { baseUrl: baseUrl ?? process.env['THINHARNESS_LOCAL_URL'] ?? LOCAL_URL })
+      return openaiCompatible(id, { baseUrl: baseUrl ?? environment('THINHARNESS_LOCAL_URL') ?? LOCAL_URL })
     }
   }
 }

@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
-import type { LogSummaries } from '#core/log/digest.js'
-import type { ListOptions, PruneOptions } from '#core/log/listing.js'
+import type { LogSummaries, RunSummary } from '#core/log/digest.js'
+import type { ListOptions, PruneOptions, WaitingOptions } from '#core/log/listing.js'
 import type { AppendOptions, FollowOptions, LogEvent, LogStore, Post, ReadOptions } from '#core/log/log.js'
 import { checkRef } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
@@ -91,6 +91,10 @@ class FileLog implements LogStore {
 
   prune(options: PruneOptions): Promise<number> {
     return this.#use((log) => log.prune(options))
+  }
+
+  waiting(options?: WaitingOptions): Promise<readonly RunSummary[]> {
+    return this.#use((log) => log.waiting(options))
   }
 
   export(runId: string): AsyncIterable<DurableEvent> {

@@ -2,7 +2,9 @@ import { HarnessError } from '#contracts/errors.js'
 import type { HarnessErrorCode } from '#contracts/errors.js'
 import { NO_USAGE } from '#contracts/result.js'
 import { digestOf } from '#core/log/digest.js'
-import type { RunDigest, RunSummary } from '#core/log/digest.js'
+import type { RunDigest, RunStatus, RunSummary } from '#core/log/digest.js'
+import { waitingQuery } from '#core/log/listing.js'
+import type { WaitingOptions } from '#core/log/listing.js'
 import type { LogStore } from '#core/log/log.js'
 import { runRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
@@ -46,7 +48,7 @@ export async function unlessDamaged<T>(
 /** The summary of a run whose log cannot be read, with what its first event says. */
 export async function unreadableRun(
   log: LogStore,
-  known: Pick<RunSummary, 'runId' | 'startedAt' | 'updatedAt' | 'lastSeq'>,
+  known: Pick<RunSummary, 'runId' | 'startedAt' | 'updatedAt' | 'lastSeq' | 'cursor'>,
   error: HarnessError,
 ): Promise<RunSummary> {
   const reading = log.read(runRef(known.runId))[Symbol.asyncIterator]().next()
@@ -64,6 +66,37 @@ export async function unreadableRun(
     metadata: isObject(metadata) ? (metadata as JsonObject) : {},
   }
 }
+
+/**
+ * The oldest runs that wait for a process. `candidates` gives runs that may, the oldest first, without those of tenants that have
+ * as many as they may have.
+ */
+export async function chosenWaiting(
+  options: WaitingOptions | undefined,
+  candidates: (full: ReadonlySet<string>) => AsyncIterable<RunSummary | null>,
+): Promise<readonly RunSummary[]> {
+  const { limit, perTenant } = waitingQuery(options)
+  const chosen: RunSummary[] = []
+  const counts = new Map<string, number>()
+  const full = new Set<string>()
+  for await (const run of candidates(full)) {
+    if (run === null || run.parent !== null || !WAITING.has(run.status)) continue
+    const tenant = tenantOf(run)
+    const count = (counts.get(tenant) ?? 0) + 1
+    if (count > perTenant) continue
+    counts.set(tenant, count)
+    if (count === perTenant) full.add(tenant)
+    if (chosen.push(run) === limit) break
+  }
+  return chosen
+}
+
+/** Runs without the label are those of one tenant. */
+export function tenantOf({ labels }: Pick<RunSummary, 'labels'>): string {
+  return Object.hasOwn(labels, 'tenant') ? `=${labels['tenant']}` : ''
+}
+
+const WAITING: ReadonlySet<string> = new Set<RunStatus>(['queued', 'interrupted'])
 
 /** A log can begin with the state of a run. */
 const DAMAGED: ReadonlySet<HarnessErrorCode> = new Set(['invalid_log', 'invalid_state'])

@@ -37,7 +37,7 @@ export interface LogWriter {
 export class LogFile {
   /** Null while the file is parked. */
   #fd: number | null
-  readonly #path: string
+  readonly path: string
   readonly #ref: LogRef
   readonly #writer: LogWriter
   /** Identifies the file: another one may get its name. */
@@ -54,7 +54,7 @@ export class LogFile {
   #failure: HarnessError | undefined
 
   private constructor(path: string, ref: LogRef, writer: LogWriter) {
-    this.#path = path
+    this.path = path
     this.#ref = ref
     this.#writer = writer
     const fd = openFile(path)
@@ -155,18 +155,18 @@ export class LogFile {
 
   /** The parked file, which must not be created again. */
   #reopened(): number {
-    const fd = openSync(this.#path, constants.O_RDWR | constants.O_APPEND)
+    const fd = openSync(this.path, constants.O_RDWR | constants.O_APPEND)
     openFiles.add(this)
     return fd
   }
 
   /** Throws if the file was removed, moved, replaced or changed by something else: the log would be lost or damaged. */
   #checkFile(): void {
-    const stats = statSync(this.#path, { throwIfNoEntry: false })
+    const stats = statSync(this.path, { throwIfNoEntry: false })
     if (stats?.ino === this.#inode && stats.size === this.#size) return
     if (this.#fd !== null) this.#writer.check(this.#fd)
     const change = stats === undefined ? 'is gone' : stats.ino === this.#inode ? 'was changed' : 'was replaced'
-    const message = `The log of ${nameOf(this.#ref)} cannot be continued: its file \`${this.#path}\` ${change} during the run.`
+    const message = `The log of ${nameOf(this.#ref)} cannot be continued: its file \`${this.path}\` ${change} during the run.`
     throw new HarnessError('store_failure', message)
   }
 
@@ -182,7 +182,7 @@ export class LogFile {
     }
     if (!this.#isNew) return
     this.#isNew = false
-    await withDescriptor(() => syncFolder(dirname(this.#path)))
+    await withDescriptor(() => syncFolder(dirname(this.path)))
   }
 
   /** A part of some events may have been written: whole ones and a torn one. None of them counts as stored. */

@@ -1,8 +1,8 @@
 import type { HarnessError } from '#contracts/errors.js'
 import { summaryOf } from '#core/log/digest.js'
 import type { LogSummaries, RunSummary, ThreadSummary } from '#core/log/digest.js'
-import { comparePlaces, isListed, isRuledOut, listQuery, placeOf } from '#core/log/listing.js'
-import type { ListOptions, PruneOptions } from '#core/log/listing.js'
+import { comparePlaces, invalidCursor, isListed, isRuledOut, listQuery, placeOf } from '#core/log/listing.js'
+import type { ListOptions, ListQuery, PruneOptions, WaitingOptions } from '#core/log/listing.js'
 import { checkClaim, checkPost, ownedByAnother } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'
 import type { FollowOptions, Post, ReadOptions } from '#core/log/log.js'
@@ -12,7 +12,7 @@ import type { Removal } from './pruning.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { JsonObject } from '#util/json.js'
 import { inPieces } from '#util/pieces.js'
-import { exportRun, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
+import { chosenWaiting, exportRun, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import { checkRef, keyOf, lastSeqOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
@@ -30,6 +30,8 @@ export function memoryLog({ keepEnded = Infinity }: MemoryLogOptions = {}): LogS
 interface KeptLog {
   readonly ref: LogRef
   readonly events: LogEvent[]
+  /** Numbers the appends to all logs: that of the last one to this. */
+  changed: number
   /** Of a thread, if its writer passed one with the last events. */
   digest: JsonObject | null
   /** The logs that it refers to. */
@@ -48,6 +50,8 @@ class MemoryLog implements LogStore {
   /** Ended runs that no other log refers to, the earliest first. */
   #ended = new Set<KeptLog>()
   #followers: Followers | null = null
+  /** Appends to all logs. */
+  #appends = 0
 
   constructor(keepEnded: number) {
     this.#keepEnded = keepEnded
@@ -61,6 +65,7 @@ class MemoryLog implements LogStore {
     const kept = known ?? this.#create(ref)
     if (kept.events.length === 0) this.#keepWithParent(kept, events[0])
     for (const event of events) kept.events.push(event)
+    kept.changed = this.#appends += 1
     // Runs are folded when they are inspected: a digest at each append would cost more.
     if (ref.kind === 'thread') kept.digest = (options.digest as JsonObject | undefined) ?? null
     for (const to of options.references ?? []) this.#refer(kept, to)
@@ -117,13 +122,22 @@ class MemoryLog implements LogStore {
   async *list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncGenerator<LogSummaries[Kind]> {
     const query = listQuery(options)
     const summaries: LogSummaries[LogKind][] = []
-    for (const kept of [...this.#logs[query.kind].values()]) {
+    for (const { kept, changed } of this.#chosen(query)) {
       if (!mayHaveParent(kept, query.parentRunId) || isRuledOut(query, kept.events.at(-1) ?? null)) continue
       const summary = await unlessDamaged(this.#summaryOf(kept), (error) => this.#unreadable(kept, error))
-      if (summary !== null && isListed(query, summary)) summaries.push(summary)
+      // It may have changed since it was chosen: then it is listed again.
+      if (summary !== null && isListed(query, summary)) summaries.push({ ...summary, cursor: `${changed}` })
     }
-    summaries.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
+    if (query.changedAfter === undefined) summaries.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
     yield* summaries as LogSummaries[Kind][]
+  }
+
+  waiting(options?: WaitingOptions): Promise<readonly RunSummary[]> {
+    const waiting = [...this.#logs.run.values()].filter(mayWait).sort(byStart)
+    const candidates = async function* (this: MemoryLog): AsyncGenerator<RunSummary | null> {
+      for (const kept of waiting) yield unlessDamaged(this.#summaryOf(kept) as Promise<RunSummary | null>, () => null)
+    }
+    return chosenWaiting(options, () => candidates.call(this))
   }
 
   export(runId: string): AsyncIterable<DurableEvent> {
@@ -161,6 +175,21 @@ class MemoryLog implements LogStore {
     return removed
   }
 
+  /** The logs of one kind, with the number of the last append to each; those that have changed after a cursor in that order. */
+  #chosen({ kind, changedAfter }: ListQuery): { readonly kept: KeptLog; readonly changed: number }[] {
+    const logs = [...this.#logs[kind].values()].map((kept) => ({ kept, changed: kept.changed }))
+    if (changedAfter === undefined) return logs
+    const after = this.#appendsBefore(changedAfter)
+    return logs.filter(({ changed }) => changed > after).sort((left, right) => left.changed - right.changed)
+  }
+
+  /** A cursor of another log that was in this place: it has had appends since, all of which count. */
+  #appendsBefore(cursor: string | null): number {
+    const appends = Number(cursor ?? 0)
+    if (cursor !== null && !/^\d+$/.test(cursor)) throw invalidCursor(cursor)
+    return appends > this.#appends ? 0 : appends
+  }
+
   #find(ref: LogRef): KeptLog | undefined {
     checkRef(ref)
     return this.#logs[ref.kind].get(ref.id)
@@ -170,6 +199,7 @@ class MemoryLog implements LogStore {
     const kept = {
       ref,
       events: [],
+      changed: 0,
       digest: null,
       references: new Set<KeptLog>(),
       referrers: new Set<KeptLog>(),
@@ -181,21 +211,25 @@ class MemoryLog implements LogStore {
   }
 
   async #summaryOf(kept: KeptLog): Promise<RunSummary | ThreadSummary | null> {
-    const { ref, events, digest } = kept
-    const owner = claimOwner(kept.claim)
+    const { ref, events, changed, digest } = kept
+    const [owner, cursor] = [claimOwner(kept.claim), `${changed}`]
     const [first, last] = [events[0], events.at(-1)]
     if (first === undefined || last === undefined) return null
     if (ref.kind === 'run') {
       const known = await foldRun(this, ref.id)
-      return known === null ? null : summaryOf(known, owner !== null)
+      return known === null ? null : summaryOf(known, owner !== null, cursor)
     }
-    return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, owner, digest }
+    return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, cursor, owner, digest }
   }
 
   /** Of a run: threads are not read. */
-  #unreadable({ ref: { id: runId }, events }: KeptLog, error: HarnessError): Promise<RunSummary> {
+  #unreadable({ ref: { id: runId }, events, changed }: KeptLog, error: HarnessError): Promise<RunSummary> {
     const [startedAt, updatedAt] = [events[0]?.at ?? '', events.at(-1)?.at ?? '']
-    return unreadableRun(this, { runId, startedAt, updatedAt, lastSeq: events.at(-1)?.seq ?? 0 }, error)
+    return unreadableRun(
+      this,
+      { runId, startedAt, updatedAt, lastSeq: events.at(-1)?.seq ?? 0, cursor: `${changed}` },
+      error,
+    )
   }
 
   /** A child run is kept for as long as its parent, which may still need it. */
@@ -234,6 +268,16 @@ class MemoryLog implements LogStore {
     // They ended before the others.
     if (freed.length > 0 && this.#keepEnded < Infinity) this.#ended = new Set([...freed, ...this.#ended])
   }
+}
+
+/** The oldest run first. */
+function byStart({ ref, events }: KeptLog, { ref: other, events: others }: KeptLog): number {
+  return comparePlaces({ time: others[0]?.at ?? '', id: other.id }, { time: events[0]?.at ?? '', id: ref.id })
+}
+
+/** False for a run that has ended, is paused, is a child or has an owner. */
+function mayWait(kept: KeptLog): boolean {
+  return kept.events.length > 0 && !hasRunEnded(kept) && mayHaveParent(kept, null) && claimOwner(kept.claim) === null
 }
 
 function claimOwner(claim: KeptLog['claim']): string | null {

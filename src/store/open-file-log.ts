@@ -1,6 +1,7 @@
 import { FileLease, isClaimed, leaseOwner } from './file-lease.js'
-import { folderOf, pathsOf, runIdOf, fileNameOf, fileNamesIn, replaceText, makeFolder } from './file-paths.js'
-import { exportRun, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
+import { FileLists, noteAppend } from './file-lists.js'
+import { folderOf, pathsOf, fileNameOf, fileNamesIn, replaceText, makeFolder } from './file-paths.js'
+import { exportRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import {
   freeDescriptor,
@@ -10,27 +11,22 @@ import {
   withDescriptor,
   LogTail,
   readEvents,
-  readFirst,
-  readLast,
 } from './log-file.js'
 import type { LogWriter } from './log-file.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Removal, Reference } from './pruning.js'
-import { summaryOf } from '#core/log/digest.js'
-import type { LogSummaries, RunDigest, ThreadSummary } from '#core/log/digest.js'
-import { comparePlaces, isListed, isRuledOut, listQuery, placeOf } from '#core/log/listing.js'
-import type { ListOptions, ListQuery, Place, PruneOptions } from '#core/log/listing.js'
+import type { LogSummaries, RunDigest, RunSummary } from '#core/log/digest.js'
+import type { ListOptions, PruneOptions, WaitingOptions } from '#core/log/listing.js'
 import { checkClaim, checkPost, ownedByAnother, storeFailure } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore, FollowOptions, Post, ReadOptions } from '#core/log/log.js'
 import { warn } from '#util/platform/node.js'
 import { newOwner } from '#util/platform/owner.js'
-import { checkRef, keyOf, nameOf, runRef } from '#core/log/ref.js'
+import { checkRef, keyOf, nameOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
 import { HarnessError } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
 import { inPieces } from '#util/pieces.js'
-import type { JsonObject } from '#util/json.js'
 import {
   fstatSync,
   readFileSync,
@@ -53,8 +49,6 @@ export type Fsync = 'always' | 'interval' | 'never'
 
 /** For how long a log is claimed while it is removed, in ms. */
 const REMOVAL_MS = 60_000
-/** Logs whose first events are read together, for a list. */
-const READ_TOGETHER = 64
 /** The longest time until a follower sees an event of another process, in ms. */
 const FOLLOW_MS = 250
 
@@ -66,6 +60,7 @@ export class OpenFileLog implements LogStore {
   readonly #files = new Map<string, { readonly owner: string | undefined; readonly file: LogFile }>()
   readonly #leases = new Map<string, FileLease>()
   readonly #followers = new Followers()
+  readonly #lists: FileLists
   /** What happens when the file system refuses to sync a file. */
   readonly #onRefusal: (() => void) | null
   /** A file was synced, or could not be. */
@@ -74,6 +69,7 @@ export class OpenFileLog implements LogStore {
   constructor(folder: string, fsync: Fsync) {
     this.#folder = folder
     this.#fsync = fsync
+    this.#lists = new FileLists(folder, this)
     this.#onRefusal = fsync === 'interval' ? warnOnce(folder) : null
   }
 
@@ -94,6 +90,8 @@ export class OpenFileLog implements LogStore {
     if (ref.kind === 'thread') this.#storeDigest(ref, events.at(-1)?.seq ?? 0, options)
     this.#inboxOf(ref).empty(options.posts ?? [])
     if (ends) await this.#close(ref)
+    if (ends && ref.kind === 'run' && options.digest !== undefined)
+      this.#lists.noteEnd(ref, options.digest as RunDigest)
     this.#followers.wake(ref)
   }
 
@@ -149,13 +147,15 @@ export class OpenFileLog implements LogStore {
 
   async inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null> {
     checkRef(ref)
-    return (await this.#summaryOf(ref)) as LogSummaries[Kind] | null
+    return (await this.#lists.summaryOf(ref)) as LogSummaries[Kind] | null
   }
 
-  async *list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncGenerator<LogSummaries[Kind]> {
-    const query = listQuery(options)
-    const summaries = query.kind === 'run' ? this.#runs(query) : this.#threads()
-    for await (const summary of summaries) if (isListed(query, summary)) yield summary as LogSummaries[Kind]
+  list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncGenerator<LogSummaries[Kind]> {
+    return this.#lists.list(options)
+  }
+
+  waiting(options?: WaitingOptions): Promise<readonly RunSummary[]> {
+    return this.#lists.waiting(options)
   }
 
   export(runId: string): AsyncIterable<DurableEvent> {
@@ -179,6 +179,7 @@ export class OpenFileLog implements LogStore {
       const isFree = referencesTo(this.#folder, removal.ref).every(({ from }) => chosen.has(keyOf(from)))
       if (isFree && (await this.#remove(removal, owner))) removed += 1
     }
+    if (removed > 0) this.#lists.forgetGone()
     return removed
   }
 
@@ -192,6 +193,7 @@ export class OpenFileLog implements LogStore {
       const file = this.#open(ref, owner)
       for (const to of references) addReference(this.#folder, { from: ref, to })
       file.append(events)
+      noteAppend(file.path)
       return file
     } catch (error) {
       if (lacksDescriptor(error)) return null
@@ -303,87 +305,6 @@ export class OpenFileLog implements LogStore {
     replaceText(this.#pathsOf(ref).digest, JSON.stringify({ lastSeq, digest }))
   }
 
-  async #summaryOf(ref: LogRef): Promise<LogSummaries[LogKind] | null> {
-    const { lease } = this.#pathsOf(ref)
-    if (ref.kind === 'thread') return this.#threadSummary(ref, leaseOwner(lease))
-    const digest = await this.#runDigest(ref)
-    return digest === null ? null : summaryOf(digest, leaseOwner(lease) !== null)
-  }
-
-  /** Null for a run whose first event is being written, or was cut off: none of it is stored. */
-  async #runDigest(ref: LogRef): Promise<RunDigest | null> {
-    try {
-      return await foldRun(this, ref.id)
-    } catch {
-      const first = await readFirst<LogEvent>(this.#pathsOf(ref).log, ref)
-      return first === undefined ? null : foldRun(this, ref.id)
-    }
-  }
-
-  async #threadSummary(ref: LogRef, owner: string | null): Promise<ThreadSummary | null> {
-    const { log, digest: path } = this.#pathsOf(ref)
-    if (!isThere(log)) return null
-    const first = await readFirst<LogEvent>(log, ref)
-    let last = await readLast(log)
-    let digest = last === undefined ? null : readDigest(path, last.seq)
-    if (digest === null) for await (last of this.read<LogEvent>(ref));
-    if (first === undefined || last === undefined) return null
-    digest ??= readDigest(path, last.seq)
-    return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, owner, digest }
-  }
-
-  async *#runs(query: ListQuery): AsyncGenerator<LogSummaries['run']> {
-    const { before, parentRunId, statuses } = query
-    for (const place of (await this.#places('run')).sort(comparePlaces)) {
-      if (before !== null && comparePlaces(before, place) >= 0) continue
-      if (parentRunId !== undefined && place.parentRunId !== parentRunId) continue
-      const ref = runRef(place.id)
-      const { log } = this.#pathsOf(ref)
-      const last = statuses === undefined ? undefined : await unlessDamaged(readLast(log), () => undefined)
-      if (last !== undefined && isRuledOut(query, last)) continue
-      const summary = await unlessDamaged(this.inspect(ref), async (error) => {
-        const { at: updatedAt = place.time, seq: lastSeq = 0 } = (await readLast(log)) ?? {}
-        return unreadableRun(this, { runId: place.id, startedAt: place.time, updatedAt, lastSeq }, error)
-      })
-      if (summary !== null) yield summary
-    }
-  }
-
-  async *#threads(): AsyncGenerator<LogSummaries['thread']> {
-    const summaries: LogSummaries['thread'][] = []
-    for (const { id, time } of await this.#places('thread')) {
-      const ref = { kind: 'thread', id } as const
-      const summary = await unlessDamaged(this.inspect(ref), ({ code, message }): ThreadSummary => {
-        const owner = leaseOwner(this.#pathsOf(ref).lease)
-        const error = { code, message }
-        return { threadId: id, createdAt: time, updatedAt: time, lastSeq: 0, owner, digest: null, error }
-      })
-      if (summary !== null) summaries.push(summary)
-    }
-    yield* summaries.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)))
-  }
-
-  /** The logs of one kind, and the times of their first events. */
-  async #places(kind: LogKind): Promise<FilePlace[]> {
-    const names = (await fileNamesIn(folderOf(this.#folder, kind))).filter((name) => name.endsWith('.jsonl'))
-    const places: FilePlace[] = []
-    for (let start = 0; start < names.length; start += READ_TOGETHER) {
-      const together = names.slice(start, start + READ_TOGETHER).map((name) => this.#placeOf(kind, name))
-      places.push(...(await Promise.all(together)).filter((place) => place !== null))
-    }
-    return places
-  }
-
-  async #placeOf(kind: LogKind, fileName: string): Promise<FilePlace | null> {
-    const name = fileName.slice(0, -'.jsonl'.length)
-    const path = join(folderOf(this.#folder, kind), fileName)
-    const damaged = (): FirstEvent => ({ at: statSync(path).mtime.toISOString() })
-    const first = await unlessDamaged<FirstEvent | undefined>(readFirst(path, { kind, id: name }), damaged)
-    if (first === null || first === undefined) return null
-    const id = runIdOf(name) ?? (kind === 'run' ? first.runId : first.threadId)
-    return id === undefined ? null : { id, time: first.at, parentRunId: first.parentRunId ?? null }
-  }
-
   /** False if it has more events than when it was chosen, or an owner. */
   async #remove({ ref, lastSeq }: Removal, owner: string | undefined): Promise<boolean> {
     const paths = this.#pathsOf(ref)
@@ -394,11 +315,12 @@ export class OpenFileLog implements LogStore {
     if (lease === null) return false
     let isRemoved = false
     try {
-      const isChanged = lastSeq !== null && (await this.#summaryOf(ref))?.lastSeq !== lastSeq
+      const isChanged = lastSeq !== null && (await this.#lists.summaryOf(ref))?.lastSeq !== lastSeq
       if (isChanged || !lease.stands) return false
       unlinkSync(paths.log)
       for (const path of [paths.digest, paths.inbox, paths.references]) rmSync(path, { recursive: true, force: true })
       isRemoved = true
+      await this.#close(ref)
     } finally {
       if (ownLease === null) lease.release()
       else if (isRemoved) await this.#letGo(ref, ownLease)
@@ -410,19 +332,6 @@ export class OpenFileLog implements LogStore {
 function lostFolder(ref: LogRef, path: string): HarnessError {
   const message = `The log of ${nameOf(ref)} cannot be continued: its folder \`${dirname(path)}\` was removed, moved or replaced.`
   return new HarnessError('store_failure', message)
-}
-
-interface FilePlace extends Place {
-  /** Null for a run without a parent, and for a thread. */
-  readonly parentRunId: string | null
-}
-
-/** What the first event of a log says of its place. */
-interface FirstEvent {
-  readonly at: string
-  readonly runId?: string
-  readonly threadId?: string
-  readonly parentRunId?: string | null
 }
 
 function warnOnce(folder: string): () => void {
@@ -441,14 +350,6 @@ function isEnd({ kind }: LogEvent): boolean {
 
 function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined
-}
-
-/** The digest of a thread after its last event; null if its writer passed none with that, or it was not stored. */
-function readDigest(path: string, lastSeq: number): JsonObject | null {
-  if (!isThere(path)) return null
-  const parsed = parseJson(readFileSync(path, 'utf8'))
-  if (!parsed.ok || !isObject(parsed.value) || parsed.value['lastSeq'] !== lastSeq) return null
-  return parsed.value['digest'] as JsonObject
 }
 
 function replaceLog(

@@ -12,7 +12,11 @@ const CONNECT_MS = 10_000
 const QUERY_MS = 30_000
 
 /** The comment that marks tables of this version. */
-const MARK = 'thinharness store 4'
+const MARK = 'thinharness store 5'
+
+/** The runs at the top that have not ended, as an index and its queries have to say it. */
+export const WAITING =
+  "parent_run_id is null and started_at is not null and (phase is null or phase in ('queued', 'open'))"
 
 /** A pool of our own, for `name`. Throws `missing_dependency` if `pg` is not installed. */
 export async function openPool(connectionString: string, name: string): Promise<OwnPool> {
@@ -39,7 +43,7 @@ async function loadPackage(name: string) {
 
 /** Creates schema and tables: in one transaction, by one process at a time. */
 export async function createTables(pool: PostgresPool, schema: string): Promise<void> {
-  if (await tablesExist(pool, schema)) return
+  if (await tablesExist(pool, schema)) return mendNumbers(pool, schema)
   await pool.query(`
     select pg_advisory_xact_lock(hashtext('thinharness'), hashtext('${schema}'));
     create schema if not exists "${schema}";
@@ -48,6 +52,15 @@ export async function createTables(pool: PostgresPool, schema: string): Promise<
     create index if not exists runs_by_phase on "${schema}".runs (phase, started_at desc, run_id desc);
     create index if not exists runs_by_parent on "${schema}".runs (parent_run_id, started_at desc, run_id desc);
     create index if not exists runs_by_resource on "${schema}".runs (resource_id, started_at desc, run_id desc);
+    create index if not exists runs_waiting on "${schema}".runs (started_at, run_id) where ${WAITING};
+    create table if not exists "${schema}".run_labels (
+      run_id text collate "C" not null,
+      name text collate "C" not null,
+      value text collate "C" not null,
+      started_at text collate "C" not null,
+      primary key (run_id, name)
+    );
+    create index if not exists run_labels_by_value on "${schema}".run_labels (name, value, started_at desc, run_id desc);
     ${logTables(schema, { logs: 'threads', events: 'thread_events', id: 'thread_id' })}
     create index if not exists threads_by_update on "${schema}".threads (updated_at desc, thread_id desc);
     create index if not exists threads_by_resource on "${schema}".threads (resource_id, updated_at desc, thread_id desc);
@@ -70,6 +83,13 @@ export async function createTables(pool: PostgresPool, schema: string): Promise<
     comment on table "${schema}".runs is '${MARK}';`)
 }
 
+/** Tables that were restored on another server have numbers of transactions that this one has not given yet. */
+async function mendNumbers(pool: PostgresPool, schema: string): Promise<void> {
+  for (const logs of ['runs', 'threads'])
+    await pool.query(`update "${schema}".${logs} set changed = pg_current_xact_id()
+      where changed >= pg_snapshot_xmax(pg_current_snapshot())`)
+}
+
 interface LogTableNames {
   readonly logs: string
   readonly events: string
@@ -89,8 +109,10 @@ function logTables(schema: string, { logs, events, id }: LogTableNames): string 
       resource_id text collate "C",
       digest text,
       owner text,
-      owned_until timestamptz
+      owned_until timestamptz,
+      changed xid8
     );
+    create index if not exists ${logs}_by_change on "${schema}".${logs} (changed, ${id});
     create table if not exists "${schema}".${events} (
       ${id} text collate "C" not null,
       seq integer not null,

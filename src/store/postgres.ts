@@ -1,9 +1,10 @@
-import { checkPlace, POSTGRES_PLACE, createTables, openPool } from './postgres-pool.js'
+import { changesAfter, cursorAfter, newPosition, positionOf } from './postgres-cursor.js'
+import { checkPlace, POSTGRES_PLACE, createTables, openPool, WAITING } from './postgres-pool.js'
 import type { PostgresPool, OwnPool } from './postgres-pool.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
 import { digestColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
-import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
+import type { ClaimedRow, DigestColumns, LogRow, OpenQuery, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
 import { HarnessError } from '#contracts/errors.js'
 import { parse } from '#contracts/parse.js'
 import type { PruneOptions } from '#core/log/listing.js'
@@ -232,6 +233,10 @@ interface RawRow {
   readonly digest: string | null
   readonly owner: string | null
   readonly in_time: boolean
+  /** The transaction of its last append; null: it has none. */
+  readonly changed: string | null
+  /** The snapshot in which the row was read. */
+  readonly snapshot: string
 }
 
 /** The names of the tables for logs of one kind. */
@@ -248,6 +253,7 @@ class PostgresTables implements SqlTables {
   readonly #names: Readonly<Record<LogKind, Names>>
   readonly #references: string
   readonly #posts: string
+  readonly #labels: string
 
   constructor(pool: PostgresPool, schema: string) {
     const table = (name: string): string => `"${schema}".${name}`
@@ -258,6 +264,7 @@ class PostgresTables implements SqlTables {
     }
     this.#references = table('log_references')
     this.#posts = table('posts')
+    this.#labels = table('run_labels')
   }
 
   async log({ kind, id }: LogRef): Promise<VersionedRow | null> {
@@ -285,18 +292,19 @@ class PostgresTables implements SqlTables {
   async append(append: VersionedAppend): Promise<boolean> {
     const { ref, version, owner, columns, texts, references, posts } = append
     const { logs, events, id } = this.#names[ref.kind]
-    const { lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest } = columns
+    const { lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest, labels } = columns
     const values: unknown[] = [ref.id, version, owner, lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId]
     values.push(
       digest,
       texts.map(({ seq }) => seq),
       texts.map(({ event }) => event),
     )
-    const place = (value: unknown): string => `$${values.push(value)}`
+    const place = placesIn(values)
     const parts = [
       `log as (
         update ${logs} set version = version + 1, last_seq = $4, phase = $5, started_at = coalesce($6, started_at),
-          updated_at = $7, parent_run_id = coalesce($8, parent_run_id), resource_id = coalesce($9, resource_id), digest = $10
+          updated_at = $7, parent_run_id = coalesce($8, parent_run_id), resource_id = coalesce($9, resource_id), digest = $10,
+          changed = pg_current_xact_id()
         where ${id} = $1 and version = $2 and owner is not distinct from $3::text
         returning ${id} as id
       )`,
@@ -308,6 +316,16 @@ class PostgresTables implements SqlTables {
         insert into ${this.#references} (from_kind, from_id, to_kind, to_id)
         select ${place(ref.kind)}, log.id, given.kind, given.id
         from log, unnest(${kinds}::text[], ${ids}::text[]) as given (kind, id) on conflict do nothing
+      )`)
+    }
+    if (labels !== null && labels.length > 0) {
+      const names = place(labels.map(([name]) => name))
+      const texts = place(labels.map(([, value]) => value))
+      parts.push(`labelled as (
+        insert into ${this.#labels} (run_id, name, value, started_at)
+        select log.id, given.name, given.value, ${place(startedAt ?? updatedAt)}
+        from log, unnest(${names}::text[], ${texts}::text[]) as given (name, value)
+        on conflict (run_id, name) do update set value = excluded.value
       )`)
     }
     if (posts.length > 0) {
@@ -374,18 +392,76 @@ class PostgresTables implements SqlTables {
     return rows.map((row) => ({ id: row.post_id, body: JSON.parse(row.body) as Post['body'] }))
   }
 
-  async page({ kind, phases, parentRunId, resourceId, before }: PageQuery): Promise<LogRow[]> {
+  async page(query: PageQuery): Promise<LogRow[]> {
+    const { kind, labels, changedAfter, before } = query
     const names = this.#names[kind]
+    const { logs, id, order } = names
     const values: unknown[] = []
-    const place = (value: unknown): string => `$${values.push(value)}`
+    const place = placesIn(values)
+    const conditions = this.#conditions(query, place)
+    if (changedAfter !== undefined) return this.#changedPage(query, { conditions, values, place })
+    const [label] = labels
+    let [from, time, last] = [logs, `${logs}.${order}`, `${logs}.${id}`]
+    if (label !== undefined) {
+      // The index of labels has the order of the list.
+      from = `${this.#labels} as labelled join ${logs} on ${logs}.${id} = labelled.run_id`
+      ;[time, last] = ['labelled.started_at', 'labelled.run_id']
+      conditions.push(`labelled.name = ${place(label[0])} and labelled.value = ${place(label[1])}`)
+    }
+    if (before !== null) conditions.push(`(${time}, ${last}) < (${place(before.time)}, ${place(before.id)})`)
+    const sql = `select ${columnNames(names)} from ${from} where ${conditions.join(' and ')}
+      order by ${time} desc, ${last} desc limit ${PAGE_ROWS}`
+    return (await this.#rows<RawRow>(sql, values)).map(versionedRow)
+  }
+
+  /** The logs whose last append is after a cursor, in one statement: in one snapshot. */
+  async #changedPage(
+    { kind, changedAfter }: PageQuery,
+    {
+      conditions,
+      values,
+      place,
+    }: { readonly conditions: readonly string[]; readonly values: unknown[]; readonly place: Place },
+  ): Promise<LogRow[]> {
+    const names = this.#names[kind]
+    const position = newPosition(changedAfter ?? null)
+    const rows = (condition: string): string =>
+      `(select ${columnNames(names)} from ${names.logs} where ${[...conditions, condition].join(' and ')}
+        order by ${names.logs}.changed, ${names.id}`
+    // A number that the server has not given yet is of another server: all of its appends count.
+    const given = `${place(position.changed)}::xid8`
+    const from = `case when ${given} < pg_snapshot_xmax(pg_current_snapshot()) then ${given} else '0' end`
+    const later = `${rows(`(changed, ${names.id}) > (${from}, ${place(position.id)})`)} limit ${PAGE_ROWS})`
+    const late = position.open.length === 0 ? [] : [`${rows(`changed = any(${place(position.open)}::xid8[])`)})`]
+    const found = await this.#rows<RawRow>([...late, later].join(' union all '), values)
+    return changesAfter(position, found).map(({ row, cursor }) => ({ ...versionedRow(row), cursor }))
+  }
+
+  #conditions({ kind, phases, parentRunId, resourceId, labels, changedAfter }: PageQuery, place: Place): string[] {
+    const { logs, id } = this.#names[kind]
     const conditions = ['last_seq > 0']
     if (phases !== null) conditions.push(`(phase is null or phase = any(${place(phases)}))`)
     if (parentRunId === null) conditions.push('parent_run_id is null')
     else if (parentRunId !== undefined) conditions.push(`parent_run_id = ${place(parentRunId)}`)
     if (resourceId !== undefined) conditions.push(`resource_id = ${place(resourceId)}`)
-    if (before !== null) conditions.push(`(${names.order}, ${names.id}) < (${place(before.time)}, ${place(before.id)})`)
+    for (const [name, value] of changedAfter === undefined ? labels.slice(1) : labels)
+      conditions.push(`exists (select 1 from ${this.#labels} as own where own.run_id = ${logs}.${id}
+        and own.name = ${place(name)} and own.value = ${place(value)})`)
+    return conditions
+  }
+
+  async open({ after, without }: OpenQuery): Promise<LogRow[]> {
+    const names = this.#names.run
+    const values: unknown[] = []
+    const place = placesIn(values)
+    const conditions = [WAITING]
+    if (after !== null) conditions.push(`(started_at, run_id) > (${place(after.time)}, ${place(after.id)})`)
+    if (without.length > 0) {
+      const tenant = `(select '=' || value from ${this.#labels} as own where own.run_id = ${names.logs}.run_id and own.name = 'tenant')`
+      conditions.push(`coalesce(${tenant}, '') <> all(${place(without)}::text[])`)
+    }
     const sql = `select ${columnNames(names)} from ${names.logs} where ${conditions.join(' and ')}
-      order by ${names.order} desc, ${names.id} desc limit ${PAGE_ROWS}`
+      order by started_at, run_id limit ${PAGE_ROWS}`
     return (await this.#rows<RawRow>(sql, values)).map(versionedRow)
   }
 
@@ -423,6 +499,8 @@ class PostgresTables implements SqlTables {
         delete from ${this.#references} where from_kind = $3 and from_id in (select id from gone)
       ), without_posts as (
         delete from ${this.#posts} where kind = $3 and log_id in (select id from gone)
+      ), without_labels as (
+        delete from ${this.#labels} where $3 = 'run' and run_id in (select id from gone)
       )
       select id from gone`
     const ids = removals.map(({ ref }) => ref.id)
@@ -446,17 +524,36 @@ class PostgresTables implements SqlTables {
   }
 }
 
-function columnNames({ id }: Names): string {
+/** The place of a value in a statement. */
+type Place = (value: unknown) => string
+
+function placesIn(values: unknown[]): Place {
+  return (value) => `$${values.push(value)}`
+}
+
+function columnNames({ logs, id }: Names): string {
   const inTime = 'coalesce(owned_until > clock_timestamp(), false) as in_time'
-  return `${id} as id, version, last_seq, started_at, updated_at, digest, owner, ${inTime}`
+  const place = 'changed::text as changed, pg_current_snapshot()::text as snapshot'
+  return `${logs}.${id} as id, version, last_seq, ${logs}.started_at, updated_at, digest, owner, ${inTime}, ${place}`
 }
 
 function versionedRow(row: RawRow): VersionedRow {
   const { id, version, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, digest, owner } = row
   const isHeld = owner !== null && row.in_time && !hasEnded(owner)
-  return { id, version, lastSeq, startedAt, updatedAt, digest, claimant: owner, owner: isHeld ? owner : null }
+  const cursor = cursorAfter(positionOf(row))
+  return { id, version, lastSeq, startedAt, updatedAt, cursor, digest, claimant: owner, owner: isHeld ? owner : null }
 }
 
 function newRow(id: string): VersionedRow {
-  return { id, version: 1, lastSeq: 0, startedAt: '', updatedAt: '', digest: null, claimant: null, owner: null }
+  return {
+    id,
+    version: 1,
+    lastSeq: 0,
+    startedAt: '',
+    updatedAt: '',
+    cursor: '',
+    digest: null,
+    claimant: null,
+    owner: null,
+  }
 }

@@ -66,7 +66,7 @@ function removableTrees(runs: readonly Prunable[], options: PruneOptions, nowMs:
   const isAllowed = ({ runId, status }: Prunable): boolean =>
     named === null ? allowed.includes(status) : named.has(runId)
   const isOver = ({ status, updatedAt }: Prunable): boolean =>
-    (owner !== undefined || status !== 'running') && (latest === null || updatedAt <= latest)
+    status !== 'queued' && (owner !== undefined || status !== 'running') && (latest === null || updatedAt <= latest)
   return [...runTrees(runs).values()]
     .filter(([top]) => top !== undefined && isAllowed(top))
     .slice(keep)

@@ -1,8 +1,8 @@
 import { HarnessError } from '#contracts/errors.js'
 import { summaryOf } from '#core/log/digest.js'
-import type { LogSummaries, RunDigest, RunStatus, RunSummary, ThreadSummary } from '#core/log/digest.js'
-import { isListed, listQuery } from '#core/log/listing.js'
-import type { ListOptions, ListQuery, Place, PruneOptions } from '#core/log/listing.js'
+import type { LogSummaries, RunDigest, RunSummary, ThreadSummary } from '#core/log/digest.js'
+import { isListed, listQuery, queriedPhases } from '#core/log/listing.js'
+import type { ListOptions, ListQuery, Place, PruneOptions, WaitingOptions } from '#core/log/listing.js'
 import { checkPost, ownedByAnother, parseEvent, storeFailure } from '#core/log/log.js'
 import type { AppendOptions, FollowOptions, LogDigest, LogEvent, LogStore, Post, ReadOptions } from '#core/log/log.js'
 import { checkRef, nameOf } from '#core/log/ref.js'
@@ -10,7 +10,7 @@ import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { exportRun, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
+import { chosenWaiting, exportRun, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
 import { Followers } from './followers.js'
 
 /** Rows that are fetched together. */
@@ -27,12 +27,17 @@ export interface DigestColumns {
   readonly resourceId: string | null
   /** JSON; null if the writer passed none. */
   readonly digest: string | null
+  /** Of a run that begins or goes on. */
+  readonly labels: LabelPairs | null
 }
+
+type LabelPairs = readonly (readonly [name: string, value: string])[]
 
 /** The fields of a run's first event that its row needs. */
 interface Beginning {
   readonly parentRunId: unknown
   readonly metadata: unknown
+  readonly labels: unknown
 }
 
 /** `isNew`: the log has no events yet. */
@@ -55,7 +60,15 @@ export function digestColumns(
     parentRunId: textOr(parentRunId),
     resourceId: textOr((digest as JsonObject | undefined)?.['resourceId'] ?? metadataResource(metadata)),
     digest: digest === undefined ? null : JSON.stringify(digest),
+    labels: labelsSetBy(events, run),
   }
+}
+
+function labelsSetBy(events: readonly LogEvent[], run: RunDigest | null): LabelPairs | null {
+  const beginning = events.find(({ kind }) => kind === 'run_started' || kind === 'run_queued')
+  if (beginning === undefined) return null
+  const labels = run?.labels ?? (beginning as LogEvent & Partial<Beginning>).labels
+  return isObject(labels) ? Object.entries(labels).map(([name, value]) => [name, String(value)] as const) : []
 }
 
 function isRunDigest(digest: LogDigest | undefined): digest is RunDigest {
@@ -71,7 +84,7 @@ function textOr(value: unknown): string | null {
 }
 
 /** One page of a list, in its order. */
-export interface PageQuery {
+export interface PageQuery extends Pick<ListQuery, 'labels' | 'changedAfter'> {
   readonly kind: LogKind
   /** Of the runs; null: all. Rows without a phase are wanted in any case. */
   readonly phases: readonly RunDigest['phase'][] | null
@@ -86,6 +99,8 @@ export interface LogRow {
   readonly lastSeq: number
   readonly startedAt: string
   readonly updatedAt: string
+  /** Where its last append is among all. */
+  readonly cursor: string
   /** JSON. */
   readonly digest: string | null
   /** Who has claimed it, if that claim has not expired and its process is not known to have ended. */
@@ -108,9 +123,17 @@ export interface SqlTables {
   log(ref: LogRef): MaybePromise<ClaimedRow | null>
   events(ref: LogRef, after: number, limit: number): MaybePromise<readonly StoredEvent[]>
   page(query: PageQuery): MaybePromise<readonly LogRow[]>
+  /** The oldest runs at the top that have not ended, after `place` and without those of tenants that are left out. */
+  open(query: OpenQuery): MaybePromise<readonly LogRow[]>
   referrers(ref: LogRef): MaybePromise<readonly LogRef[]>
   post(ref: LogRef, post: Post): MaybePromise<void>
   posts(ref: LogRef): MaybePromise<readonly Post[]>
+}
+
+export interface OpenQuery {
+  readonly after: Place | null
+  /** As `tenantOf` names them: `=` and the label, or nothing. */
+  readonly without: readonly string[]
 }
 
 type MaybePromise<T> = T | Promise<T>
@@ -173,6 +196,12 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
     return listPages(options, (query) => this.use('list its logs', (tables) => tables.page(query)), this)
   }
 
+  waiting(options?: WaitingOptions): Promise<readonly RunSummary[]> {
+    const fetchPage = (query: OpenQuery): Promise<readonly LogRow[]> =>
+      this.use('list its logs', (tables) => tables.open(query))
+    return chosenWaiting(options, (full) => openPages(full, fetchPage, this))
+  }
+
   export(runId: string): AsyncIterable<DurableEvent> {
     return exportRun(this, runId)
   }
@@ -218,41 +247,56 @@ async function* listPages<Kind extends LogKind = 'run'>(
   log: LogStore,
 ): AsyncGenerator<LogSummaries[Kind]> {
   const query = listQuery(options)
-  const { kind, parentRunId, resourceId } = query
-  const phases = queriedPhases(query)
-  let { before } = query
+  const { kind, parentRunId, resourceId, labels } = query
+  const phases = queriedPhases(query.statuses)
+  let { before, changedAfter } = query
   for (;;) {
-    const rows: readonly LogRow[] = await fetchPage({ kind, phases, parentRunId, resourceId, before })
+    const page = { kind, phases, parentRunId, resourceId, labels, before, changedAfter }
+    const rows: readonly LogRow[] = await fetchPage(page)
     for (const row of rows) {
-      const { id: runId, startedAt, updatedAt, lastSeq } = row
-      const summary = await unlessDamaged<LogSummaries[LogKind]>(summaryOfRow(kind, row, log), (error) =>
-        unreadableRun(log, { runId, startedAt, updatedAt, lastSeq }, error),
-      )
+      const summary = await summaryOrDamage(kind, row, log)
       if (summary !== null && isListed(query, summary)) yield summary as LogSummaries[Kind]
     }
     const last = rows.at(-1)
     if (rows.length < PAGE_ROWS || last === undefined) return
-    before = { time: kind === 'run' ? last.startedAt : last.updatedAt, id: last.id }
+    if (changedAfter === undefined) before = { time: kind === 'run' ? last.startedAt : last.updatedAt, id: last.id }
+    else changedAfter = last.cursor
   }
 }
 
-function queriedPhases({ statuses }: ListQuery): readonly RunDigest['phase'][] | null {
-  if (statuses === undefined) return null
-  const isOpen = (status: RunStatus): boolean => status === 'running' || status === 'interrupted'
-  // A run that cannot be read has no digest.
-  const readable = statuses.filter((status) => status !== 'unreadable')
-  return [...new Set(readable.map((status) => (isOpen(status) ? 'open' : status) as RunDigest['phase']))]
+/** The runs that may wait, page by page. */
+async function* openPages(
+  full: ReadonlySet<string>,
+  fetchPage: (query: OpenQuery) => Promise<readonly LogRow[]>,
+  log: LogStore,
+): AsyncGenerator<RunSummary | null> {
+  let after: Place | null = null
+  for (;;) {
+    const rows: readonly LogRow[] = await fetchPage({ after, without: [...full] })
+    for (const row of rows) if (row.owner === null) yield (await summaryOrDamage('run', row, log)) as RunSummary | null
+    const last = rows.at(-1)
+    if (rows.length < PAGE_ROWS || last === undefined) return
+    after = { time: last.startedAt, id: last.id }
+  }
+}
+
+function summaryOrDamage(kind: LogKind, row: LogRow, log: LogStore): Promise<LogSummaries[LogKind] | null> {
+  const { id: runId, startedAt, updatedAt, lastSeq, cursor } = row
+  return unlessDamaged<LogSummaries[LogKind]>(summaryOfRow(kind, row, log), (error) =>
+    unreadableRun(log, { runId, startedAt, updatedAt, lastSeq, cursor }, error),
+  )
 }
 
 /** The summary of a log; of a run without a digest by folding its events. */
 async function summaryOfRow(kind: LogKind, row: LogRow, log: LogStore): Promise<RunSummary | ThreadSummary | null> {
-  const { id, lastSeq, startedAt, updatedAt, owner } = row
+  const { id, lastSeq, startedAt, updatedAt, cursor, owner } = row
+  const stored = digestIn(row)
   if (kind === 'thread') {
-    const digest = digestIn(row) as JsonObject | null
-    return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, owner, digest }
+    const digest = stored as JsonObject | null
+    return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, cursor, owner, digest }
   }
-  const digest = (digestIn(row) as RunDigest | null) ?? (await foldRun(log, id))
-  return digest === null ? null : summaryOf(digest, owner !== null)
+  const digest = stored !== null && isRunDigest(stored) ? stored : await foldRun(log, id)
+  return digest === null ? null : summaryOf(digest, owner !== null, cursor)
 }
 
 /** Null for one that is not there, or that is damaged. */

@@ -1,10 +1,11 @@
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
 import { digestColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
-import type { ClaimedRow, DigestColumns, LogRow, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
-import { DatabaseFiles, openDatabase } from './sqlite-schema.js'
+import type { ClaimedRow, DigestColumns, LogRow, OpenQuery, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
+import { DatabaseFiles, openDatabase, WAITING } from './sqlite-schema.js'
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
+import { invalidCursor } from '#core/log/listing.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { checkClaim, ownedByAnother } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore, Post } from '#core/log/log.js'
@@ -192,6 +193,7 @@ interface RawRow {
   readonly digest: string | null
   readonly owner: string | null
   readonly owned_until: number
+  readonly changed: number
 }
 
 /** The statements, prepared once. */
@@ -206,6 +208,10 @@ class SqliteTables implements SqlTables {
   readonly #posts: Statement
   readonly #emptyPost: Statement
   readonly #dropPosts: Statement
+  readonly #countAppend: Statement
+  readonly #appends: Statement
+  readonly #putLabel: Statement
+  readonly #dropLabels: Statement
 
   constructor(database: Database) {
     const prepare = (sql: string): Statement => database.prepare(sql)
@@ -225,6 +231,10 @@ class SqliteTables implements SqlTables {
     )
     this.#emptyPost = prepare('update posts set body = null where kind = ? and log_id = ? and post_id = ?')
     this.#dropPosts = prepare('delete from posts where kind = ? and log_id = ?')
+    this.#countAppend = prepare('update appends set number = number + 1 returning number')
+    this.#appends = prepare('select number from appends')
+    this.#putLabel = prepare('insert or replace into run_labels (run_id, name, value, started_at) values (?, ?, ?, ?)')
+    this.#dropLabels = prepare('delete from run_labels where run_id = ?')
   }
 
   transaction<T>(work: () => T): T {
@@ -244,8 +254,10 @@ class SqliteTables implements SqlTables {
   }
 
   putDigest({ kind, id }: LogRef, columns: DigestColumns): void {
-    const { lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest } = columns
-    this.#logs[kind].putDigest.run(id, lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest)
+    const { lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest, labels } = columns
+    const { number } = this.#countAppend.get() as { number: number }
+    this.#logs[kind].putDigest.run(id, lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest, number)
+    for (const [name, value] of labels ?? []) this.#putLabel.run(id, name, value, startedAt ?? updatedAt)
   }
 
   claim({ kind, id }: LogRef, owner: string, untilMs: number): void {
@@ -260,7 +272,16 @@ class SqliteTables implements SqlTables {
   }
 
   page(query: PageQuery): LogRow[] {
-    return this.#logs[query.kind].page(query)
+    const { changedAfter } = query
+    if (typeof changedAfter !== 'string') return this.#logs[query.kind].page(query)
+    if (!/^\d+$/.test(changedAfter)) throw invalidCursor(changedAfter)
+    const { number } = this.#appends.get() as { number: number }
+    // A cursor of another file that was in this place: all appends to this one have come since.
+    return this.#logs[query.kind].page(Number(changedAfter) > number ? { ...query, changedAfter: null } : query)
+  }
+
+  open(query: OpenQuery): LogRow[] {
+    return this.#logs.run.open(query)
   }
 
   refer(from: LogRef, to: LogRef): void {
@@ -312,6 +333,7 @@ class SqliteTables implements SqlTables {
     this.#logs[kind].deleteEvents.run(id)
     this.#dropReferences.run(kind, id)
     this.#dropPosts.run(kind, id)
+    if (kind === 'run') this.#dropLabels.run(id)
     return true
   }
 
@@ -354,17 +376,18 @@ class LogStatements {
     const prepare = (sql: string): Statement => database.prepare(sql)
     this.#database = database
     this.#kind = kind
-    this.#columns = `${id} as id, last_seq, started_at, updated_at, digest, owner, owned_until`
+    this.#columns = `${logs}.${id} as id, last_seq, ${logs}.started_at, updated_at, digest, owner, owned_until, changed`
     this.#log = prepare(`select ${this.#columns} from ${logs} where ${id} = ?`)
     this.events = prepare(`select seq, event from ${events} where ${id} = ? and seq > ? order by seq limit ?`)
     this.insertEvent = prepare(`insert into ${events} (${id}, seq, event) values (?, ?, ?)`)
     this.putDigest = prepare(
-      `insert into ${logs} (${id}, last_seq, phase, started_at, updated_at, parent_run_id, resource_id, digest)
-       values (?, ?, ?, ?, ?, ?, ?, ?)
+      `insert into ${logs} (${id}, last_seq, phase, started_at, updated_at, parent_run_id, resource_id, digest, changed)
+       values (?, ?, ?, ?, ?, ?, ?, ?, ?)
        on conflict (${id}) do update set last_seq = excluded.last_seq, phase = excluded.phase,
          started_at = coalesce(excluded.started_at, started_at), updated_at = excluded.updated_at,
          parent_run_id = coalesce(excluded.parent_run_id, parent_run_id),
-         resource_id = coalesce(excluded.resource_id, resource_id), digest = excluded.digest`,
+         resource_id = coalesce(excluded.resource_id, resource_id), digest = excluded.digest,
+         changed = excluded.changed`,
     )
     this.putOwner = prepare(
       `insert into ${logs} (${id}, owner, owned_until) values (?, ?, ?)
@@ -380,34 +403,63 @@ class LogStatements {
     return row === undefined ? null : claimedRow(row)
   }
 
-  page({ phases, parentRunId, resourceId, before }: PageQuery): LogRow[] {
+  page({ phases, parentRunId, resourceId, labels, changedAfter, before }: PageQuery): LogRow[] {
     const { logs, id, order } = NAMES[this.#kind]
+    const [first, ...others] = labels
     const conditions = ['last_seq > 0']
     const values: Value[] = []
-    if (phases !== null) {
-      conditions.push(`(phase is null or phase in (${phases.map(() => '?').join(', ')}))`)
-      values.push(...phases)
+    const require = (condition: string, ...bound: readonly Value[]): void => {
+      conditions.push(condition)
+      values.push(...bound)
     }
-    if (parentRunId !== undefined) {
-      conditions.push('parent_run_id is ?')
-      values.push(parentRunId)
-    }
-    if (resourceId !== undefined) {
-      conditions.push('resource_id = ?')
-      values.push(resourceId)
-    }
-    if (before !== null) {
-      conditions.push(`(${order}, ${id}) < (?, ?)`)
-      values.push(before.time, before.id)
-    }
-    const sql = `select ${this.#columns} from ${logs} where ${conditions.join(' and ')}
-      order by ${order} desc, ${id} desc limit ${PAGE_ROWS}`
-    return (this.#database.prepare(sql).all(...values) as RawRow[]).map(claimedRow)
+    if (phases !== null) require(`(phase is null or phase in (${marks(phases)}))`, ...phases)
+    if (parentRunId !== undefined) require('parent_run_id is ?', parentRunId)
+    if (resourceId !== undefined) require('resource_id = ?', resourceId)
+    for (const label of others) require(`exists (select 1 from run_labels where run_id = ${id} and ${LABEL})`, ...label)
+    // The index of labels has the order of the list.
+    const isLabelled = first !== undefined && changedAfter === undefined
+    const [place, placeId] = isLabelled
+      ? ['labelled.started_at', 'labelled.run_id']
+      : [`${logs}.${order}`, `${logs}.${id}`]
+    if (isLabelled) require('labelled.name = ? and labelled.value = ?', ...first)
+    else if (first !== undefined)
+      require(`exists (select 1 from run_labels where run_id = ${id} and ${LABEL})`, ...first)
+    if (before !== null) require(`(${place}, ${placeId}) < (?, ?)`, before.time, before.id)
+    if (changedAfter !== undefined) require('changed > ?', Number(changedAfter ?? 0))
+    const from = isLabelled ? `run_labels as labelled cross join ${logs} on ${logs}.${id} = labelled.run_id` : logs
+    const sorted = changedAfter === undefined ? `${place} desc, ${placeId} desc` : 'changed'
+    return this.#rows(`from ${from} where ${conditions.join(' and ')} order by ${sorted} limit ${PAGE_ROWS}`, values)
   }
+
+  open({ after, without }: OpenQuery): LogRow[] {
+    const conditions = [WAITING]
+    const values: Value[] = []
+    if (after !== null) conditions.push('(started_at, run_id) > (?, ?)')
+    if (after !== null) values.push(after.time, after.id)
+    if (without.length > 0) {
+      const tenant = `(select '=' || value from run_labels where run_id = runs.run_id and name = 'tenant')`
+      conditions.push(`coalesce(${tenant}, '') not in (${marks(without)})`)
+      values.push(...without)
+    }
+    const where = conditions.join(' and ')
+    return this.#rows(`from runs where ${where} order by started_at, run_id limit ${PAGE_ROWS}`, values)
+  }
+
+  #rows(query: string, values: readonly Value[]): LogRow[] {
+    const statement = this.#database.prepare(`select ${this.#columns} ${query}`)
+    return (statement.all(...values) as RawRow[]).map(claimedRow)
+  }
+}
+
+const LABEL = 'name = ? and value = ?'
+
+function marks(values: readonly unknown[]): string {
+  return values.map(() => '?').join(', ')
 }
 
 function claimedRow(row: RawRow): ClaimedRow {
   const { id, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, digest, owner } = row
+  const cursor = `${row.changed}`
   const isHeld = owner !== null && row.owned_until > Date.now() && !hasEnded(owner)
-  return { id, lastSeq, startedAt, updatedAt, digest, claimant: owner, owner: isHeld ? owner : null }
+  return { id, lastSeq, startedAt, updatedAt, cursor, digest, claimant: owner, owner: isHeld ? owner : null }
 }

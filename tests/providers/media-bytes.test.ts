@@ -74,6 +74,7 @@ describe.each(Object.entries(MODELS))('to %s', (_api, make) => {
         { type: 'image', url: `data:image/png;base64,${base64('nothing')}` },
         { type: 'image', url: 'data:image/png,nothing' },
         { type: 'file', data: '', mediaType: 'application/pdf' },
+        { type: 'file', data: base64('<html>Not found</html>'), mediaType: 'application/pdf' },
       ] satisfies ContentPart[]) {
         // A prompt is refused where it is given.
         if (place === 'prompt' && 'data' in bad && bad.data === 'no base64!') continue

@@ -90,7 +90,7 @@ describe('a log in SQLite', () => {
     await using other = sqliteLog(path)
     await expect(other.inspect({ kind: 'run', id: 'run_a' })).rejects.toMatchObject({
       code: 'store_failure',
-      message: `The tables in \`${path}\` are of version 3: this version of thinharness reads version 4.`,
+      message: `The tables in \`${path}\` are of version 3: this version of thinharness reads version 5.`,
     })
   })
 

@@ -7,7 +7,7 @@ import type { Profiler } from 'node:inspector'
 /** Frames from the beginning of a run to the function of the transport that posts. */
 const MOST_FRAMES = 14
 /** Of the source, from a reply with one call to the next request. */
-const MOST_FILES = 53
+const MOST_FILES = 55
 const MOST_FUNCTIONS = 200
 
 const REPLIES = [

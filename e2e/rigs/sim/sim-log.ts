@@ -124,6 +124,7 @@ export class SimLog implements LogStore {
   readonly post: LogStore['post'] = (...args) => this.#ask(() => this.#post(...args))
   readonly takePosts: LogStore['takePosts'] = (...args) => this.#ask(() => this.#means.base.takePosts(...args))
   readonly inspect: LogStore['inspect'] = (...args) => this.#ask(() => this.#means.base.inspect(...args))
+  readonly waiting: LogStore['waiting'] = (...args) => this.#ask(() => this.#means.base.waiting(...args))
   readonly prune: LogStore['prune'] = (...args) => this.#ask(() => this.#means.base.prune(...args))
   readonly referrers: NonNullable<LogStore['referrers']> = (ref) =>
     this.#ask(async () => (await this.#means.base.referrers?.(ref)) ?? [])

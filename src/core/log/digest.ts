@@ -7,11 +7,12 @@ import type { Phase, RunParent, RunState } from '../state/state.js'
 import { unanswered } from '../state/batch-call.js'
 
 /**
- * The status of a run, seen from outside. `running`: it has not ended and a process owns it; `interrupted`: it has not
+ * The status of a run, seen from outside. `queued`: it waits to be begun, by `recover`; `running`: it has not ended and a process owns it; `interrupted`: it has not
  * ended and no process owns it, so that it can be recovered; `paused`: it waits for a person; `unreadable`: its log is
  * damaged, or of a version that is not known, as its `error` says.
  */
-export type RunStatus = 'running' | 'paused' | 'interrupted' | 'completed' | 'failed' | 'cancelled' | 'unreadable'
+export type RunStatus =
+  'queued' | 'running' | 'paused' | 'interrupted' | 'completed' | 'failed' | 'cancelled' | 'unreadable'
 
 /** The summary of a run. */
 export interface RunSummary {
@@ -36,6 +37,8 @@ export interface RunSummary {
   readonly error: { readonly code: HarnessErrorCode; readonly message: string } | null
   /** Number of the last event. */
   readonly lastSeq: number
+  /** Where its last append is among those of all runs: see `changedAfter` of `list`. */
+  readonly cursor: string
 }
 
 /** The summary of a thread. */
@@ -46,6 +49,8 @@ export interface ThreadSummary {
   readonly updatedAt: string
   /** Number of the last event. */
   readonly lastSeq: number
+  /** As of a run, among the threads. */
+  readonly cursor: string
   /** The owner; null if there is none, or its process has ended. */
   readonly owner: string | null
   /** The digest that its writer passed with the last events; null if there was none. */
@@ -60,9 +65,9 @@ export interface LogSummaries {
   readonly thread: ThreadSummary
 }
 
-/** The summary of a run that a log stores in addition to the events; without its owner. */
-export interface RunDigest extends Omit<RunSummary, 'status'> {
-  readonly phase: 'open' | 'paused' | 'completed' | 'failed' | 'cancelled'
+/** The summary of a run that a log stores in addition to the events; without its owner and its place in the log. */
+export interface RunDigest extends Omit<RunSummary, 'status' | 'cursor'> {
+  readonly phase: 'queued' | 'open' | 'paused' | 'completed' | 'failed' | 'cancelled'
 }
 
 /** The digest of a run. Does not look at its transcript. */
@@ -71,13 +76,13 @@ export function digestOf(state: RunState): RunDigest {
   const ended = phase.at === 'ended' ? phase : null
   return {
     runId,
-    phase: ended === null ? (paused === undefined ? 'open' : 'paused') : endOf(ended),
+    phase: ended === null ? phaseOf(state) : endOf(ended),
     stopReason: ended?.stopReason ?? paused ?? null,
     startedAt,
     updatedAt,
     endedAt: ended === null ? null : updatedAt,
-    provider,
-    model,
+    provider: provider === '' ? null : provider,
+    model: model === '' ? null : model,
     metadata,
     labels: state.labels ?? {},
     usage,
@@ -86,6 +91,10 @@ export function digestOf(state: RunState): RunDigest {
     error: ended?.error === undefined ? null : { code: ended.error.code, message: ended.error.message },
     lastSeq: seq,
   }
+}
+
+function phaseOf({ queued, paused }: RunState): RunDigest['phase'] {
+  return queued === true ? 'queued' : paused === undefined ? 'open' : 'paused'
 }
 
 function endOf({ error, stopReason }: Extract<Phase, { at: 'ended' }>): RunDigest['phase'] {
@@ -100,24 +109,7 @@ function pendingIn(state: RunState): readonly PendingItem[] {
 }
 
 /** The summary of a run. `owned`: a process owns it. */
-export function summaryOf(digest: RunDigest, owned: boolean): RunSummary {
-  const { runId, phase, stopReason, startedAt, updatedAt, endedAt, provider, model } = digest
-  const { metadata, labels, usage, pending, parent, error, lastSeq } = digest
+export function summaryOf({ phase, ...digest }: RunDigest, owned: boolean, cursor = ''): RunSummary {
   const status = phase !== 'open' ? phase : owned ? 'running' : 'interrupted'
-  const times = { startedAt, updatedAt, endedAt }
-  return {
-    runId,
-    status,
-    stopReason,
-    ...times,
-    provider,
-    model,
-    metadata,
-    labels,
-    usage,
-    pending,
-    parent,
-    error,
-    lastSeq,
-  }
+  return { ...digest, status, cursor }
 }

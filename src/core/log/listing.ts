@@ -1,8 +1,9 @@
 import { HarnessError } from '#contracts/errors.js'
 import { shownValue } from '#util/mismatch.js'
 import { unknownKey } from '#util/suggest.js'
-import type { LogSummaries, RunStatus, RunSummary, ThreadSummary } from './digest.js'
+import type { LogSummaries, RunDigest, RunStatus, RunSummary, ThreadSummary } from './digest.js'
 import type { LogKind, LogRef } from './ref.js'
+import type { Labels } from '../state/labels.js'
 
 export interface ListOptions<Kind extends LogKind = LogKind> {
   /** Default: runs. */
@@ -13,6 +14,14 @@ export interface ListOptions<Kind extends LogKind = LogKind> {
   readonly parentRunId?: string | null | undefined
   /** Only runs with this `metadata.resourceId`, or threads with this `resourceId` in their digest. Default: all. */
   readonly resourceId?: string | undefined
+  /** Only runs that have all of these labels. Default: all. */
+  readonly labels?: Labels | undefined
+  /**
+   * In the order of their last append, those at the top and those that tools started: only logs with one after this `cursor` of a
+   * summary; null: from the beginning. Whatever is appended while, or after, a list is read comes after all cursors of that list, or
+   * is in it: whoever passes the last cursor again and again misses none. Default: newest first.
+   */
+  readonly changedAfter?: string | null | undefined
   /** Only logs that come after this one in the list. Pass the last one of a page for the next page. */
   readonly before?: ListPlaces[Kind] | undefined
 }
@@ -25,15 +34,23 @@ export interface ListPlaces {
   readonly thread: Pick<ThreadSummary, 'updatedAt' | 'threadId'>
 }
 
+/** How many runs `waiting` gives. */
+export interface WaitingOptions {
+  /** Default 100. */
+  readonly limit?: number | undefined
+  /** Of each tenant, by the label `tenant`; runs without one count as those of one tenant. Default: no limit. */
+  readonly perTenant?: number | undefined
+}
+
 /** At least one of `olderThanMs`, `keep` and `only`. A run is removed if all of them allow it. */
 export interface PruneOptions {
   /** Only runs whose last event is older than this, in ms. */
   readonly olderThanMs?: number | undefined
   /** Keeps this many of the newest runs; runs that tools started are not counted. */
   readonly keep?: number | undefined
-  /** Statuses that are removed in addition to those of ended runs. Default: none. A running run is never removed. */
+  /** Statuses that are removed in addition to those of ended runs. Default: none. A running or queued run is never removed. */
   readonly also?: readonly ('paused' | 'interrupted')[] | undefined
-  /** Only these logs, whatever their status, unless a process owns them. The only way to remove a thread. */
+  /** Only these logs, whatever their status, unless a process owns them or they are queued. The only way to remove a thread. */
   readonly only?: readonly LogRef[] | undefined
   /**
    * Logs that this owner has claimed are removed as if nobody owned them; its claims of removed logs end. None is removed if somebody
@@ -43,10 +60,10 @@ export interface PruneOptions {
 }
 
 const STATUSES: readonly RunStatus[] = [
-  ...(['running', 'paused', 'interrupted', 'completed', 'failed', 'cancelled', 'unreadable'] as const),
+  ...(['queued', 'running', 'paused', 'interrupted', 'completed', 'failed', 'cancelled', 'unreadable'] as const),
 ]
 const KINDS: readonly string[] = ['run', 'thread']
-const LIST_OPTIONS = ['kind', 'status', 'parentRunId', 'resourceId', 'before']
+const LIST_OPTIONS = ['kind', 'status', 'parentRunId', 'resourceId', 'labels', 'changedAfter', 'before']
 
 /** Where a log is in the list of its kind: newest first by time, then by id. */
 export interface Place {
@@ -62,6 +79,10 @@ export interface ListQuery {
   /** Undefined: all; null: those at the top. */
   readonly parentRunId: string | null | undefined
   readonly resourceId: string | undefined
+  /** Empty: all. */
+  readonly labels: readonly (readonly [name: string, value: string])[]
+  /** Undefined: newest first. */
+  readonly changedAfter: string | null | undefined
   readonly before: Place | null
 }
 
@@ -69,13 +90,18 @@ export interface ListQuery {
 export function listQuery(options: ListOptions = {}): ListQuery {
   const problem = unknownKey(options, LIST_OPTIONS, 'option of `list`')
   if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-  const { kind = 'run', status, parentRunId, resourceId, before } = options
+  const { kind = 'run', status, parentRunId, resourceId, changedAfter, before } = options
   if (!KINDS.includes(kind)) throw invalidQuery('kind', 'list', ['`run` or `thread`', kind])
-  if (kind === 'thread' && (status !== undefined || parentRunId !== undefined)) {
-    throw new HarnessError('invalid_options', 'Expected `status` and `parentRunId` of `list` only for runs.')
+  const labels = Object.entries(options.labels ?? {})
+  if (kind === 'thread' && (status !== undefined || parentRunId !== undefined || labels.length > 0)) {
+    throw new HarnessError('invalid_options', 'Expected `status`, `parentRunId` and `labels` of `list` only for runs.')
   }
+  if (changedAfter !== undefined && before !== undefined)
+    throw new HarnessError('invalid_options', 'Expected one of `changedAfter` and `before` of `list`.')
+  if (!['string', 'undefined'].includes(typeof (changedAfter ?? undefined)))
+    throw invalidQuery('changedAfter', 'list', ['a cursor, or null', changedAfter])
   const place = before === undefined ? null : 'runId' in before ? runPlace(before) : threadPlace(before)
-  return { kind, statuses: statusesOf(status), parentRunId, resourceId, before: place }
+  return { kind, statuses: statusesOf(status), parentRunId, resourceId, labels, changedAfter, before: place }
 }
 
 function statusesOf(status: ListOptions['status']): readonly RunStatus[] | undefined {
@@ -86,13 +112,22 @@ function statusesOf(status: ListOptions['status']): readonly RunStatus[] | undef
   throw invalidQuery('status', 'list', [`one of ${STATUSES.join(', ')}`, invalidValue])
 }
 
+/** The phases that runs of these statuses can have; null: any. */
+export function queriedPhases(statuses: ListQuery['statuses']): readonly RunDigest['phase'][] | null {
+  // What is stored in short of a run that cannot be read may say anything.
+  if (statuses === undefined || statuses.includes('unreadable')) return null
+  const isOpen = (status: RunStatus): boolean => status === 'running' || status === 'interrupted'
+  return [...new Set(statuses.map((status) => (isOpen(status) ? 'open' : status) as RunDigest['phase']))]
+}
+
 /** True if a summary belongs in the list. */
 export function isListed(query: ListQuery, summary: LogSummaries[LogKind]): boolean {
   if (query.resourceId !== undefined && resourceIdOf(summary) !== query.resourceId) return false
   if (query.before !== null && comparePlaces(query.before, placeOf(summary)) >= 0) return false
   if (!('runId' in summary)) return true
-  const { statuses, parentRunId } = query
+  const { statuses, parentRunId, labels } = query
   return (
+    labels.every(([name, value]) => summary.labels[name] === value) &&
     (statuses === undefined || statuses.includes(summary.status)) &&
     (parentRunId === undefined || (summary.parent?.runId ?? null) === parentRunId)
   )
@@ -108,6 +143,7 @@ interface LastEvent {
 export function isRuledOut({ statuses }: ListQuery, last: LastEvent | null): boolean {
   if (statuses === undefined || last === null || statuses.includes('unreadable')) return false
   const hasOneOf = (...wanted: readonly RunStatus[]): boolean => wanted.some((status) => statuses.includes(status))
+  if (last.kind === 'run_queued') return !hasOneOf('queued')
   if (last.kind !== 'run_completed' && last.kind !== 'run_failed') return !hasOneOf('running', 'interrupted')
   const { pending = [] } = last
   if (Array.isArray(pending) && pending.length === 0) return !hasOneOf('completed', 'failed', 'cancelled')
@@ -135,6 +171,22 @@ export function comparePlaces(left: Place, right: Place): number {
   if (left.time !== right.time) return left.time > right.time ? -1 : 1
   if (left.id === right.id) return 0
   return left.id > right.id ? -1 : 1
+}
+
+/** The options of `waiting`, with their defaults. Throws `invalid_options` for invalid ones. */
+export function waitingQuery(options: WaitingOptions = {}): { readonly limit: number; readonly perTenant: number } {
+  const problem = unknownKey(options, ['limit', 'perTenant'], 'option of `waiting`')
+  if (problem !== undefined) throw new HarnessError('invalid_options', problem)
+  const { limit = 100, perTenant = Infinity } = options
+  for (const [name, count] of Object.entries({ limit, perTenant }))
+    if (count !== Infinity && (!Number.isSafeInteger(count) || count < 1))
+      throw invalidQuery(name, 'waiting', ['a whole number from 1 up', count])
+  return { limit, perTenant }
+}
+
+/** The rejection of a cursor that is none of this log's. */
+export function invalidCursor(cursor: string): HarnessError {
+  return invalidQuery('changedAfter', 'list', ['the `cursor` of a summary of this log', cursor])
 }
 
 export function checkPruneOptions(options: PruneOptions): void {

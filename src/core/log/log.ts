@@ -5,8 +5,8 @@ import type { JsonObject, JsonValue } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'
 import { LONGEST_TIMER_MS } from '#util/timeout.js'
 import type { DurableEvent } from '../state/events.js'
-import type { LogSummaries, RunDigest } from './digest.js'
-import type { ListOptions, PruneOptions } from './listing.js'
+import type { LogSummaries, RunDigest, RunSummary } from './digest.js'
+import type { ListOptions, PruneOptions, WaitingOptions } from './listing.js'
 import { checkRef, nameOf } from './ref.js'
 import type { LogKind, LogRef } from './ref.js'
 
@@ -93,9 +93,11 @@ export interface LogStore {
   inspect<Kind extends LogKind>(ref: LogRef<Kind>): Promise<LogSummaries[Kind] | null>
   /**
    * Summaries of the logs of one kind. Runs: the most recently started first, then by id. Threads: the most recently written
-   * first, then by id. Changes nothing.
+   * first, then by id. With `changedAfter` in the order of their last append. Changes nothing.
    */
   list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncIterable<LogSummaries[Kind]>
+  /** The oldest runs that wait for a process, queued or interrupted: those at the top that no process owns. Changes nothing. */
+  waiting(options?: WaitingOptions): Promise<readonly RunSummary[]>
   /** The logs that refer to this one, in no particular order. Absent: it is not known. */
   referrers?(ref: LogRef): Promise<readonly LogRef[]>
   /** Removes logs that no other log refers to, with their inboxes. Resolves to their number. */

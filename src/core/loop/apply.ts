@@ -21,7 +21,7 @@ import { setAsideAnswer } from '../state/settled.js'
 import type { CallNote } from '../state/settled.js'
 import { forgetHidden, rememberNotices } from '../state/host-notices.js'
 import type { Conversation } from '../state/history.js'
-import { openState } from '../state/state.js'
+import { openState, promptEntry, queuedState } from '../state/state.js'
 import type { Batch, RunState } from '../state/state.js'
 import { withChanges, withPrepared } from '../state/view.js'
 
@@ -40,6 +40,7 @@ export function apply(state: RunState, event: DurableEvent): RunState {
   state.updatedAt = event.at
   delete state.paused
   change(state, event)
+  delete state.queued
   return state
 }
 
@@ -48,10 +49,16 @@ export function fold(events: Iterable<DurableEvent>, history?: Conversation, bef
   let state = before
   for (const event of events) {
     if (state !== undefined) apply(state, event)
-    else if (event.kind === 'run_started') state = openState(event, history)
-    else throw new RangeError(`Expected a log to begin with \`run_started\`, got \`${event.kind}\`.`)
+    else state = stateAtFirst(event, history)
   }
   return state
+}
+
+/** The state at the first event of a log. */
+export function stateAtFirst(event: DurableEvent, history?: Conversation): RunState {
+  if (event.kind === 'run_queued') return queuedState(event)
+  if (event.kind === 'run_started') return openState(event, history)
+  throw new RangeError(`Expected a log to begin with \`run_started\`, got \`${event.kind}\`.`)
 }
 
 /** A copy of a state that shares the entries of the transcript, and nothing else. */
@@ -94,6 +101,8 @@ function change(state: RunState, event: DurableEvent): void {
       return changeByRecord(state, event)
     case 'run_started':
       return changeByContinuation(state, event)
+    case 'run_queued':
+      throw new RangeError(`Expected run \`${state.runId}\` to be queued by its first event only.`)
     case 'approval_resumed':
     case 'limit_warning':
     case 'model_retry':
@@ -110,10 +119,17 @@ function change(state: RunState, event: DurableEvent): void {
 function changeByContinuation(state: RunState, event: Event<'run_started'>): void {
   const { root, provider, model, metadata, rules } = event
   Object.assign(state, { root, provider, model, metadata, rules, begunAt: event.at })
+  if (state.queued === true) beginQueued(state, event)
   if (event.begun === 'retried') reopen(state)
   if (state.phase.at !== 'batch') return
   state.closing = null
   admit(state, state.phase)
+}
+
+/** A run that waited begins with the prompt and the labels that it has now. */
+function beginQueued(state: RunState, event: Event<'run_started'>): void {
+  if (event.labels !== undefined) state.labels = event.labels
+  if (event.prompt !== null) state.transcript[state.firstEntry] = promptEntry(event, state.firstEntry)
 }
 
 /** Puts a failed or cancelled run back to its last position, with new budgets for consecutive failures. */

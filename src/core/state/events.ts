@@ -53,6 +53,19 @@ export type RequestKind =
 
 /** Fields of each durable kind, in addition to those of every event. */
 export interface DurablePayloads {
+  /** A run that has not begun waits in its own log, in which this is the first event; `run_started` follows when it begins. */
+  run_queued: {
+    /** Of the format of this event and those that follow it. */
+    readonly version: typeof FORMAT_VERSION
+    /** Name of the agent that is to run it, for whoever begins it. */
+    readonly agent: string | null
+    readonly prompt: string | readonly ContentPart[]
+    readonly metadata: JsonObject
+    /** As in `run_started`. */
+    readonly labels?: Labels
+    /** Who queued it, if that is known. */
+    readonly by: string | null
+  }
   run_started: {
     /** Of the format of this event and those that follow it. */
     readonly version: typeof FORMAT_VERSION

@@ -23,6 +23,15 @@ export interface RunRules {
   readonly stall?: StallRules
 }
 
+/** The rules of a run that has not begun. */
+export const NO_RULES: RunRules = {
+  limits: { modelRequests: null, toolCalls: null, inputTokens: null, outputTokens: null, timeMs: null, costUsd: null },
+  outputRetries: 0,
+  toolRetries: 0,
+  toolRetryBudgets: {},
+  answersByTool: false,
+}
+
 export function retryBudget(rules: RunRules, toolName: string): number {
   return Object.hasOwn(rules.toolRetryBudgets, toolName) ? (rules.toolRetryBudgets[toolName] ?? 0) : rules.toolRetries
 }

@@ -14,6 +14,7 @@ import { isReference } from './history.js'
 import type { Conversation } from './history.js'
 import type { Labels } from './labels.js'
 import type { Breach } from './limits.js'
+import { NO_RULES } from './rules.js'
 import type { RunRules } from './rules.js'
 import type { HostNotice } from './host-notices.js'
 import type { CallNote, EndedError } from './settled.js'
@@ -39,7 +40,7 @@ export interface RunState {
   model: string
   metadata: JsonObject
   /** Absent if there are none. */
-  readonly labels?: Labels
+  labels?: Labels
   rules: RunRules
   /** The configuration of the run since its first request. */
   config: ConfigDigest | null
@@ -68,6 +69,8 @@ export interface RunState {
   hostNotices?: Record<string, HostNotice>
   /** Values that extensions have recorded, by the name of the extension. */
   recorded?: Record<string, JsonValue[]>
+  /** Absent unless its last event is `run_queued`: it has not begun. */
+  queued?: true
   /** Why the run is paused; absent unless its last event is that pause. */
   paused?: StopReason
 }
@@ -131,8 +134,6 @@ export function openState(
   { entries, view }: Conversation = inlineIn(event),
 ): RunState {
   const { runId, parentRunId, parentToolCallId, agentName } = event
-  const content = contentOf(event.prompt ?? '')
-  const prompt: TranscriptEntry = deepFreeze({ id: entryId(entries.length), at: event.at, role: 'user', content })
   return {
     kind: 'run_state',
     version: FORMAT_VERSION,
@@ -149,7 +150,7 @@ export function openState(
     metadata: event.metadata,
     rules: event.rules,
     config: null,
-    transcript: [...entries, prompt],
+    transcript: [...entries, promptEntry(event, entries.length)],
     firstEntry: entries.length,
     phase: { at: 'opening' },
     usage: NO_USAGE,
@@ -162,6 +163,27 @@ export function openState(
     ...(event.traceparent !== undefined && { traceparent: event.traceparent }),
     ...(view !== undefined && { view }),
   }
+}
+
+/** The state of a run that waits to be begun: nothing is known yet of what will run it. */
+export function queuedState(event: DurableEvent & { kind: 'run_queued' }): RunState {
+  const unknown = { ...event, root: '', provider: '', model: '', rules: NO_RULES, history: [] } as const
+  const started = {
+    ...unknown,
+    kind: 'run_started',
+    begun: 'fresh',
+    maxModelRequests: null,
+    maxToolCalls: null,
+  } as const
+  return { ...openState(started), queued: true }
+}
+
+/** The prompt of a run, as an entry of its transcript. */
+export function promptEntry(
+  { at, prompt }: Pick<DurableEvent & { kind: 'run_started' }, 'at' | 'prompt'>,
+  index: number,
+): TranscriptEntry {
+  return deepFreeze({ id: entryId(index), at, role: 'user', content: contentOf(prompt ?? '') })
 }
 
 function inlineIn({ runId, history, view }: DurableEvent & { kind: 'run_started' }): Conversation {

@@ -364,6 +364,7 @@ function eventMark(event: RunEvent, content: CapturedContent): SpanEvent | null 
       const { callId: call_id, childRunId: run_id, agent, ok } = event
       return spanEvent('background', { call_id, run_id, agent, ok })
     }
+    case 'run_queued':
     case 'run_started':
     case 'model_request_started':
     case 'model_message':

@@ -9,6 +9,7 @@ import type { ProviderTraits } from './traits.js'
 import type { AssistantPart, FinishReason, TokenUsage, NativePart } from '#contracts/entry.js'
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { HarnessError } from '#contracts/errors.js'
+import { base64Of } from '#util/bytes.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 
@@ -275,7 +276,7 @@ function plainJson(value: unknown): JsonValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number') return Number.isFinite(value) ? value : null
   if (typeof value === 'bigint') return String(value)
-  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  if (value instanceof Uint8Array) return base64Of(value)
   if (value instanceof URL) return value.href
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString()
   if (Array.isArray(value)) return value.map(plainJson)

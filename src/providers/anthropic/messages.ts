@@ -10,6 +10,7 @@ import type {
 } from '#contracts/entry.js'
 import { resultForModel } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
+import { bytesOfBase64, textOfBytes } from '#util/bytes.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { acceptedCallId, acceptedName, argumentsObject } from '../wire/call-ids.js'
@@ -225,7 +226,7 @@ function fileForm({ data, mediaType, name }: FilePart): Form {
     return { block: { type: 'document', source, ...title } satisfies DocumentBlockParam }
   }
   if (isTextType(type)) {
-    const source = { type: 'text', media_type: 'text/plain', data: Buffer.from(data, 'base64').toString() } as const
+    const source = { type: 'text', media_type: 'text/plain', data: textOfBytes(bytesOfBase64(data)) } as const
     return { block: { type: 'document', source, ...title } satisfies DocumentBlockParam }
   }
   return unsupportedForm('file', mediaType)

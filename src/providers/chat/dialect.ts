@@ -4,8 +4,8 @@ import type { AssistantPart } from '#contracts/entry.js'
 import type { ReasoningEffort } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
+import { sha256 } from '#util/platform/sha256.js'
 import { boolean, either, list, oneOf, partial, string } from '#util/shape.js'
-import { createHash } from 'node:crypto'
 
 /** Message fields with reasoning as plain text, by server. If a message has both, they are equal. */
 export const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const
@@ -205,8 +205,8 @@ export function wireCallId(callId: string, rule: ChatDialect['callIds'], isOwn: 
   if (rule === 'any' && isOwn) return callId
   if (rule !== 'nine_alphanumeric') return acceptedCallId(callId, /^[^]{0,40}$/)
   if (/^[a-zA-Z0-9]{9}$/.test(callId)) return callId
-  const bytes = createHash('sha256').update(callId).digest().subarray(0, 9)
-  return Array.from(bytes, (byte) => ALPHABET[byte % ALPHABET.length]).join('')
+  const bytes = sha256(callId).match(/../g)?.slice(0, 9) ?? []
+  return bytes.map((byte) => ALPHABET[Number.parseInt(byte, 16) % ALPHABET.length]).join('')
 }
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'

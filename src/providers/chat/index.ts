@@ -1,4 +1,5 @@
 import type { Model } from '#core/model-session.js'
+import { environment } from '#util/platform/node.js'
 import { filledString, partial } from '#util/shape.js'
 import { OPENAI_ACCOUNT, serverAddress, wireModel } from '../wire/model.js'
 import type { WireModelSpec } from '../wire/model.js'
@@ -104,6 +105,6 @@ function chatModel(id: string, options: ProviderOptions, { dialect, server }: Se
 }
 
 function openrouterApp(): Readonly<Record<string, string>> {
-  const { OPENROUTER_APP_URL: url = '', OPENROUTER_APP_TITLE: title = '' } = process.env
+  const [url = '', title = ''] = [environment('OPENROUTER_APP_URL'), environment('OPENROUTER_APP_TITLE')]
   return { ...(url !== '' && { 'http-referer': url }), ...(title !== '' && { 'x-title': title }) }
 }

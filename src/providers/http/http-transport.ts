@@ -1,4 +1,4 @@
-import { joinedBytes } from '#util/bytes.js'
+import { bytesOf, joinedBytes, latin1Of, textOfBytes } from '#util/bytes.js'
 import { withoutSecrets } from '#util/secrets.js'
 import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '#contracts/errors.js'
@@ -132,7 +132,7 @@ async function readOrFinish(answer: HttpResponse, guard: RequestGuard): Promise<
 
 /** True for the beginning of an object, a list or a page: no event begins like this. */
 function isNoStream(bytes: Uint8Array): boolean {
-  return /^\s*[{[<]/.test(Buffer.from(bytes.subarray(0, 64)).toString('latin1'))
+  return /^\s*[{[<]/.test(latin1Of(bytes.subarray(0, 64)))
 }
 
 /** The whole answer: what came counts, not what was asked for. */
@@ -140,7 +140,7 @@ async function bodyValue(answer: HttpResponse, guard: RequestGuard): Promise<unk
   const text = await bodyText(answer, guard)
   if (!/^\s*(?:data|event|id|retry)?:/.test(text)) return jsonOf(text, answer)
   const reader = await newEventReader()
-  const chunks = [...reader.push(Buffer.from(text)), ...reader.end()]
+  const chunks = [...reader.push(bytesOf(text)), ...reader.end()]
   if (reader.failure !== null) throw reader.failure
   return new StreamedAnswer(chunks)
 }
@@ -171,7 +171,7 @@ async function bodyText(answer: HttpResponse, guard: RequestGuard, first?: Uint8
       throw providerError(`The provider's answer has more than ${LONGEST_REPLY} bytes.`, { failure: 'server' })
     pieces.push(bytes)
   }
-  return joinedBytes(pieces).toString('utf8')
+  return textOfBytes(joinedBytes(pieces))
 }
 
 /** The provider's refusal, in its own words. */
@@ -200,5 +200,5 @@ async function bodyStart(answer: HttpResponse, guard: RequestGuard): Promise<str
   } catch {
     guard.throwIfAborted()
   }
-  return Buffer.concat(pieces).subarray(0, LONGEST_ERROR).toString('utf8')
+  return textOfBytes(joinedBytes(pieces).subarray(0, LONGEST_ERROR))
 }

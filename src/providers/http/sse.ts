@@ -1,9 +1,8 @@
-import { StringDecoder } from 'node:string_decoder'
 import { createParser } from 'eventsource-parser'
 import type { EventSourceParser } from 'eventsource-parser'
 import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '#contracts/errors.js'
-import { bufferOf } from '#util/bytes.js'
+import { nodeModule } from '#util/platform/node.js'
 import { withoutSecrets } from '#util/secrets.js'
 import type { WireChunk } from './wire.js'
 
@@ -20,8 +19,7 @@ export class EventReader {
   failure: HarnessError | null = null
   /** `[DONE]` was read. */
   isDone = false
-  /** Several times as fast as a `TextDecoder` that is given one chunk at a time. */
-  readonly #decoder = new StringDecoder('utf8')
+  readonly #decode = pieceDecoder()
   readonly #parser: EventSourceParser
   #hasBegun = false
   #hasEnded = false
@@ -41,14 +39,14 @@ export class EventReader {
   }
 
   push(bytes: Uint8Array): readonly WireChunk[] {
-    this.#feed(this.#decoder.write(bufferOf(bytes)))
+    this.#feed(this.#decode(bytes))
     return this.#takeEvents()
   }
 
   /** The stream has ended. A complete last event counts even if its blank line is missing. */
   end(): readonly WireChunk[] {
     this.#hasEnded = true
-    this.#feed(`${this.#decoder.end()}\n\n`)
+    this.#feed(`${this.#decode(null)}\n\n`)
     return this.#takeEvents()
   }
 
@@ -78,6 +76,18 @@ export class EventReader {
     this.#events = []
     return events
   }
+}
+
+/** Text of bytes that come in pieces; null is the end. */
+function pieceDecoder(): (bytes: Uint8Array | null) => string {
+  const strings = nodeModule('node:string_decoder')
+  if (strings === undefined) {
+    const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
+    return (bytes) => (bytes === null ? decoder.decode() : decoder.decode(bytes, { stream: true }))
+  }
+  // Several times as fast as a `TextDecoder` that is given one chunk at a time.
+  const decoder = new strings.StringDecoder('utf8')
+  return (bytes) => (bytes === null ? decoder.end() : decoder.write(bytes))
 }
 
 /** An error event may contain plain text; any other event without JSON means a broken stream. */

@@ -10,6 +10,8 @@ import type { Timeouts } from './options.js'
 import { readableBody } from './readable-body.js'
 import { timeLimitsOf } from './time-limits.js'
 import type { Transport } from './wire.js'
+import { joinedBytes } from '#util/bytes.js'
+import { environment, hostProcess } from '#util/platform/node.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { Readable } from 'node:stream'
 
@@ -48,6 +50,8 @@ function exchangeOver(over: Exclude<Connection, { readonly kind: 'client' }>): E
  * in upper or lower case). The local machine is never reached through a proxy. Undici is loaded only then.
  */
 function defaultExchange(): Exchange {
+  // Browsers and workers have `fetch` alone.
+  if (hostProcess().getBuiltinModule === undefined) return fetchExchange((...given) => globalThis.fetch(...given))
   const direct = httpExchange()
   const proxied = dispatcherExchange(proxyDispatcher)
   return {
@@ -62,8 +66,8 @@ function hasProxy({ hostname }: URL): boolean {
 }
 
 function proxySettings(): string {
-  const { env } = process
-  return `${env['https_proxy'] ?? env['HTTPS_PROXY'] ?? ''} ${env['http_proxy'] ?? env['HTTP_PROXY'] ?? ''}`.trim()
+  const proxyOf = (name: string): string => environment(name) ?? environment(name.toUpperCase()) ?? ''
+  return `${proxyOf('https_proxy')} ${proxyOf('http_proxy')}`.trim()
 }
 
 /** One for each value of the variables; all models share its connections. */
@@ -102,7 +106,7 @@ export function fetchExchange(fetch: typeof globalThis.fetch): Exchange {
       const init: RequestInit = {
         method: 'POST',
         headers: { ...headers },
-        body: Buffer.concat(body),
+        body: joinedBytes(body),
         redirect: 'manual',
         signal: controller.signal,
       }
@@ -171,7 +175,7 @@ export function dispatcherExchange(dispatcher: () => Promise<Dispatcher>): Excha
         path: `${url.pathname}${url.search}`,
         method: 'POST',
         headers: { ...headers },
-        body: Buffer.concat(body),
+        body: joinedBytes(body),
         signal: controller.signal,
         // The guard has the limits.
         headersTimeout: 0,

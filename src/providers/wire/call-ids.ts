@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import type { ModelDelta } from '#core/model-session.js'
 import type { AssistantPart, NativePart, TranscriptEntry } from '#contracts/entry.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
+import { sha256 } from '#util/platform/sha256.js'
 import type { DecodedReply } from '../http/wire.js'
 
 /**
@@ -77,7 +77,7 @@ export function acceptedCallId(callId: string, accepted: RegExp): string {
 
 /** A digest of a string: 32 hexadecimal digits. */
 export function shortDigest(text: string): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 32)
+  return sha256(text).slice(0, 32)
 }
 
 /**

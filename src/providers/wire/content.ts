@@ -1,5 +1,6 @@
 import type { AssistantPart, ContentPart } from '#contracts/entry.js'
 import { parseDataUrl, plainBase64 } from '#util/base64.js'
+import { bytesOfBase64, textOfBytes } from '#util/bytes.js'
 import { isObject } from '#util/json.js'
 import { mediaTypeOfBase64 } from '#contracts/media-type.js'
 
@@ -39,7 +40,7 @@ export function soundPart(part: ContentPart): SoundPart {
 }
 
 /** Types whose files always begin in a known way. */
-const HAVE_BEGINNINGS = /^image\/(?:png|jpeg|gif|webp|bmp)$/
+const HAVE_BEGINNINGS = /^(?:image\/(?:png|jpeg|gif|webp|bmp)|application\/pdf)$/
 
 function unsound(part: MediaPart, problem: string): SoundPart {
   const type = 'mediaType' in part ? ` of type \`${part.mediaType}\`` : ''
@@ -69,7 +70,7 @@ export function isTextType(mediaType: string): boolean {
 /** A text file as text, for APIs that accept text files in no other form. */
 export function textOfFile({ data, mediaType, name }: FilePart): string {
   const title = name === undefined ? 'A file' : `The file \`${name}\``
-  return `${title} (${bareType(mediaType)}):\n\n${Buffer.from(data, 'base64').toString()}`
+  return `${title} (${bareType(mediaType)}):\n\n${textOfBytes(bytesOfBase64(data))}`
 }
 
 export function dataUrl(data: string, mediaType: string): string {

@@ -3,6 +3,7 @@ import type { Model, ModelCapabilities } from '#core/model-session.js'
 import { invalidOptions } from '#contracts/parse.js'
 import { isObject } from '#util/json.js'
 import { Mismatch } from '#util/mismatch.js'
+import { environment } from '#util/platform/node.js'
 import { keepSecretsOf } from '#util/secrets.js'
 import { parseAs } from '#util/shape.js'
 import { clientCall } from '../http/client-transport.js'
@@ -185,7 +186,7 @@ const AUTH_HEADER = /^(authorization|api-key|x-api-key)$/i
 
 /** The value of an environment variable, without surrounding white space; undefined if it is empty. */
 function environmentVariable(name: string | undefined): string | undefined {
-  const value = name === undefined ? '' : process.env[name]?.trim()
+  const value = name === undefined ? '' : environment(name)?.trim()
   return value === '' ? undefined : value
 }
 

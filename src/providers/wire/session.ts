@@ -28,6 +28,7 @@ import type {
   RequestConstants,
   TurnOptions,
 } from '#core/model-session.js'
+import { bytesOf } from '#util/bytes.js'
 import { firstDifference } from '#util/first-difference.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject } from '#util/json.js'
@@ -371,8 +372,8 @@ export class MessageList {
   readonly #field: string
   #head: JsonObject = {}
   #messages: JsonObject[] = []
-  #headBytes = Buffer.alloc(0)
-  #buffer = Buffer.alloc(0)
+  #headBytes = NO_BYTES
+  #buffer = NO_BYTES
   /** Bytes of the messages in the buffer. */
   #length = 0
 
@@ -391,7 +392,7 @@ export class MessageList {
     }
     this.#headBytes = this.#opening(head)
     // An earlier request may still be on its way: its bytes are not overwritten.
-    this.#buffer = Buffer.alloc(0)
+    this.#buffer = NO_BYTES
     this.#length = 0
     this.append(messages)
   }
@@ -402,11 +403,12 @@ export class MessageList {
         this.#messages.push(wellFormedJson(message))
         continue
       }
-      const text = wellFormedText(message)
-      const needed = this.#length + 1 + Buffer.byteLength(text)
+      const bytes = bytesOf(wellFormedText(message))
+      const needed = this.#length + 1 + bytes.length
       if (needed > this.#buffer.length) this.#grow(needed)
       if (this.#length > 0) this.#buffer[this.#length++] = COMMA
-      this.#length += this.#buffer.write(text, this.#length)
+      this.#buffer.set(bytes, this.#length)
+      this.#length += bytes.length
     }
   }
 
@@ -418,24 +420,25 @@ export class MessageList {
     const repeated = Object.keys(tail).filter((name) => name in this.#head)
     if (repeated.length > 0) headBytes = this.#opening(without(this.#head, ...repeated))
     const fields = wellFormedText(tail).slice(1)
-    const closing = Buffer.from(fields.length > 1 ? `],${fields}` : ']}')
+    const closing = bytesOf(fields.length > 1 ? `],${fields}` : ']}')
     return [headBytes, this.#buffer.subarray(0, this.#length), closing]
   }
 
-  #opening(head: JsonObject): Buffer<ArrayBuffer> {
+  #opening(head: JsonObject): Uint8Array<ArrayBuffer> {
     const fields = wellFormedText(head).slice(0, -1)
     const separator = fields.length > 1 ? ',' : ''
-    return Buffer.from(`${fields}${separator}${JSON.stringify(this.#field)}:[`)
+    return bytesOf(`${fields}${separator}${JSON.stringify(this.#field)}:[`)
   }
 
   #grow(needed: number): void {
-    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#length * 2, SMALLEST))
-    this.#buffer.copy(grown, 0, 0, this.#length)
+    const grown = new Uint8Array(Math.max(needed, this.#length * 2, SMALLEST))
+    grown.set(this.#buffer.subarray(0, this.#length))
     this.#buffer = grown
   }
 }
 
 const COMMA = 0x2c
+const NO_BYTES = new Uint8Array(0)
 /** Initial size of the buffer, in bytes. */
 const SMALLEST = 4096
 

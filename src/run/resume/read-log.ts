@@ -8,7 +8,7 @@ import { FORMAT_VERSION } from '#core/state/events.js'
 import type { DurableEvent, DurablePayloads } from '#core/state/events.js'
 import { isReference, upToEntry } from '#core/state/history.js'
 import type { Conversation } from '#core/state/history.js'
-import { openState } from '#core/state/state.js'
+import { openState, queuedState } from '#core/state/state.js'
 import type { RunState } from '#core/state/state.js'
 import { shownValue } from '#util/mismatch.js'
 import { recentConversation, rememberConversation } from './recent-conversations.js'
@@ -62,7 +62,7 @@ function ofLog<T>({ runId }: DurableEvent, read: () => T): T {
 
 /** Throws `invalid_log` for the beginning of a run in another format than this version of the package reads. */
 export function checkVersion(event: DurableEvent): void {
-  const version: unknown = event.kind === 'run_started' ? event.version : FORMAT_VERSION
+  const version: unknown = event.kind === 'run_started' || event.kind === 'run_queued' ? event.version : FORMAT_VERSION
   if (version === FORMAT_VERSION) return
   const found = version === undefined ? 'has no `version`' : `has version ${shownValue(version)}`
   const message = `The log of run \`${event.runId}\` ${found}, and this package reads version ${FORMAT_VERSION}.`
@@ -77,6 +77,7 @@ export type ResolveHistory = (start: StartHistory) => Promise<Conversation>
 
 /** The state at the first event of a log: of a run that begins there, or that continues there from a stored state. */
 export async function opened(event: DurableEvent, resolve: ResolveHistory): Promise<StoredState> {
+  if (event.kind === 'run_queued') return { state: ofLog(event, () => queuedState(event)), responses: [] }
   if (event.kind !== 'run_started') {
     throw new HarnessError(
       'invalid_log',

@@ -304,6 +304,7 @@ export const runStateShape = object<StoredRunState>({
     }),
   ),
   background: optional(background),
+  queued: optional(oneOf(true)),
   paused: optional(word()),
   view: optional(view),
   hostNotices: optional(record(object({ entryId: string, digest: string }))),

@@ -14,6 +14,7 @@ export function codedLog(log: LogStore): LogStore {
     prune: (options) => coded('remove logs', () => log.prune(options)),
     read: (ref, options) => codedItems(`read ${nameOf(ref)}`, () => log.read(ref, options)),
     list: (options) => codedItems('list its logs', () => log.list(options)),
+    waiting: (options) => coded('list its logs', () => log.waiting(options)),
     export: (runId) => codedItems(`read run \`${runId}\``, () => log.export(runId)),
     ...(log.follow !== undefined && {
       follow: (ref, options) => codedItems(`read ${nameOf(ref)}`, () => log.follow?.(ref, options) as never),

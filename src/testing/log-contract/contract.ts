@@ -4,9 +4,10 @@ import { functionOf, list, object, oneOf, optional } from '#util/shape.js'
 import { brokenLaw } from '../expect.js'
 import { inboxLaws, keepingLaws, owningLaws, removingLaws } from './writing-laws.js'
 import type { LogLaw } from './law-bench.js'
+import { findingLaws } from './finding-laws.js'
 import { lookingLaws } from './looking-laws.js'
 
-const LAWS = { ...keepingLaws, ...owningLaws, ...inboxLaws, ...lookingLaws, ...removingLaws }
+const LAWS = { ...keepingLaws, ...owningLaws, ...inboxLaws, ...lookingLaws, ...findingLaws, ...removingLaws }
 
 export type LogLawName = keyof typeof LAWS
 

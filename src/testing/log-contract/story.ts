@@ -33,6 +33,23 @@ export interface Beginning {
   /** When the run begins, in ms after the first run of the tests. Default 0. */
   readonly afterMs?: number
   readonly parentRunId?: string
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+/** A run that waits to be begun: its event, and its digest. */
+export function queuedStory(
+  runId: string,
+  { afterMs = 0, labels = {} }: Beginning = {},
+): { readonly ref: LogRef<'run'>; readonly made: readonly DurableEvent[]; readonly digest: RunDigest } {
+  const base = eventBase(runId, 1, FIRST_MS + afterMs)
+  const metadata = { resourceId: 'user_7' }
+  const queued = { version: 3, agent: null, prompt: 'Go.', metadata, labels, by: null } as const
+  const digest: RunDigest = {
+    ...{ runId, phase: 'queued', stopReason: null, startedAt: base.at, updatedAt: base.at, endedAt: null },
+    ...{ provider: null, model: null, metadata, labels, usage: NO_USAGE, pending: [], parent: null, error: null },
+    lastSeq: 1,
+  }
+  return { ref: { kind: 'run', id: runId }, made: [{ kind: 'run_queued', ...base, ...queued }], digest }
 }
 
 /** The events of a run, one after the other, and its digest. */
@@ -43,7 +60,7 @@ export class Events {
   readonly #startMs: number
   #digest: RunDigest
 
-  constructor(runId: string, { afterMs = 0, parentRunId }: Beginning = {}) {
+  constructor(runId: string, { afterMs = 0, parentRunId, labels }: Beginning = {}) {
     this.ref = { kind: 'run', id: runId }
     this.#runId = runId
     this.#startMs = FIRST_MS + afterMs
@@ -64,11 +81,12 @@ export class Events {
       maxToolCalls: null,
       rules: { limits: LIMITS, outputRetries: 1, toolRetries: 1, toolRetryBudgets: {}, answersByTool: false },
       history: [],
+      ...(labels !== undefined && { labels }),
     })
     const { at, provider, model, metadata } = started
     this.#digest = {
       ...{ runId, phase: 'open', stopReason: null, startedAt: at, updatedAt: at, endedAt: null },
-      ...{ provider, model, metadata, labels: {}, usage: NO_USAGE, pending: [] },
+      ...{ provider, model, metadata, labels: labels ?? {}, usage: NO_USAGE, pending: [] },
       parent: parentRunId === undefined ? null : { runId: parentRunId, callId: 'call_1', agentName: 'helper' },
       ...{ error: null, lastSeq: 1 },
     }

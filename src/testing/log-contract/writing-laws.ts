@@ -1,5 +1,5 @@
 import { expectSame } from '../expect.js'
-import { Events, runStory, threadStory } from './story.js'
+import { Events, queuedStory, runStory, threadStory } from './story.js'
 import { RUN, collectAll, expectRejected, expectStored, runRef, threadRef, waitUntil } from './law-bench.js'
 import type { LogLaw } from './law-bench.js'
 import { fillStore, FILLED, summaryIds } from './looking-laws.js'
@@ -151,6 +151,17 @@ export const removingLaws = {
       const { ref, made, digest } = new Events('run_completed')
       await log.append(ref, made, { digest })
       expectSame('a run that begins again', (await log.inspect(ref))?.lastSeq, 1)
+    },
+  },
+  keeps_what_is_queued: {
+    says: 'A run that waits to be begun is never removed.',
+    async holds({ store, again }) {
+      const { ref, made, digest } = queuedStory('run_q')
+      await store.append(ref, made, { digest })
+      const log = await again()
+      expectSame('removed by age', await log.prune({ olderThanMs: 0, keep: 0, also: ['paused', 'interrupted'] }), 0)
+      expectSame('removed by name', await log.prune({ only: [ref] }), 0)
+      await expectStored(log, ref, { events: made })
     },
   },
   keeps_what_is_referred_to: {

@@ -6,6 +6,7 @@ import type { setMaxListeners } from 'node:events'
 import type * as Fs from 'node:fs'
 import type * as Os from 'node:os'
 import type * as Path from 'node:path'
+import type * as StringDecoders from 'node:string_decoder'
 
 interface Modules {
   readonly 'node:crypto': typeof Crypto
@@ -13,6 +14,7 @@ interface Modules {
   readonly 'node:fs': typeof Fs
   readonly 'node:os': typeof Os
   readonly 'node:path': typeof Path
+  readonly 'node:string_decoder': typeof StringDecoders
 }
 
 /** The process of Node, Bun or Deno; empty in a browser, and some runtimes have a part of it only. */

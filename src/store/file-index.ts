@@ -1,0 +1,239 @@
+import {
+  appendFileSync,
+  closeSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { invalidCursor } from '#core/log/listing.js'
+
+/** What the index says of a log. */
+export interface IndexEntry {
+  /** The state of the log's files to which it belongs: it is nothing for any other. */
+  readonly stamp: string
+  /** Of a run; `unreadable`: the log has to be read. */
+  readonly phase: string
+  /** The time of its place in a list. */
+  readonly time: string
+  /** Its summary without its owner: JSON. */
+  readonly text: string
+}
+
+export interface PlacedEntry extends IndexEntry {
+  /** Where its line is, or was, in the index: the order in which changes were noticed. */
+  readonly position: number
+}
+
+const FILE = '.index'
+const FIRST_LINE = 'thinharness-index 1'
+/** It is written anew when it is longer than this and than so many times what counts in it, in bytes. */
+const SHORT_BYTES = 1 << 20
+const TIMES = 3
+/** When a file that was to replace it counts as left by a process that has ended, in ms. */
+const LEFT_AFTER_MS = 60_000
+
+/**
+ * Summaries of the logs in a folder, in one file of lines that is only appended to. It is a copy: an entry holds while the files of its
+ * log are as they were, and what is missing, torn or behind is read from the log. A line counts later than those before it, so
+ * their places are the order in which changes were noticed.
+ */
+export class FileIndex {
+  readonly #folder: string
+  readonly #path: string
+  readonly #isThere: (name: string) => boolean
+  readonly #entries = new Map<string, PlacedEntry>()
+  #file = ''
+  /** Bytes of the file that were read, and those of the entries. */
+  #read = 0
+  #counted = 0
+  /** Named anew whenever the file is made anew: places are compared within one. */
+  #generation = ''
+  /** The one before, whose places up to `#base` count here too; lines of this one begin there. */
+  #previous = ''
+  #base = 0
+  /** The folder cannot be written to: the index is only in memory. */
+  #isDetached = false
+
+  /** `isThere`: whether there is a log of this name. */
+  constructor(folder: string, isThere: (name: string) => boolean) {
+    this.#folder = folder
+    this.#path = join(folder, FILE)
+    this.#isThere = isThere
+  }
+
+  get exists(): boolean {
+    return this.#isDetached || statSync(this.#path, { throwIfNoEntry: false }) !== undefined
+  }
+
+  /** The entry of a log whose files are as the stamp says. */
+  find(name: string, stamp: string): PlacedEntry | null {
+    const entry = this.#entries.get(name)
+    return entry?.stamp === stamp ? entry : null
+  }
+
+  /** The entries after a cursor, in their order. */
+  after(cursor: string | null): { readonly name: string; readonly entry: PlacedEntry }[] {
+    const position = this.#positionOf(cursor)
+    return [...this.#entries]
+      .flatMap(([name, entry]) => (entry.position > position ? [{ name, entry }] : []))
+      .sort((left, right) => left.entry.position - right.entry.position)
+  }
+
+  cursorOf(entry: PlacedEntry | null): string {
+    return entry === null ? UNKNOWN : `${this.#generation}.${entry.position}`
+  }
+
+  /** Adds entries, for all readers. Nothing depends on it: a file that cannot be written is done without. */
+  add(entries: ReadonlyMap<string, IndexEntry>): void {
+    if (entries.size === 0) return
+    const lines = [...entries].map(([name, entry]) => lineOf(name, entry, this.#placeOf(name, entry)))
+    try {
+      if (this.#isDetached) throw new Error('The index is in memory.')
+      if (!this.exists) this.#create('', 0, '')
+      // The break comes first: a process may have ended within the line before.
+      appendFileSync(this.#path, `\n${lines.join('\n')}\n`)
+    } catch {
+      this.#detach()
+      for (const line of lines) this.#take(line, (this.#base += 1))
+    }
+  }
+
+  /** A log that says what it said has not changed: it was claimed. */
+  #placeOf(name: string, { text }: IndexEntry): number | null {
+    const known = this.#entries.get(name)
+    return known?.text === text ? known.position : null
+  }
+
+  /** Reads what was added, by whatever process. `count`: how many logs there are. */
+  update(count = Infinity): void {
+    if (this.#isDetached) return
+    const stats = statSync(this.#path, { throwIfNoEntry: false })
+    const file = stats === undefined ? '' : `${stats.dev}:${stats.ino}:${stats.birthtimeMs}`
+    if (file !== this.#file || (stats?.size ?? 0) < this.#read) this.#forget()
+    this.#file = file
+    if (stats === undefined || stats.size === this.#read) return
+    const bytes = readFrom(this.#path, this.#read, stats.size)
+    if (bytes === null) return this.#detach()
+    for (let start = 0, end = bytes.indexOf(10); end >= 0; start = end + 1, end = bytes.indexOf(10, start))
+      this.#takeFromFile(bytes.toString('utf8', start, end), { length: end - start, ino: stats.ino })
+    const isLong = this.#read > SHORT_BYTES && this.#read > TIMES * this.#counted
+    if (this.#generation === '' || isLong || this.#entries.size > 2 * count + 1000) this.#writeAnew()
+  }
+
+  /** Forgets, also on the disk, what it has of logs that are gone. */
+  forgetGone(): void {
+    this.update()
+    if ([...this.#entries.keys()].some((name) => !this.#isThere(name))) this.#writeAnew()
+  }
+
+  #takeFromFile(line: string, { length, ino }: { readonly length: number; readonly ino: number }): void {
+    const position = this.#base + this.#read
+    this.#read += length + 1
+    if (!line.startsWith(FIRST_LINE)) return this.#take(line, position)
+    const [generation = '', previous = '', base = '0', own = ''] = line.slice(FIRST_LINE.length + 1).split(' ')
+    // A copy, such as a backup, may be behind: its places may have been given away again.
+    if (Number(own) === ino) [this.#generation, this.#previous, this.#base] = [generation, previous, Number(base)]
+  }
+
+  #take(line: string, position: number): void {
+    const head = line.split(' ', HEAD)
+    const [name = '', stamp = '', given = '', phase = '', time = '', length] = head
+    const text = line.slice(head.join(' ').length + 1)
+    // Torn, or two in one.
+    if (length === undefined || text.length !== Number(length)) return
+    const known = this.#entries.get(name)
+    if (known?.stamp === stamp && known.phase === phase) return
+    this.#counted += text.length - (known?.text.length ?? 0)
+    this.#entries.set(name, { stamp, phase, time, text, position: given === '-' ? position : Number(given) })
+  }
+
+  /** Without lines that no longer count, and logs that are gone. The places of the others stay. */
+  #writeAnew(): void {
+    for (const name of [...this.#entries.keys()]) if (!this.#isThere(name)) this.#entries.delete(name)
+    const lines = [...this.#entries].map(([name, entry]) => `${lineOf(name, entry, entry.position)}\n`)
+    try {
+      this.#create(this.#generation, this.#base + this.#read, lines.join(''))
+      this.#removeLeft()
+    } catch {
+      // What is gone must not stay in it.
+      rmSync(this.#path, { recursive: true, force: true })
+    }
+  }
+
+  /** Makes the file in one step, in place of the one of generation `previous`, if any. */
+  #create(previous: string, base: number, lines: string): void {
+    const written = `${this.#path}-${newName()}`
+    const fd = openSync(written, 'wx', 0o600)
+    try {
+      writeFileSync(fd, `${FIRST_LINE} ${newName()} ${previous} ${base} ${fstatSync(fd).ino}\n${lines}`)
+    } finally {
+      closeSync(fd)
+    }
+    renameSync(written, this.#path)
+  }
+
+  #removeLeft(): void {
+    for (const name of readdirSync(this.#folder)) {
+      const path = join(this.#folder, name)
+      const stats = name.startsWith(`${FILE}-`) ? statSync(path, { throwIfNoEntry: false }) : undefined
+      if (stats !== undefined && stats.mtimeMs < Date.now() - LEFT_AFTER_MS) rmSync(path, { force: true })
+    }
+  }
+
+  #positionOf(cursor: string | null): number {
+    if (cursor === null) return -1
+    const [, generation, digits] = /^([0-9a-f]+)\.(\d+)$/.exec(cursor) ?? []
+    if (generation === undefined) throw invalidCursor(cursor)
+    const position = Number(digits)
+    if (generation === this.#generation) return position
+    return generation === this.#previous && position < this.#base ? position : -1
+  }
+
+  #detach(): void {
+    if (this.#isDetached) return
+    this.#isDetached = true
+    this.#base += this.#read
+    this.#generation = newName()
+    this.#previous = ''
+  }
+
+  #forget(): void {
+    this.#entries.clear()
+    ;[this.#read, this.#counted, this.#base] = [0, 0, 0]
+    ;[this.#generation, this.#previous] = ['', '']
+  }
+}
+
+/** The cursor of a log that the index does not know yet: all come after it. */
+const UNKNOWN = '0.0'
+/** Fields of a line before the summary. */
+const HEAD = 6
+
+function newName(): string {
+  return globalThis.crypto.randomUUID().replaceAll('-', '')
+}
+
+function lineOf(name: string, { stamp, phase, time, text }: IndexEntry, position: number | null): string {
+  return `${name} ${stamp} ${position ?? '-'} ${phase} ${time} ${text.length} ${text}`
+}
+
+/** The bytes of a file; null if it cannot be read. */
+function readFrom(path: string, start: number, end: number): Buffer | null {
+  try {
+    const fd = openSync(path, 'r')
+    try {
+      const bytes = Buffer.allocUnsafe(end - start)
+      return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, start))
+    } finally {
+      closeSync(fd)
+    }
+  } catch {
+    return null
+  }
+}
