@@ -28,6 +28,10 @@ export type StopReason =
 export interface RunUsage extends TokenCounts<number> {
   /** Replies received from the model; failed requests are not counted. */
   readonly modelRequests: number
+  /** Turns of programs, which are no requests (`Model.computed`): of the run itself and below it. Absent if there were none. */
+  readonly scriptSteps?: number
+  /** Of a fork with recorded effects: calls that the recording does not have. Absent before its first call, and in other runs. */
+  readonly unrecorded?: number
   /** Tool calls admitted to run, those that a hook cancelled included. */
   readonly toolCalls: number
   readonly cancelledToolCalls: number
@@ -141,7 +145,25 @@ export function withUsage(usage: RunUsage, children: RunUsage): RunUsage {
       toolCalls: usage.children.toolCalls + children.toolCalls + children.children.toolCalls,
     },
     byModel: withModels(usage.byModel, children.byModel),
+    ...counted('scriptSteps', usage, children),
+    ...counted('unrecorded', usage, children),
   }
+}
+
+/** `usage` with that of the runs of one call. Calls that are not those of its children are those of its programs: the run's own. */
+export function withCall(usage: RunUsage, used: RunUsage): RunUsage {
+  const { children, ...sum } = withUsage(usage, used)
+  return {
+    ...sum,
+    toolCalls: usage.toolCalls + used.toolCalls,
+    cancelledToolCalls: usage.cancelledToolCalls + used.cancelledToolCalls,
+    children: { ...children, toolCalls: children.toolCalls - used.toolCalls },
+  }
+}
+
+function counted(name: 'scriptSteps' | 'unrecorded', one: RunUsage, other: RunUsage): Partial<RunUsage> {
+  if (one[name] === undefined && other[name] === undefined) return {}
+  return { [name]: (one[name] ?? 0) + (other[name] ?? 0) }
 }
 
 /** One tool call of a run with its result for the model, in model order. */

@@ -1,7 +1,7 @@
 import type { ProviderFailure } from '#contracts/failure.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import type { AssistantEntry, NativePart, TokenUsage, TranscriptEntry, Unstamped } from '#contracts/entry.js'
-import type { JsonObject, JsonSchema } from '#util/json.js'
+import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 
 /** A model that can be asked, by any number of runs at once. It holds no conversation. */
 export interface Model {
@@ -10,6 +10,11 @@ export interface Model {
   /** The provider's name of the model, such as `gpt-5.5`. */
   readonly id: string
   readonly capabilities: ModelCapabilities
+  /**
+   * The model is a program: its turns are computed, not requested. They cost nothing, are under no limit of requests and have no
+   * span of a request; a run takes at most 10,000 of them (`usage.scriptSteps`). Default: it is asked for each turn.
+   */
+  readonly computed?: true | undefined
   /** Bytes that a request may have. Default: unknown. */
   readonly requestBytes?: number | undefined
   /** A fresh session for one run. Must do no I/O. */
@@ -153,6 +158,11 @@ export interface TurnOptions {
   readonly maxOutputTokens?: number
   /** Something in the request before its new entries differs from the last request, so the provider's cache is lost. */
   readonly onCacheBust?: (bust: CacheBust) => void
+  /**
+   * The results of the calls of the run that have succeeded, by call id: whole and frozen, as JSON, also after a crash or a pause.
+   * For a model that is `computed` only.
+   */
+  readonly values?: ReadonlyMap<string, JsonValue>
   /** Broken history was mended for the provider; the transcript itself is unchanged. */
   readonly onRepair?: (repair: TranscriptRepair) => void
 }

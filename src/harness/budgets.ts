@@ -1,6 +1,7 @@
 import type { BudgetOptions, Limits, RunLimits, StallOptions, StallRules } from '#contracts/limits.js'
 import type { Given } from '#util/shape.js'
 import type { PlannedRules } from '#core/loop/run-plan.js'
+import type { RunRules } from '#core/state/rules.js'
 
 /** The limits of a run, and the effect of reaching one. */
 export interface Budgets {
@@ -64,4 +65,15 @@ export function plannedRules(
     ...(onLimit === 'answer' && { onLimit }),
     ...(stall !== null && { stall }),
   }
+}
+
+/** The rules of a program: its calls are under the limits of the run above it. What stops that run stops the program too. */
+export function programRules(options: BudgetOptions & RetryOptions, above: RunRules): PlannedRules {
+  const { modelRequests, toolCalls } = above.limits
+  const limits = { inputTokens: null, outputTokens: null, timeMs: null, costUsd: null, modelRequests, toolCalls }
+  const { outputRetries, toolRetries, onLimit = 'fail' } = above
+  return plannedRules(
+    { onLimit, ...options, stall: false },
+    { limits, onLimit, stall: null, outputRetries, toolRetries },
+  )
 }

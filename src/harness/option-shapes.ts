@@ -302,6 +302,7 @@ const SPAWN = object<SpawnOptions<unknown>>({
   ...OF_THE_PARENT,
   prompt: anything(),
   key: optional(string),
+  as: optional(oneOf('self')),
   agentName: optional(string),
   history: optional(CHILD_HISTORY),
   background: optional(either(boolean, having<BackgroundLine>('an object with `within()`', 'within'))),
@@ -315,10 +316,21 @@ const SPAWN = object<SpawnOptions<unknown>>({
 /** A copy of the options with which a tool starts a run. Throws `invalid_options`. */
 export function parseSpawnOptions(given: SpawnOptions<unknown>): Parsed<SpawnOptions<unknown>> {
   const options = checkReference(parse(SPAWN, given, '`spawn`')) as Parsed<SpawnOptions<unknown>>
+  if (options.as === 'self') checkProgram(options)
   const names = Object.keys(OF_THE_PARENT) as (keyof typeof OF_THE_PARENT)[]
   const changed = options.history === 'fork' ? names.find((name) => options[name] !== undefined) : undefined
   if (changed === undefined) return options
   throw invalidOptions(`With \`fork\` a child has its parent's \`${changed}\`: leave it out.`)
+}
+
+/** A program is the run that starts it: what else would make it another one is refused. */
+function checkProgram({ model: program, history = 'none', background = false, limits }: SpawnOptions<unknown>): void {
+  const isComputed = typeof program === 'object' && program.computed === true
+  if (!isComputed) throw invalidOptions("Expected a program (`as: 'self'`) to have a `model` that is `computed`.")
+  if (history !== 'none' || background !== false)
+    throw invalidOptions("A program (`as: 'self'`) has no `history`, and its call waits for it: no `background`.")
+  if (limits?.toolCalls !== undefined || limits?.modelRequests !== undefined)
+    throw invalidOptions("A program (`as: 'self'`) has the `limits` of its run on calls and requests: leave them out.")
 }
 
 /** Throws `invalid_options` for an invalid id of a run. */

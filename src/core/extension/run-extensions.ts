@@ -86,6 +86,22 @@ export class RunExtensions {
     return extensions
   }
 
+  /** For a program that a call of the run starts: its calls are calls of the run. `transcript` is that of the run. */
+  ofProgram(transcript: readonly TranscriptEntry[]): RunExtensions {
+    const extensions = this.#extensions.map((extension): OwnExtension => {
+      const {
+        forRun: _f,
+        tools: _t,
+        notices: _n,
+        view: _v,
+        wrapModelCall: _w,
+        ...members
+      } = extension.forChild?.(transcript) ?? extension
+      return { ...members, hooks: members.hooks?.filter(({ event }) => OF_CALLS.has(event)) }
+    })
+    return new RunExtensions(extensions)
+  }
+
   /** For a recorded run that is run again: what hooks and the others did is in the recording. */
   get offered(): RunExtensions {
     // Without tools for the run, those for all runs stay.
@@ -127,6 +143,12 @@ export class RunExtensions {
     }
   }
 }
+
+/** Hooks that are asked about calls, and about the limits that these reach. */
+const OF_CALLS: ReadonlySet<Hook['event']> = new Set([
+  ...(['before_tool_call', 'after_tool_call', 'limit_reached'] as const),
+  ...(['before_subagent_run', 'after_subagent_run'] as const),
+])
 
 /** The options of a harness that are members of extensions. */
 export interface ExtensionOptions {

@@ -1,4 +1,4 @@
-import { withTokens, withTurn, withUsage } from '#contracts/result.js'
+import { withCall, withTokens, withTurn } from '#contracts/result.js'
 import { withText } from '#contracts/notices.js'
 import { deepFreeze } from '#util/json.js'
 import { FINAL_RESULT } from '../state/output-format.js'
@@ -190,7 +190,8 @@ function changeByReply(state: RunState, event: Event<'model_message'>): void {
   if (state.phase.at === 'asking') state.told.push(...state.phase.notices)
   if (blocked === undefined) state.transcript.push(entry)
   const { provider, model, usage } = entry
-  state.usage = withTurn(state.usage, { provider, model, usage, cost })
+  if (state.rules.computed === true) state.usage = { ...state.usage, scriptSteps: (state.usage.scriptSteps ?? 0) + 1 }
+  else state.usage = withTurn(state.usage, { provider, model, usage, cost })
   if (resolution.kind !== 'continue') {
     state.phase = { at: 'answered', resolution }
     return
@@ -282,7 +283,8 @@ function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>
   call.waiting = []
   call.children = []
   if (event.background !== undefined) leaveInBackground(state, { ...event, background: event.background })
-  if (childUsage !== undefined) state.usage = withUsage(state.usage, childUsage)
+  if (childUsage !== undefined) state.usage = withCall(state.usage, childUsage)
+  if (state.rules.computed === true && event.value !== undefined) (state.values ??= []).push([callId, event.value])
   if (cancelled) {
     state.usage = { ...state.usage, cancelledToolCalls: state.usage.cancelledToolCalls + 1 }
     note(state, callId, { cancelled: true })
@@ -312,7 +314,8 @@ function closeBatch(state: RunState, batch: Batch): void {
     if (settled.retryKind === null) continue
     const toolRetries = { ...state.usage.toolRetries, [name]: countOf(state.usage.toolRetries, name) + 1 }
     state.usage = { ...state.usage, toolRetries }
-    if (failing.has(name)) continue
+    // A program that fails is one failed call of the run above it; what it catches counts nowhere.
+    if (failing.has(name) || rules.computed === true) continue
     failing.add(name)
     streaks[name] = countOf(streaks, name) + 1
   }

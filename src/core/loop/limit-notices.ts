@@ -79,6 +79,7 @@ function amount(kind: LimitKind, value: number): string {
     case 'tool_calls':
     case 'tool_retries':
     case 'stall':
+    case 'script_steps':
       return String(value)
   }
 }
@@ -86,7 +87,8 @@ function amount(kind: LimitKind, value: number): string {
 function closingNotice({ kind }: Breach, answersByTool: boolean): LimitNotice | undefined {
   switch (kind) {
     case 'model_requests':
-      // Said already.
+    case 'script_steps':
+      // Said already, or there is nobody to be told.
       return undefined
     case 'tool_calls':
       return limitNotice(kind, 0, noCallsLeft(answersByTool))

@@ -55,6 +55,8 @@ export interface RunSurroundings {
   readonly metadata: JsonObject
   /** Labels of a run that begins; of a recorded one, those it had. Default: none. */
   readonly labels?: Labels
+  /** Name of the subagent for extensions. Default: as in `parent`. A program has that of the run above it. */
+  readonly agentName?: string | null
   /** The purse of the parent run, if its costs are counted. */
   readonly outerPurse?: OuterPurse | null
   readonly log: RunLog
@@ -80,6 +82,8 @@ export class RunContext {
   readonly runId: string
   readonly parent: RunParent | null
   readonly depth: number
+  /** Name of the subagent; null for the run at the top. */
+  readonly agentName: string | null
   readonly outerPurse: OuterPurse | null
   readonly log: RunLog
   readonly queue: EventQueue
@@ -123,6 +127,7 @@ export class RunContext {
     this.parent = surroundings.parent
     const { runId: parentRunId = null, callId: parentToolCallId = null, agentName = null } = surroundings.parent ?? {}
     this.#origin = { parentRunId, parentToolCallId, agentName }
+    this.agentName = surroundings.agentName === undefined ? agentName : surroundings.agentName
     this.depth = surroundings.depth ?? 0
     this.#metadata = surroundings.metadata
     this.#labels = surroundings.labels ?? {}
@@ -224,11 +229,6 @@ export class RunContext {
   /** The extensions of the runs that calls of this one start. */
   get childExtensions(): RunExtensions {
     return this.#givenExtensions.ofChildren(this.#state?.transcript ?? [])
-  }
-
-  /** Name of the subagent; null for the run at the top. */
-  get agentName(): string | null {
-    return this.#origin.agentName
   }
 
   get metadata(): JsonObject {

@@ -45,7 +45,7 @@ export interface RunPlan {
 }
 
 /** The rules of a run as far as its options decide them. The others follow from its tools and its answer. */
-export type PlannedRules = Omit<RunRules, 'toolRetryBudgets' | 'answersByTool' | 'answersByJson'>
+export type PlannedRules = Omit<RunRules, 'toolRetryBudgets' | 'answersByTool' | 'answersByJson' | 'computed'>
 
 /** The harness, as its runs use it. */
 export interface RunHost {

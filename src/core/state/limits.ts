@@ -12,8 +12,12 @@ export interface Breach {
   readonly count: number
 }
 
+/** The most turns of a program. */
+const MOST_STEPS = 10_000
+
 /** The limit that forbids one more request, if any does. */
 export function requestBreach(rules: RunRules, usage: RunUsage): Breach | undefined {
+  if (rules.computed === true) return breach('script_steps', MOST_STEPS, usage.scriptSteps ?? 0)
   const { modelRequests, inputTokens, outputTokens, costUsd } = rules.limits
   return (
     breach('model_requests', modelRequests, usage.modelRequests) ??
@@ -26,7 +30,7 @@ export function requestBreach(rules: RunRules, usage: RunUsage): Breach | undefi
 /** The limit that forbids a batch of `size` calls: a batch runs as a whole or not at all. */
 export function batchBreach(rules: RunRules, usage: RunUsage, size: number): Breach | undefined {
   const limit = rules.limits.toolCalls
-  const count = usage.toolCalls + size
+  const count = (rules.callsBefore ?? 0) + usage.toolCalls + size
   return limit !== null && count > limit ? { kind: 'tool_calls', limit, count } : undefined
 }
 
@@ -63,6 +67,7 @@ const NEAR = 0.1
 
 /** True only if nothing can forbid the next request, and nothing is to be said about limits: so it is in most turns. */
 export function areLimitsFar({ rules, usage, elapsedMs, lastInputTokens, refusedCalls }: Standing): boolean {
+  if (rules.computed === true) return requestBreach(rules, usage) === undefined
   const { modelRequests, toolCalls, inputTokens, outputTokens, timeMs, costUsd } = rules.limits
   return (
     rules.stall === undefined &&

@@ -2,7 +2,15 @@ import type { RunLimits, StallRules } from '#contracts/limits.js'
 
 /** A budget that can run out. */
 export type LimitKind =
-  'model_requests' | 'tool_calls' | 'tool_retries' | 'input_tokens' | 'output_tokens' | 'time_ms' | 'cost_usd' | 'stall'
+  | 'model_requests'
+  | 'tool_calls'
+  | 'tool_retries'
+  | 'input_tokens'
+  | 'output_tokens'
+  | 'time_ms'
+  | 'cost_usd'
+  | 'stall'
+  | 'script_steps'
 
 /** The rules of a run, frozen when it starts. Plain JSON: they are in the log and in the state. */
 export interface RunRules {
@@ -19,6 +27,10 @@ export interface RunRules {
   readonly answersByJson?: true
   /** A limit that is reached ends the run only when the model has been asked for an answer without tools. */
   readonly onLimit?: 'answer'
+  /** The model is a program: its turns are steps, not requests. */
+  readonly computed?: true
+  /** Of a program that a call has started: the calls that its run had made before, under the same limit. */
+  readonly callsBefore?: number
   /** Set if turns without anything new are counted. */
   readonly stall?: StallRules
 }

@@ -71,6 +71,8 @@ export interface RunState {
   recorded?: Record<string, JsonValue[]>
   /** Absent unless its last event is `run_queued`: it has not begun. */
   queued?: true
+  /** Of a program: the whole values that its calls have returned, by call id, in the order of their ends. */
+  values?: [callId: string, value: JsonValue][]
   /** Why the run is paused; absent unless its last event is that pause. */
   paused?: StopReason
 }

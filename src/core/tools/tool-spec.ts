@@ -241,6 +241,12 @@ export interface SpawnOptions<Output = string, in Deps = unknown> extends Budget
    * `2`, … in the order of spawning, which must then be the same whenever the handler is entered.
    */
   readonly key?: string | undefined
+  /**
+   * The run is a program of this one, whose `model` is `computed`: its calls are calls of this run, for hooks, policies, approvals,
+   * wraps and limits, and by default it has all tools. A failed call that it catches counts against no retry budget; an error that
+   * leaves it is one failed call. Default: the run is a child of its own.
+   */
+  readonly as?: 'self' | undefined
   /** Name of the agent in events, hooks and traces. Default `default`. */
   readonly agentName?: string | undefined
   /** Default: the parent's. */

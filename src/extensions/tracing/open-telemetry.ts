@@ -223,6 +223,8 @@ class RunMetrics implements RunTrace {
   #model: OtelAttributes = {}
   /** The start of the current request. */
   #askedAt: string | null = null
+  /** Its turns are computed: they are no requests. */
+  #isProgram = false
   #offered: ReadonlySet<string> = new Set()
 
   constructor(histograms: Histograms, agentName: string, startedAt: string) {
@@ -239,8 +241,9 @@ class RunMetrics implements RunTrace {
     if (event.kind === 'run_started' || event.kind === 'model_request_started') {
       this.#model = { [ATTRIBUTE.provider]: event.provider, [ATTRIBUTE.requestModel]: event.model }
     }
-    if (event.kind === 'model_request_started') this.#askedAt = event.at
-    if (event.kind === 'model_message') this.#replied(event)
+    if (event.kind === 'run_started') this.#isProgram = event.rules.computed === true
+    if (event.kind === 'model_request_started' && !this.#isProgram) this.#askedAt = event.at
+    if (event.kind === 'model_message' && !this.#isProgram) this.#replied(event)
     if (event.kind === 'tool_call_completed') this.#called(event)
     if (event.kind === 'run_completed') this.#ended(event.at, {})
     if (event.kind === 'run_failed')

@@ -74,6 +74,8 @@ class RunSpans implements RunTrace {
   #prompt: UserEntry | null = null
   /** Of the last reply; collected if messages are captured. */
   #lastText = ''
+  /** Its turns are computed: they are no requests. */
+  #isProgram = false
 
   constructor(
     settings: SpanSettings,
@@ -119,7 +121,7 @@ class RunSpans implements RunTrace {
 
   event(event: RunEvent): void {
     if (event.kind === 'run_started') this.#started(event)
-    if (event.kind === 'model_request_started') this.#requested(event)
+    if (event.kind === 'model_request_started' && !this.#isProgram) this.#requested(event)
     if (event.kind === 'model_message') this.#replied(event)
     if (event.kind === 'tool_call_started') this.#callStarted(event)
     if (event.kind === 'tool_call_completed') this.#callCompleted(event)
@@ -133,6 +135,7 @@ class RunSpans implements RunTrace {
 
   #started(event: EventOf<'run_started'>): void {
     this.#setModel(event)
+    this.#isProgram = event.rules.computed === true
     const { content } = this.#settings
     if (!content.kinds.messages || event.prompt === null) return
     const { prompt } = event
@@ -193,6 +196,10 @@ class RunSpans implements RunTrace {
 
   #replied(event: EventOf<'model_message'>): void {
     const { content } = this.#settings
+    if (this.#isProgram) {
+      this.#lastText = textOf(event.entry.parts)
+      return
+    }
     const turn = this.#turnSpan(null)
     turn.set(replyAttributes(event))
     if (content.kinds.messages) {
@@ -228,7 +235,7 @@ class RunSpans implements RunTrace {
     if (error !== null) span.fail(error, event.at)
     span.end(event.at)
     this.#tools.delete(event.callId)
-    if (content.kinds.messages) this.#results.push([event.toolIndex, toolMessage(event, content)])
+    if (content.kinds.messages && !this.#isProgram) this.#results.push([event.toolIndex, toolMessage(event, content)])
   }
 
   #completed({ stopReason, usage, pending, at }: EventOf<'run_completed'>): void {

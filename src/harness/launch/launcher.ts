@@ -26,10 +26,12 @@ import type { ConfigPolicy } from '#core/state/config-digest.js'
 import type { ChildStart, Forgotten, StartedChild } from '#core/loop/child-run.js'
 import type { FreshOpening, GoOnOpening, Offer, Opening, RunHost, RunSetup } from '#core/loop/run-plan.js'
 import { RunContext } from '#core/loop/run-context.js'
+import type { RunSurroundings } from '#core/loop/run-context.js'
 import { forkOpening } from '#run/replay/fork.js'
 import type { ForkEffects } from '#run/replay/fork.js'
 import { ChildDocuments } from '#run/resume/child-documents.js'
 import { childRuns } from '#run/children/other-runs.js'
+import { Programs } from '#run/children/programs.js'
 import { RecordedEffects } from '#run/replay/recorded-effects.js'
 import type { Effects } from '#core/loop/effects.js'
 import type { Recording } from '#core/loop/recording.js'
@@ -53,7 +55,7 @@ import { EventQueue } from '#core/stream/queue.js'
 import type { RunLog } from '#core/log/log.js'
 import { recordedEvents, replayRun } from '#run/replay/replay.js'
 import type { ReplayedStretch, Stretch } from '#run/replay/replay.js'
-import type { ToolSpec } from '#core/tools/tool-spec.js'
+import type { SpawnOptions, ToolSpec } from '#core/tools/tool-spec.js'
 import type { Clock } from '#util/clock.js'
 import type { JsonObject } from '#util/json.js'
 
@@ -81,6 +83,7 @@ export class RunLauncher<Output> implements RunHost {
   readonly #resources: HarnessResources
   readonly #runs: OpenRuns
   readonly #dependencies: PlanDependencies
+  readonly #programs = new Programs()
 
   constructor({ config, resources, runs, clock }: LauncherSetup<Output>) {
     this.#config = config
@@ -246,14 +249,16 @@ export class RunLauncher<Output> implements RunHost {
     const { runId, callId, stored, answers, signal, within, isKnown = false } = start
     const options = parseSpawnOptions(start.options)
     const { log, childQueue } = parent
-    const agentName = options.agentName ?? 'default'
+    const agentName = options.agentName ?? options.as ?? 'default'
     const outer = options.signal === undefined ? signal : AbortSignal.any([signal, options.signal])
     const abort = new RunAbort(outer, parent.abort)
     const prompt = promptOfChild(parsePrompt(options.prompt), options.history, { state: parent.state, callId })
     const tools = toolsOfChild(options, setup.tools).map(({ name }) => name)
     const about = { agent: agentName, prompt, childRunId: runId, callId, tools }
+    const isProgram = options.as === 'self'
     const beginChild: GoOnOpening['otherwise'] = async () => {
-      await askBeforeChild(parent, about)
+      // A program is no other agent: its run starts nobody.
+      if (!isProgram) await askBeforeChild(parent, about)
       const history = historyOfChild(options.history, parent.state, { callId, at: this.#clock.iso() })
       return { kind: 'fresh', prompt, history: () => Promise.resolve(inline(history)) }
     }
@@ -269,24 +274,36 @@ export class RunLauncher<Output> implements RunHost {
     const context = new RunContext({
       runId,
       parent: { runId: parent.runId, callId, agentName },
-      depth: parent.depth + 1,
-      metadata: options.metadata ?? {},
       outerPurse: setup.spending?.purse ?? null,
       log,
       children: new ChildDocuments(log),
       clock: this.#clock,
-      extensions: this.#detectingStall(parent.childExtensions, options),
       queue: childQueue,
       abort,
       depsFor: () => parent.deps,
       signingKey: this.#config.signingKey,
       configPolicy: parent.configPolicy,
+      ...(isProgram ? partsOfProgram(parent) : this.#partsOfChild(parent, options)),
     })
-    const plan = createChildPlan(this.#dependencies, { opening, options, parent: setup })
+    const plan = createChildPlan(this.#dependencies, { opening, options, parent: setup, above: parent.state.rules })
     const conducted = (): Promise<HarnessResult<unknown>> => conduct(context, plan)
-    const outcome = within === undefined ? conducted() : within(abort.signal, conducted)
+    const outcome = isProgram
+      ? this.#programs.within(parent, context, (rules) =>
+          conduct(context, { ...plan, rules: { ...plan.rules, ...rules } }),
+        )
+      : within === undefined
+        ? conducted()
+        : within(abort.signal, conducted)
     this.#runs.openBelow(runId, { abort, outcome, log })
-    return { abort, outcome: afterChild(parent, about, { child: context, outcome }) }
+    return { abort, outcome: isProgram ? outcome : afterChild(parent, about, { child: context, outcome }) }
+  }
+
+  #partsOfChild(
+    parent: RunContext,
+    options: Parsed<SpawnOptions<unknown>>,
+  ): Pick<RunSurroundings, 'depth' | 'metadata' | 'extensions'> {
+    const extensions = this.#detectingStall(parent.childExtensions, options)
+    return { depth: parent.depth + 1, metadata: options.metadata ?? {}, extensions }
   }
 
   #detectingStall(extensions: RunExtensions, options: BudgetOptions): RunExtensions {
@@ -309,6 +326,17 @@ function configPolicyOf(opening: Opening): ConfigPolicy {
 const END_GRACE_MS = 2000
 
 const NO_EXTENSIONS = new RunExtensions([])
+
+/** A program is the run that starts it, for its tools and for whatever surrounds their calls. */
+function partsOfProgram({
+  depth,
+  metadata,
+  agentName,
+  extensions,
+  state,
+}: RunContext): Pick<RunSurroundings, 'depth' | 'metadata' | 'agentName' | 'extensions'> {
+  return { depth, metadata, agentName, extensions: extensions.ofProgram(state.transcript) }
+}
 
 /** A queue whose events are dropped. */
 function unreadQueue(): EventQueue {

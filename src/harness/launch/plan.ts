@@ -3,6 +3,7 @@ import { AnswerForm } from '#run/output/answer-form.js'
 import type { RequestedAnswer } from '#run/output/answer-form.js'
 import type { RunContext } from '#core/loop/run-context.js'
 import type { Offer, Opening, RunHost, RunPlan, RunSetup, ToolOffers } from '#core/loop/run-plan.js'
+import type { RunRules } from '#core/state/rules.js'
 import type { ForkEffects } from '#run/replay/fork.js'
 import { demandsEvidence } from '#schema/evidence.js'
 import { outputSchemaOf } from '#run/output/forms.js'
@@ -12,7 +13,7 @@ import type { Model } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import { absolutePath } from '#util/platform/node.js'
 import { Money } from '#run/money/open-money.js'
-import { plannedRules } from '../budgets.js'
+import { plannedRules, programRules } from '../budgets.js'
 import { checkToolNames } from '../tool-names.js'
 import type { Config } from '../config.js'
 import type { RunOptions } from '../options.js'
@@ -85,12 +86,14 @@ interface PlannedChild {
   readonly opening: Opening
   readonly options: SpawnOptions<unknown>
   readonly parent: RunSetup
+  /** The rules of the run that starts it. */
+  readonly above: RunRules
 }
 
 /** The plan of a child run: the options of its tool, else those of its parent. */
 export function createChildPlan(
   { config, resources, host }: PlanDependencies,
-  { opening, options, parent }: PlannedChild,
+  { opening, options, parent, above }: PlannedChild,
 ): RunPlan {
   const { root, sandbox, sequential, deltas } = parent.plan
   const { outputType: type = null, outputMode: mode = 'auto', outputValidator: validate = null } = options
@@ -102,7 +105,7 @@ export function createChildPlan(
   )
   checkGrants(tools, parent.tools)
   const isFork = options.history === 'fork'
-  const inheritsTools = isFork || options.tools === 'inherit'
+  const inheritsTools = isFork || options.tools === 'inherit' || options.as === 'self'
   const servers = resources.namedSources(options.mcpServers ?? [])
   return {
     opening,
@@ -115,7 +118,7 @@ export function createChildPlan(
     sandbox,
     settings: options.settings ?? parent.constants.settings,
     money: new Money(config.prices),
-    rules: plannedRules(options, config),
+    rules: options.as === 'self' ? programRules(options, above) : plannedRules(options, config),
     input: null,
     deltas,
     sequential,
@@ -126,7 +129,7 @@ export function createChildPlan(
 
 /** The tools of a child. */
 export function toolsOfChild(
-  { tools = [], withoutTools = [], history }: SpawnOptions<unknown>,
+  { as, tools = as === 'self' ? 'inherit' : [], withoutTools = [], history }: SpawnOptions<unknown>,
   inherited: ReadonlyMap<string, ToolSpec>,
 ): readonly ToolSpec[] {
   if (history !== 'fork' && tools !== 'inherit') return tools

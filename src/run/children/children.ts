@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import { NO_USAGE, withUsage } from '#contracts/result.js'
+import { NO_USAGE, withCall, withUsage } from '#contracts/result.js'
 import type { HarnessResult, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
 import type { ChildRun, SpawnOptions } from '#core/tools/tool-spec.js'
 import { wholeStart } from '#core/tools/boundary/summaries.js'
@@ -24,6 +24,8 @@ import { sha256 } from '#util/platform/sha256.js'
 interface Child {
   readonly runId: string
   readonly started: StartedChild
+  /** It is a program: its calls are calls of the run. */
+  readonly isProgram: boolean
   /** How it ended; null while it runs. */
   end: ChildEnd | null
 }
@@ -76,7 +78,7 @@ export class CallChildren implements CallRuns {
     }
     if ((options.background ?? false) !== false) return this.#leave(runId, key, options)
     const started = this.#start(runId, key, { options, signal, ...(this.#isAgain && { isKnown: true }) })
-    const child: Child = { runId, started, end: null }
+    const child: Child = { runId, started, isProgram: options.as === 'self', end: null }
     this.#children.set(runId, child)
     const result = this.#watch(child, `${this.#call.callId}/${key}/`)
     // A handler may ignore it.
@@ -203,10 +205,10 @@ export class CallChildren implements CallRuns {
   /** Their usage; null if there are none. */
   get usage(): RunUsage | null {
     if (this.#children.size === 0) return null
-    return [...this.#children.values()].reduce(
-      (sum, { end }) => (end === null ? sum : withUsage(sum, end.usage)),
-      NO_USAGE,
-    )
+    return [...this.#children.values()].reduce((sum, { end, isProgram }) => {
+      if (end === null) return sum
+      return isProgram ? withCall(sum, end.usage) : withUsage(sum, end.usage)
+    }, NO_USAGE)
   }
 
   async #watch(child: Child, prefix: string): Promise<HarnessResult<unknown>> {

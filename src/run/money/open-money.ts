@@ -20,7 +20,8 @@ export class Money implements MoneyPort {
     const { costUsd: limitUsd } = rules.limits
     // The costs of recorded replies are in the recording.
     if (isRecorded) return { spending: null, price: null }
-    if (limitUsd === null && outerPurse === null) return { spending: null, price: this.#priceOf(model) }
+    if (limitUsd === null && outerPurse === null)
+      return { spending: null, price: model.computed === true ? null : this.#priceOf(model) }
     const spending = await openSpending({
       model,
       prices: this.#prices ?? {},

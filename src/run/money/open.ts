@@ -3,6 +3,7 @@ import type { Model } from '#core/model-session.js'
 import { inDollars } from '#core/money.js'
 import { costOfAnswer } from './answered.js'
 import { inMicroDollars } from './price.js'
+import type { Price } from './price.js'
 import { priceOf } from './prices.js'
 import type { Prices } from './prices.js'
 import { Purse } from './purse.js'
@@ -31,7 +32,7 @@ export async function openSpending({
   outer,
   stop,
 }: SpendingSetup): Promise<Spending> {
-  const price = await priceOf(model, prices)
+  const price = model.computed === true ? FREE : await priceOf(model, prices)
   if (price === null) throw unknownPrice(model, limitUsd === null ? 'the budget' : '`limits.costUsd`')
   const limit = limitUsd === null ? null : inMicroDollars(limitUsd)
   const purse = new Purse(limit, { outer, spent: inMicroDollars(spentUsd) })
@@ -43,6 +44,9 @@ export async function openSpending({
     stop: (short) => stop({ ...short, limit: inDollars(short.limit), needed: inDollars(short.needed) }),
   })
 }
+
+/** The turns of a program are no requests; those of the runs that it starts are. */
+const FREE: Price = { inputPerMillion: 0, outputPerMillion: 0 }
 
 function unknownPrice({ provider, id }: Model, limit: string): HarnessError {
   const name = `${provider}:${id}`

@@ -30,7 +30,7 @@ async function stateAfterTurn(
   const [first, ...rest] = events
   if (first === undefined) throw new HarnessError('invalid_log', 'The log has no events.')
   const { state } = await opened(first, resolve)
-  let turns = state.usage.modelRequests
+  let turns = state.usage.modelRequests + (state.usage.scriptSteps ?? 0)
   for (const event of rest) {
     const isEnd = event === rest.at(-1) && (event.kind === 'run_completed' || event.kind === 'run_failed')
     if (turns >= afterTurn && (isEnd || event.kind === 'model_request_started')) break

@@ -3,6 +3,7 @@ import { tokenCounts } from '#contracts/entry.js'
 import { CONTENT_SOURCE as source } from '#core/extension/hooks.js'
 import { NOTICE_KEY } from '#core/loop/limit-notices.js'
 import { isObject } from '#util/json.js'
+import type { JsonValue } from '#util/json.js'
 import {
   anything,
   boolean,
@@ -207,6 +208,8 @@ const usage = object<RunUsage>({
   outputRetries: count,
   toolRetries: record(count),
   hookFailures: count,
+  scriptSteps: optional(count),
+  unrecorded: optional(count),
   children: object({ modelRequests: count, toolCalls: count }),
   ...counted,
   byModel: record(object({ modelRequests: count, ...counted })),
@@ -234,6 +237,8 @@ const rules = object<RunRules>({
   answersByTool: boolean,
   answersByJson: optional(oneOf(true)),
   onLimit: optional(oneOf('answer')),
+  computed: optional(oneOf(true)),
+  callsBefore: optional(count),
   stall: optional(
     object({
       noticeAfter: nullable(count),
@@ -263,6 +268,11 @@ const background = object<Background>({
   ),
   reports: list(object({ callId: string, content: string, source })),
 })
+
+const returned = leaf<[string, JsonValue]>(
+  'a call id and a value',
+  (value) => Array.isArray(value) && value.length === 2 && typeof value[0] === 'string',
+)
 
 /** A state with the raw replies and the signature that may be stored with it. */
 interface StoredRunState extends RunState {
@@ -309,6 +319,7 @@ export const runStateShape = object<StoredRunState>({
   view: optional(view),
   hostNotices: optional(record(object({ entryId: string, digest: string }))),
   recorded: optional(record(mutable(list(json)))),
+  values: optional(mutable(list(returned))),
   responses: optional(list(anything<unknown>())),
   signature: optional(string),
 })

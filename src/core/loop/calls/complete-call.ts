@@ -2,11 +2,11 @@ import { agentSource, CONTENT_SOURCES } from '#contracts/entry.js'
 import type { ContentSource } from '#contracts/entry.js'
 import { envelopeOf, renderEnvelope } from '../../tools/boundary/envelope.js'
 import type { Envelope } from '../../tools/boundary/envelope.js'
-import { bound } from '../../tools/boundary/truncate-output.js'
+import { bound, withinBounds } from '../../tools/boundary/truncate-output.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { ToolSpec } from '../../tools/tool-spec.js'
-import { isObject } from '#util/json.js'
-import type { JsonObject } from '#util/json.js'
+import { isObject, parseJson } from '#util/json.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
 import type { CallRuns, UsedRuns } from '../child-run.js'
 import type { RunContext } from '../run-context.js'
 import type { RunSetup } from '../run-plan.js'
@@ -131,7 +131,8 @@ export async function completeUnrun(
   { toolIndex, outcome }: Pick<EndedCall, 'toolIndex' | 'outcome'>,
 ): Promise<void> {
   const spec = run.setup.tools.get(call.name)
-  const bounded = await bound(run.setup, { spec, outcome, source: () => null })
+  const isProgram = run.context.state.rules.computed === true
+  const bounded = isProgram ? outcome : await bound(run.setup, { spec, outcome, source: () => null })
   const envelope = envelopeOf(bounded)
   const shown = { output: renderEnvelope(envelope), envelope }
   await complete(run, call, { toolIndex, outcome: bounded, durationMs: 0, shown, readOnly: false, about: {} })
@@ -139,15 +140,19 @@ export async function completeUnrun(
 
 /** Stores the end of a call. */
 export async function complete(
-  { context }: CallRun,
+  { context, setup }: CallRun,
   call: BatchCall,
   { toolIndex, durationMs, outcome, shown, readOnly, about }: CallEnd,
 ): Promise<void> {
-  const { output, envelope, source } = shown
+  const { envelope: whole, source } = shown
+  const isProgram = context.state.rules.computed === true
+  const envelope = isProgram ? within(whole, setup.tools.get(call.name)) : whole
+  const output = isProgram ? renderEnvelope(envelope) : shown.output
   const parts = outcome.kind === 'succeeded' || outcome.kind === 'failed' ? outcome.parts : undefined
   const errorType = envelope.metadata['error_type']
-  const isWhole = outcome.kind === 'succeeded' && envelope.ok && envelope.content === outcome.content
-  const value = isWhole ? outcome.value : undefined
+  const isWhole = outcome.kind === 'succeeded' && whole.ok && whole.content === outcome.content
+  const ofProgram = isProgram && whole.ok ? valueIn(whole.content, outcome) : undefined
+  const value = (isWhole ? outcome.value : undefined) ?? ofProgram
   const annotations: CallAnnotation = {}
   for (const annotate of context.extensions.annotations) {
     Object.assign(annotations, annotate(context.state, call, { output, parts, ok: envelope.ok, readOnly }))
@@ -170,4 +175,15 @@ export async function complete(
     ...(source !== undefined && { source }),
     ...annotations,
   })
+}
+
+/** For the entry of a call whose whole value a program gets. */
+function within({ ok, content, metadata }: Envelope, spec: ToolSpec | undefined): Envelope {
+  return { ok, content, metadata, ...withinBounds(spec ?? {}, { kind: 'succeeded', content, metadata }) }
+}
+
+/** The value in the text that hooks have left of a result: JSON if the result was, else the text. */
+function valueIn(content: string, outcome: ToolOutcome): JsonValue {
+  const parsed = outcome.kind === 'succeeded' && outcome.value !== undefined ? parseJson(content) : null
+  return parsed?.ok === true ? (parsed.value as JsonValue) : content
 }

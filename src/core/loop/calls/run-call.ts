@@ -116,7 +116,9 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
     }
     const source = (): ContentSource['kind'] | null =>
       savedAs(contentSourceOf(spec, call, { outcome, runs: spawned.runs }))
-    const bounded = bound(calls.setup, { spec, outcome, source })
+    // A program, and the hooks before it, get the whole.
+    const isWhole = context.state.rules.computed === true
+    const bounded = isWhole ? outcome : bound(calls.setup, { spec, outcome, source })
     const end = ended(bounded instanceof Promise ? await bounded : bounded)
     const shown = calls.asksAfter ? await askAfterCall(context, call, end) : end.shown
     await complete(calls, call, { ...end, shown })

@@ -1,4 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
+import type { Model } from '../../model-session.js'
 import type { OutputFormat } from '../../state/output-format.js'
 import type { RunContext } from '../run-context.js'
 import type { Effects } from '../effects.js'
@@ -26,7 +27,7 @@ export interface Conducted {
 export async function prepare({ context, plan }: Conducted, state: RunState | null): Promise<PreparedRun> {
   const model = await plan.host.loadModel(plan.model)
   const output = plan.inherited === null ? plan.answer.formatFor(model) : plan.inherited.output
-  const rules = plan.recordedRules ?? rulesOf(plan, output)
+  const rules = plan.recordedRules ?? rulesOf(plan, output, model)
   const money = await plan.money.open({
     model,
     rules,
@@ -37,7 +38,7 @@ export async function prepare({ context, plan }: Conducted, state: RunState | nu
   return { model, output, rules, money }
 }
 
-function rulesOf({ rules, offers }: RunPlan, output: OutputFormat | null): RunRules {
+function rulesOf({ rules, offers }: RunPlan, output: OutputFormat | null, { computed }: Model): RunRules {
   const retryBudgets = offers.own.flatMap(({ name, maxRetries }) =>
     maxRetries === undefined ? [] : [[name, maxRetries] as const],
   )
@@ -45,6 +46,7 @@ function rulesOf({ rules, offers }: RunPlan, output: OutputFormat | null): RunRu
     ...rules,
     toolRetryBudgets: Object.fromEntries(retryBudgets),
     answersByTool: output?.mode === 'tool',
+    ...(computed === true && { computed }),
     ...((output?.mode === 'native' || output?.mode === 'prompted') && { answersByJson: true as const }),
   }
 }

@@ -59,7 +59,7 @@ export class LiveEffects implements Effects {
     this.#others = setup.plan.host.children.inBackground(context, setup)
     this.#batches = new ToolBatchExecutor(context, setup, (callId, left) => this.#others.begin(callId, left))
     this.#ids = new CallIds(context.state.transcript)
-    this.#hasViews = context.extensions.views.length > 0
+    this.#hasViews = context.extensions.views.length > 0 && setup.model.computed !== true
     const { runId, metadata, signal } = context
     this.#outputContext = { runId, metadata, signal, root: setup.root }
   }

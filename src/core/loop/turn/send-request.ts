@@ -1,7 +1,8 @@
 import type { ModelTurn, RequestConstants, TurnOptions } from '../../model-session.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { PaidReply } from '../../money.js'
-import { readOnly } from '#util/json.js'
+import { deepFreeze, readOnly } from '#util/json.js'
+import type { JsonValue } from '#util/json.js'
 import { wrapped } from '#util/wrapped.js'
 import type { Work, Wrap } from '#util/wrapped.js'
 import type { RunContext } from '../run-context.js'
@@ -35,13 +36,21 @@ export function askingOf(
   setup: RunSetup,
   onReader: (reader: ReplyDeltas) => void,
 ): Work<Request, Reply> {
-  const { session, output, plan } = setup
-  return wrapped([...priced(setup), ...traced(context), ...middleware(context)], async (request) => {
+  const { session, output, plan, model } = setup
+  const values = model.computed === true ? new Map<string, JsonValue>() : null
+  // A turn that is computed is no request.
+  const around = values === null ? [...priced(setup), ...traced(context), ...middleware(context)] : []
+  return wrapped(around, async (request) => {
     const { transcript, constants } = request
     const reader = plan.deltas ? new ReplyDeltas(context, output) : null
     if (reader !== null) onReader(reader)
+    for (const [callId, value] of context.state.values?.slice(values?.size) ?? [])
+      values?.set(callId, deepFreeze(value))
     const options = turnOptions(context, request, { reader, hasTools: setup.constants.tools.length > 0 })
-    return { turn: await session.turn(transcript, constants, options), cost: null }
+    return {
+      turn: await session.turn(transcript, constants, values === null ? options : { ...options, values }),
+      cost: null,
+    }
   })
 }
 

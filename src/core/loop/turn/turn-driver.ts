@@ -159,6 +159,7 @@ export class TurnDriver {
   async #runTools(calls: readonly BatchCall[]): Promise<void> {
     await this.#effects.runTools(calls)
     const { streaks, rules } = this.#context.state
+    if (rules.computed === true) return
     for (const { callId, name, settled } of calls) {
       const retryKind = settled?.retryKind ?? null
       if (retryKind === null || Number(streaks[name]) > retryBudget(rules, name)) continue
