@@ -10,6 +10,7 @@ import {
   parseForkPoint,
   parseMapOptions,
   parsePrompt,
+  parseQueueOptions,
   parseReplayOptions,
   parseResumeOptions,
   parseRunOptions,
@@ -32,6 +33,7 @@ import type {
   ForkOptions,
   HarnessOptions,
   Prompt,
+  QueueOptions,
   ReplayOptions,
   ResumeOptions,
   RunOptions,
@@ -109,6 +111,22 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
   }
 
   /**
+   * Stores a run that waits to be begun, and resolves when it is stored: in this or another process, `recover` begins it. The log
+   * lists it as `queued`, and gives it to whoever asks for what waits. `cancel` ends it. Needs no model. Rejects with `run_exists`
+   * if the log has a run of that id.
+   */
+  async queue(prompt: Prompt, options: QueueOptions = {}): Promise<{ readonly runId: string }> {
+    this.#assertOpen()
+    const parsed = parseQueueOptions(options)
+    const { runId = this.#newRunId(), metadata = {}, labels = {}, agent = null, by = null } = parsed
+    const { log = this.#config.log } = parsed
+    const run = { runId, at: this.#clock.iso(), agent, prompt: parsePrompt(prompt), metadata, labels, by }
+    const { queueRun } = await import('#run/resume/queue-run.js')
+    await queueRun(log, run)
+    return { runId }
+  }
+
+  /**
    * Runs a prompt for each row and yields the outcomes in the order in which the runs end; a run that fails is an outcome. Rows are
    * taken as runs begin, and runs begin as outcomes are read: at most `concurrency` runs are in progress or unread.
    * Leaving the loop cancels the rest. A row with a `runId` whose run the log has continues that run (`ifExists`), so a batch that was
@@ -174,7 +192,7 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
   }
 
   /**
-   * Continues an interrupted run from its log. Calls that were in progress are resolved by their tools' `reconcile` and
+   * Continues an interrupted run from its log, and begins one that was queued. Calls that were in progress are resolved by their tools' `reconcile` and
    * `onUnknownOutcome`. A run that has ended, or waits for people, gives its stored ending. Rejects with `run_not_found`, and
    * with `run_owned` while another process executes the run.
    */
@@ -241,7 +259,7 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
 
   /**
    * Ends a run, and its child runs, without running another tool: a run in progress in this harness, or one that the log has
-   * and that is paused or was interrupted. True once it has ended as `cancelled`, false if it had ended before. Rejects with `run_not_found`, and
+   * and that is queued, paused or was interrupted. True once it has ended as `cancelled`, false if it had ended before. Rejects with `run_not_found`, and
    * with `run_owned` while another process executes the run. `log`: that of the run. Default: the harness's.
    */
   async cancel(runId: string, options: Pick<RunOptions, 'log'> = {}): Promise<boolean> {

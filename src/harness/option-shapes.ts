@@ -19,6 +19,7 @@ import {
   abortSignal,
   anything,
   boolean,
+  filledString,
   either,
   functionAtOnce,
   functionOf,
@@ -45,6 +46,7 @@ import type {
   BuiltinToolName,
   CloseOptions,
   ForkOptions,
+  QueueOptions,
   HarnessOptions,
   ReplayOptions,
   ResumeOptions,
@@ -202,6 +204,14 @@ const SHARED: PartialFields<SharedOptions> = {
 
 const ifExists = oneOf('fail', 'continue', 'retry')
 const RUN = partial<RunOptions>({ ...SHARED, history: anything(), runId, ifExists, labels: record(string) })
+const QUEUE = partial<QueueOptions>({
+  runId,
+  metadata,
+  labels: record(string),
+  log,
+  agent: filledString,
+  by: filledString,
+})
 const RESUME = partial<ResumeOptions>({ ...SHARED, configPolicy })
 
 const FORK = partial<ForkOptions>({
@@ -241,6 +251,11 @@ export function parseRunOptions(given: RunOptions): Parsed<RunOptions> {
   const { ifExists = 'fail' } = options
   if (ifExists === 'fail' || options.runId !== undefined) return options
   throw invalidOptions(`\`ifExists: '${ifExists}'\` needs the \`runId\` of the run that may exist.`)
+}
+
+/** The same for a run that is to wait. */
+export function parseQueueOptions(given: QueueOptions): Parsed<QueueOptions> {
+  return parse(QUEUE, given, '`queue`') as Parsed<QueueOptions>
 }
 
 /** The same for a run that continues. */

@@ -180,6 +180,14 @@ export interface RunOptions<Deps = unknown> extends BudgetOptions {
   readonly input?: InputPort | undefined
 }
 
+/** A run that is to wait. */
+export interface QueueOptions extends Pick<RunOptions, 'runId' | 'metadata' | 'labels' | 'log'> {
+  /** Name of the agent that is to run it, for whoever begins it. */
+  readonly agent?: string | undefined
+  /** Who queues it. */
+  readonly by?: string | undefined
+}
+
 /** Options of a run that continues. */
 export interface ResumeOptions<Deps = unknown> extends Omit<
   RunOptions<Deps>,

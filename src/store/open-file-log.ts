@@ -344,8 +344,9 @@ function warnOnce(folder: string): () => void {
   }
 }
 
+/** The file is not needed soon. */
 function isEnd({ kind }: LogEvent): boolean {
-  return kind === 'run_completed' || kind === 'run_failed'
+  return kind === 'run_completed' || kind === 'run_failed' || kind === 'run_queued'
 }
 
 function isThere(path: string): boolean {

@@ -173,6 +173,11 @@ export class RunContext {
     this.#history = history
   }
 
+  /** The data of a run that was queued, which begins now. */
+  begins(metadata: JsonObject): void {
+    this.#metadata = metadata
+  }
+
   /** Continues the run from a state. `metadata` replaces that of the run; null keeps it. */
   adopt(state: RunState, responses: readonly unknown[], metadata: JsonObject | null): void {
     // Those of a log or a document are plain JSON.

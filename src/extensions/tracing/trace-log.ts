@@ -62,7 +62,8 @@ class LoggedRun {
 /** `event` begins or continues the run; `first` is the first event of all. */
 function tracedRun(first: DurableEvent, event: DurableEvent, traceparent: string | null): TracedRun {
   const { runId, parentRunId, parentToolCallId, agentName } = first
-  const { metadata, root } = first.kind === 'run_started' ? first : { metadata: {}, root: '' }
+  const started = [first, event].find((each) => each.kind === 'run_started')
+  const { metadata, root } = started ?? { metadata: {}, root: '' }
   const resumed = event.kind !== 'run_started' || event.begun !== 'fresh'
   return { runId, parentRunId, parentToolCallId, agentName, metadata, root, at: event.at, resumed, traceparent }
 }

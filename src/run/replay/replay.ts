@@ -88,7 +88,8 @@ export async function recordedEvents(
     for await (const event of log) {
       if (!event.durable || event.runId !== (events[0]?.runId ?? event.runId)) continue
       checkVersion(event)
-      events.push(event)
+      // It began later, by the same events as any run.
+      if (event.kind !== 'run_queued') events.push(event)
     }
   } catch (cause) {
     if (cause instanceof HarnessError) throw cause

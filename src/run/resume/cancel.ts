@@ -26,7 +26,9 @@ export async function cancelStored(means: CancelMeans, runId: string): Promise<b
 /** Ends the child runs of a run that was cancelled, if they are paused or were interrupted. */
 export async function cancelChildren(means: CancelMeans, runId: string): Promise<void> {
   const found = await loadRun(means.log, runId)
-  if (found !== null) await endChildren(means, found.state)
+  // It was cancelled before its beginning was stored.
+  if (found?.state.queued === true) await end(means, runId, null)
+  else if (found !== null) await endChildren(means, found.state)
 }
 
 /** Ends a child run that is paused or was interrupted, and the runs below it. Nothing happens if the log does not have it. */

@@ -4,7 +4,8 @@ import type { Answer } from '../../state/answers.js'
 import type { RunContext } from '../run-context.js'
 import { RunSetup } from '../run-plan.js'
 import type { FreshOpening, LoadedRun, Opening, RunPlan } from '../run-plan.js'
-import { continueRun, storedEnding } from './continue-run.js'
+import { continueRun, promptOf, storedEnding } from './continue-run.js'
+import type { RunState } from '../../state/state.js'
 import type { Ending } from '../turn/turn-driver.js'
 import { RunEnd } from './run-end.js'
 import { addedByHooks, askStart, drive, prepare, startedBy, stopAfter, tracedRun } from './start-run.js'
@@ -53,6 +54,11 @@ function newAnswers(opening: Opening, found: LoadedRun | null): readonly Answer[
 
 async function perform(run: Conducted, found: LoadedRun | null, answers: readonly Answer[]): Promise<Ending> {
   const { opening } = run.plan
+  if (found?.state.queued === true && opening.kind === 'go_on') {
+    const { state } = found
+    run.context.begins(opening.metadata ?? state.metadata)
+    return begin(run, { kind: 'fresh', prompt: promptOf(state), history: withoutHistory }, state)
+  }
   if (found !== null && opening.kind === 'go_on') {
     // Only a run that has ended is put back to its last position; a child run that has had its answers continues as after a crash.
     const isGoingOn = opening.begun === 'retried' && found.state.phase.at !== 'ended'
@@ -64,16 +70,25 @@ async function perform(run: Conducted, found: LoadedRun | null, answers: readonl
   throw new HarnessError('run_not_found', `The log knows no run \`${run.context.runId}\`.`)
 }
 
-/** Begins a run with a prompt. */
-async function begin(run: Conducted, { prompt, history }: FreshOpening): Promise<Ending> {
+/** A run that waited has no conversation before it. */
+const withoutHistory: FreshOpening['history'] = () =>
+  Promise.resolve({ start: { history: [] }, conversation: { entries: [] } })
+
+/** Begins a run with a prompt; `queued`: the state of one that waited. If it cannot begin, that goes on waiting. */
+async function begin(
+  run: Conducted,
+  { prompt, history }: FreshOpening,
+  queued: RunState | null = null,
+): Promise<Ending> {
   const { context, plan } = run
   const { conversation, start } = await context.fromLog(history())
   context.prepareDeps(context.metadata)
   context.tracer?.open(() => tracedRun(context, plan, null))
-  await context.openExtensions(null, { begun: 'fresh', metadata: context.metadata })
+  await context.openExtensions(queued, { begun: 'fresh', metadata: context.metadata })
   const prepared = await prepare(run, null)
   context.inherit(conversation)
   const labels = Object.keys(context.labels).length > 0 && { labels: context.labels }
+  if (queued !== null) context.adopt(queued, [], context.metadata)
   await context.emit('run_started', { begun: 'fresh', prompt, ...startedBy(run, prepared), ...labels, ...start })
   context.signal.throwIfAborted()
   await askStart(run, prompt, prepared.rules)

@@ -73,7 +73,7 @@ function forgetNothing({ context, plan, end }: Conducted, { begun }: GoOnOpening
 }
 
 /** The prompt of a run whose first request has not begun. */
-function promptOf({ transcript, firstEntry }: RunState): InputMessage {
+export function promptOf({ transcript, firstEntry }: RunState): InputMessage {
   const entry = transcript[firstEntry]
   const content = entry?.role === 'user' ? entry.content : []
   const [first] = content
