@@ -11,6 +11,7 @@ import { recoverAll } from '../../docs/snippets/durability/recover-all.js'
 import { transferTool } from '../../docs/snippets/durability/safe-tool.js'
 import { payInvoice } from '../../docs/snippets/durability/same-call.js'
 import { resumeRun, savePausedRun } from '../../docs/snippets/durability/store-and-resume.js'
+import { work } from '../../docs/snippets/durability/worker.js'
 import { inTemporaryFolder } from '../support/folder.js'
 import { eventsOfRun } from '../support/collect.js'
 
@@ -85,6 +86,25 @@ test('deploy.ts: a run that a closed harness has left is continued by the next o
   expect((await runOnce(next, log, 'run_job', 'Go.')).text).toBe('Done.')
 })
 
+test('worker.ts: workers begin what waits, and each run once', async () => {
+  const log = fileLog('runs')
+  const over = new AbortController()
+  let left = 6
+  const model = new ScriptedModel().always(() => {
+    left -= 1
+    return 'Done.'
+  })
+  const harness = new Harness({ builtinTools: [], model, log })
+  for (let index = 0; index < left; index++)
+    await harness.queue(`Job ${index}.`, { labels: { tenant: `t_${index % 2}` } })
+  const workers = Promise.all([1, 2].map(() => work(harness, log, over.signal)))
+  await expect.poll(async () => (await log.waiting()).length).toBe(0)
+  over.abort()
+  await workers
+  expect(left).toBe(0)
+  for await (const { status } of log.list()) expect(status).toBe('completed')
+})
+
 test('child-run.ts: questions are researched in parallel', async () => {
   const model = new ScriptedModel().always(({ turn, messages }) => {
     const [prompt] = messages.flatMap((message) => (message.role === 'user' ? [String(message.content)] : []))
@@ -119,5 +139,6 @@ test('every snippet of docs/durability.md is run', () => {
     'safe-tool.ts',
     'same-call.ts',
     'store-and-resume.ts',
+    'worker.ts',
   ])
 })

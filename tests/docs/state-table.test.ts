@@ -8,14 +8,13 @@ import { clearResults } from 'thinharness/context'
 import { ScriptedModel } from 'thinharness/testing'
 import { failureOf } from '../harness/support.js'
 import { eventDeclarations } from '../../scripts/event-declarations.js'
-import { apply } from '#core/loop/apply.js'
+import { apply, stateAtFirst } from '#core/loop/apply.js'
 import { isReference } from '#core/state/history.js'
-import { openState } from '#core/state/state.js'
 import type { RunState } from '#core/state/state.js'
 
 const CORPUS = fileURLToPath(new URL('../corpus/', import.meta.url))
 const PAGE = '../../docs/states.md'
-const STATES = ['opening', 'asking', 'answered', 'batch', 'paused', 'ended'] as const
+const STATES = ['queued', 'opening', 'asking', 'answered', 'batch', 'paused', 'ended'] as const
 type State = (typeof STATES)[number]
 
 /** A run whose log shows some of the transitions. */
@@ -24,7 +23,8 @@ interface Scenario {
   readonly events: readonly DurableEvent[]
 }
 
-function stateName({ phase, paused }: RunState): State {
+function stateName({ phase, queued, paused }: RunState): State {
+  if (queued === true) return 'queued'
   return paused === undefined ? phase.at : 'paused'
 }
 
@@ -36,8 +36,8 @@ function transitionsOf(scenarios: readonly Scenario[]): ReadonlyMap<string, Read
     for (const event of events) {
       const before: State | 'none' = state === null ? 'none' : stateName(state)
       if (state === null) {
-        if (event.kind !== 'run_started' || isReference(event.history) || event.state !== undefined) break
-        state = openState(event)
+        if (event.kind === 'run_started' && (isReference(event.history) || event.state !== undefined)) break
+        state = stateAtFirst(event)
       } else state = apply(state, event)
       const key = `${event.kind}/${before}`
       const next = seen.get(key) ?? new Map<State, string>()
@@ -95,6 +95,19 @@ function recovered(): Promise<Scenario> {
 
 function scenarios(): Promise<Scenario[]> {
   return Promise.all([
+    recorded('queued', async (options) => {
+      const model = new ScriptedModel().says('Done.')
+      const harness = new Harness<unknown>({ ...options, model })
+      const { runId } = await harness.queue('Go.')
+      await harness.recover(runId)
+      return runId
+    }),
+    recorded('queued_and_cancelled', async (options) => {
+      const harness = new Harness<unknown>(options)
+      const { runId } = await harness.queue('Go.')
+      await harness.cancel(runId)
+      return runId
+    }),
     recorded('steered', async (options) => {
       const input = inputPort()
       const model = new ScriptedModel().calls('look', {}).says('Done.')
@@ -180,6 +193,7 @@ that test: \`npx vitest run tests/docs/state-table.test.ts --update\` writes it,
 
 | state | the run |
 | --- | --- |
+| queued | waits to be begun |
 | opening | has begun; its first request has not |
 | asking | has sent a request, whose reply is not stored yet |
 | answered | has a reply that is no batch: an answer, or a reason to ask again |

@@ -29,8 +29,10 @@ export function laws(newDatabase: () => Database) {
         'lists_newest_first',
         'lists_threads',
       ] as const),
+      ...(['finds_by_labels', 'lists_what_has_changed', 'misses_no_append', 'gives_what_waits'] as const),
       ...([
         'prunes_what_has_ended',
+        'keeps_what_is_queued',
         'keeps_what_is_referred_to',
         'names_referrers',
         'removes_by_name',
