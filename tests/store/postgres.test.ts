@@ -68,6 +68,74 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     await Promise.all(logs.map((log) => log.close()))
   })
 
+  test('an append whose transaction ends late is not missed, and holds up no other', async () => {
+    const schema = fresh()
+    await using log = open(schema)
+    const pool = new pg.Pool({ connectionString: server!.url })
+    const append = (to: PostgresLog, runId: string): Promise<void> =>
+      to.append({ kind: 'run', id: runId }, [{ ...event('run_started', 1), runId }])
+    const changes = async (after: string | null): Promise<[string[], string]> => {
+      const found: string[] = []
+      let cursor = after ?? ''
+      for await (const summary of log.list({ changedAfter: after })) {
+        found.push(summary.runId)
+        ;({ cursor } = summary)
+      }
+      return [found, cursor]
+    }
+    await append(log, 'run_a')
+    const clients = await Promise.all([pool.connect(), pool.connect()])
+    const [late, later] = clients.map((client) =>
+      postgresLog({ pool: { query: (text, values) => client.query(text, values) }, schema }),
+    )
+    for (const client of clients) await client.query('begin')
+    await append(late!, 'run_late')
+    await append(later!, 'run_later')
+    await append(late!, 'run_late_too')
+    await append(log, 'run_b')
+    const [first, afterB] = await changes(null)
+    expect(first).toEqual(['run_a', 'run_b'])
+    expect((await changes(afterB))[0]).toEqual([])
+    await append(log, 'run_c')
+    const [second, afterC] = await changes(afterB)
+    expect(second).toEqual(['run_c'])
+    await clients[0]?.query('commit')
+    const [third, afterLate] = await changes(afterC)
+    expect(third).toEqual(['run_late', 'run_late_too'])
+    expect((await changes(afterB))[0]).toEqual(['run_late', 'run_late_too', 'run_c'])
+    expect((await changes(afterLate))[0]).toEqual([])
+    await append(log, 'run_d')
+    await clients[1]?.query('commit')
+    const [fourth, afterLater] = await changes(afterLate)
+    expect(fourth).toEqual(['run_later', 'run_d'])
+    expect((await changes(afterLater))[0]).toEqual([])
+    const rest: string[] = []
+    for await (const { cursor } of log.list({ changedAfter: afterB })) rest.push((await changes(cursor))[0].join())
+    // Logs of one transaction, which only a pool of the host's can bring about, come together.
+    const all = 'run_late,run_late_too,run_later,run_c,run_d'
+    expect(rest).toEqual([all, 'run_later,run_c,run_d', 'run_c,run_d', 'run_d', ''])
+    for (const client of clients) client.release()
+    await pool.end()
+  })
+
+  test('tables that were restored on another server list all changes', async () => {
+    const schema = fresh()
+    const before = open(schema)
+    for (const runId of ['run_a', 'run_b'])
+      await before.append({ kind: 'run', id: runId }, [{ ...event('run_started', 1), runId }])
+    await admin.query(`update "${schema}".runs set changed = '900000000000'`)
+    await before.close()
+    await using log = open(schema)
+    const listed = async (changedAfter: string | null): Promise<string[]> => {
+      const found: string[] = []
+      for await (const { runId } of log.list({ changedAfter })) found.push(runId)
+      return found
+    }
+    expect(await listed(null)).toEqual(['run_a', 'run_b'])
+    await log.append({ kind: 'run', id: 'run_c' }, [{ ...event('run_started', 1), runId: 'run_c' }])
+    expect(await listed('900000000000::run_b')).toEqual(['run_a', 'run_b', 'run_c'])
+  })
+
   test('160 an append whose response is lost was stored, and reports it', async () => {
     const pool = new pg.Pool({ connectionString: server!.url })
     const query = pool.query.bind(pool) as unknown as (text: string, values?: unknown[]) => Promise<pg.QueryResult>
