@@ -1,6 +1,6 @@
 export { conformance } from './conformance/conformance.js'
 export type { ConformanceOptions, Law, LawName } from './conformance/conformance.js'
-export type { ConformanceApi, ReadRequest } from './conformance/stage.js'
+export type { ConformanceApi, ConformanceRequest, ReadRequest } from './conformance/stage.js'
 export type { ConformanceServer } from './conformance/stage.js'
 export type { Heard, HeardCall, HeardOutput, MessageContent, ScriptMessage, ScriptRequest } from './script-request.js'
 export type { BreakFault, Chunks, DripFault, ProviderFault, StatusFault } from './delivery.js'

@@ -355,7 +355,8 @@ async function streamedReply(
   }
 }
 
-function emitPart(part: AssistantPart, { onDelta }: ReplyFoldOptions): void {
+/** A part that came at once, as one delta. */
+export function emitPart(part: AssistantPart, { onDelta }: Pick<ReplyFoldOptions, 'onDelta'>): void {
   const text = part.type === 'opaque' ? '' : part.type === 'tool_call' ? part.arguments : part.text
   if (text === '') return
   if (part.type === 'tool_call') onDelta?.({ kind: 'tool_input_delta', text, callId: part.callId, toolName: part.name })

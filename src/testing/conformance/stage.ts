@@ -16,7 +16,7 @@ import { setImmediate } from 'node:timers/promises'
 /** The server's side of an API, for tests of its adapter: it reads requests and writes replies. */
 export interface ConformanceApi {
   /** Reads a request. Throws for a request that the API rejects: the stricter, the better the tests. */
-  read(request: ApiRequest): ReadRequest
+  read(request: ConformanceRequest): ReadRequest
   /** The body of a whole reply. */
   whole(reply: WireReply): JsonObject
   /** The same reply as a stream: the text of its events, in order. */
@@ -32,6 +32,9 @@ export interface ConformanceApi {
   /** Is called with each reply, for an API that stores conversations. */
   keep?(request: ReadRequest, reply: WireReply): void
 }
+
+/** A request as it was sent; `url` has its path and query. */
+export type ConformanceRequest = ApiRequest & { readonly url: string }
 
 /** A request as a server understands it. */
 export interface ReadRequest {
@@ -121,7 +124,8 @@ export class Stage implements ConformanceServer {
     const request = new Request(input, init)
     const { signal } = request
     signal.throwIfAborted()
-    const answer = this.#answer(Object.fromEntries(request.headers), await request.text())
+    const { url, headers } = request
+    const answer = this.#answer({ url, headers: Object.fromEntries(headers) }, await request.text())
     if (answer === null) return await abortable(waitForever(), signal)
     signal.throwIfAborted()
     return new Response(bodyStream(answer, signal), { status: answer.status, headers: answer.headers })
@@ -130,7 +134,8 @@ export class Stage implements ConformanceServer {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const bytes = await readRequestBody(request)
     if (bytes === undefined) return
-    const answer = this.#answer(request.headers, bytes.toString())
+    const { url = '/', headers } = request
+    const answer = this.#answer({ url: `${this.baseUrl}${url}`, headers }, bytes.toString())
     if (answer === null) return
     response.writeHead(answer.status, answer.headers)
     for (const piece of answer.pieces) {
@@ -142,11 +147,11 @@ export class Stage implements ConformanceServer {
   }
 
   /** Null: no answer. */
-  #answer(headers: Readonly<Record<string, string | readonly string[] | undefined>>, text: string): Answer | null {
+  #answer(sent: Omit<ConformanceRequest, 'body'>, text: string): Answer | null {
     const body = parsedJson(text)
     try {
       if (!isObject(body)) throw new Error('The body of a request is not a JSON object.')
-      const read = this.api.read({ headers, body })
+      const read = this.api.read({ ...sent, body })
       this.heard.push({ body, read })
       return this.#delivered(body, read)
     } catch (error) {
