@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RunLog } from 'thinharness'
+import type { DurableEvent, RunLog } from 'thinharness'
 import { postgresLog } from 'thinharness/store/postgres'
 import type { PostgresLog } from 'thinharness/store/postgres'
 import { runLogContract } from 'thinharness/testing'
@@ -20,6 +20,7 @@ const open = (schema = fresh()): PostgresLog => {
   return log
 }
 const schemas = new WeakMap<RunLog, string>()
+const begun = (runId: string): DurableEvent => ({ ...event('run_started', 1), runId })
 
 /** So that the server tells the connections of these tests from all others. */
 const NAME = `thinharness_test_${process.pid}`
@@ -73,7 +74,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     await using log = open(schema)
     const pool = new pg.Pool({ connectionString: server!.url })
     const append = (to: PostgresLog, runId: string): Promise<void> =>
-      to.append({ kind: 'run', id: runId }, [{ ...event('run_started', 1), runId }])
+      to.append({ kind: 'run', id: runId }, [begun(runId)])
     const changes = async (after: string | null): Promise<[string[], string]> => {
       const found: string[] = []
       let cursor = after ?? ''
@@ -121,8 +122,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
   test('tables that were restored on another server list all changes', async () => {
     const schema = fresh()
     const before = open(schema)
-    for (const runId of ['run_a', 'run_b'])
-      await before.append({ kind: 'run', id: runId }, [{ ...event('run_started', 1), runId }])
+    for (const runId of ['run_a', 'run_b']) await before.append({ kind: 'run', id: runId }, [begun(runId)])
     await admin.query(`update "${schema}".runs set changed = '900000000000'`)
     await before.close()
     await using log = open(schema)
@@ -132,7 +132,7 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
       return found
     }
     expect(await listed(null)).toEqual(['run_a', 'run_b'])
-    await log.append({ kind: 'run', id: 'run_c' }, [{ ...event('run_started', 1), runId: 'run_c' }])
+    await log.append({ kind: 'run', id: 'run_c' }, [begun('run_c')])
     expect(await listed('900000000000::run_b')).toEqual(['run_a', 'run_b', 'run_c'])
   })
 
