@@ -152,7 +152,7 @@ export async function complete(
   const errorType = envelope.metadata['error_type']
   const isWhole = outcome.kind === 'succeeded' && whole.ok && whole.content === outcome.content
   const ofProgram = isProgram && whole.ok ? valueIn(whole.content, outcome) : undefined
-  const value = (isWhole ? outcome.value : undefined) ?? ofProgram
+  const value = isWhole && outcome.value !== undefined ? outcome.value : ofProgram
   const annotations: CallAnnotation = {}
   for (const annotate of context.extensions.annotations) {
     Object.assign(annotations, annotate(context.state, call, { output, parts, ok: envelope.ok, readOnly }))
