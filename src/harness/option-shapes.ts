@@ -218,7 +218,7 @@ const FORK = partial<ForkOptions>({
   ...SHARED,
   runId,
   labels: record(string),
-  effects: oneOf('live', 'dry'),
+  effects: oneOf('live', 'dry', 'recorded'),
   mocks: record(functionOf()),
 })
 

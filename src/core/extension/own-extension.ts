@@ -22,6 +22,7 @@ export type CallAnnotation = Partial<DurablePayloads['tool_call_completed']>
 
 /** A call; `arguments` is its JSON text. */
 export interface CallText {
+  readonly callId: string
   readonly name: string
   readonly arguments: string
 }

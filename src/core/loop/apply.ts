@@ -285,6 +285,9 @@ function changeByCompletion(state: RunState, event: Event<'tool_call_completed'>
   if (event.background !== undefined) leaveInBackground(state, { ...event, background: event.background })
   if (childUsage !== undefined) state.usage = withCall(state.usage, childUsage)
   if (state.rules.computed === true && event.value !== undefined) (state.values ??= []).push([callId, event.value])
+  const { unrecorded = 0 } = state.usage
+  if (event.unrecorded !== undefined)
+    state.usage = { ...state.usage, unrecorded: unrecorded + Number(event.unrecorded) }
   if (cancelled) {
     state.usage = { ...state.usage, cancelledToolCalls: state.usage.cancelledToolCalls + 1 }
     note(state, callId, { cancelled: true })

@@ -179,6 +179,8 @@ export interface DurablePayloads {
     readonly background?: readonly LeftRun[]
     /** The call made no progress; only set with loop detection (`stall`). */
     readonly stale?: true
+    /** Only in a fork with recorded effects: whether the recording does not have the call. */
+    readonly unrecorded?: boolean
   }
   /** A call that a crash interrupted, and how it is resolved. */
   tool_call_interrupted: {

@@ -16,6 +16,7 @@ import type { PlanDependencies } from './plan.js'
 import { chosenModel, depsOf } from './run-checks.js'
 import type { Resumed } from './run-checks.js'
 import { Toolset } from './toolset.js'
+import type { LaunchedEffects } from './toolset.js'
 import { describeHarness } from './describe.js'
 import type { HarnessDescription } from './describe.js'
 import { RunAbort, inGrace } from '#util/abort.js'
@@ -28,7 +29,6 @@ import type { FreshOpening, GoOnOpening, Offer, Opening, RunHost, RunSetup } fro
 import { RunContext } from '#core/loop/run-context.js'
 import type { RunSurroundings } from '#core/loop/run-context.js'
 import { forkOpening } from '#run/replay/fork.js'
-import type { ForkEffects } from '#run/replay/fork.js'
 import { ChildDocuments } from '#run/resume/child-documents.js'
 import { childRuns } from '#run/children/other-runs.js'
 import { Programs } from '#run/children/programs.js'
@@ -42,6 +42,7 @@ import { matchAnswers } from '#run/resume/given-answers.js'
 import type { GivenHistory } from '#run/resume/given-history.js'
 import { findHistory, inline } from '#run/resume/history.js'
 import { resolveHistory } from '#run/resume/read-log.js'
+import type { ResolveHistory } from '#run/resume/read-log.js'
 import { pendingOf } from '#core/loop/decide.js'
 import { checkPaused } from '#run/resume/stored-state.js'
 import type { RunEvent } from '#core/state/events.js'
@@ -64,7 +65,7 @@ export interface Launch {
   readonly opening: Opening
   readonly metadata: JsonObject
   /** How its tools are run, in a fork. */
-  readonly effects?: ForkEffects
+  readonly effects?: LaunchedEffects
 }
 
 /** The harness that runs belong to. */
@@ -110,7 +111,7 @@ export class RunLauncher<Output> implements RunHost {
       log,
       children: new ChildDocuments(log),
       clock: this.#clock,
-      extensions: this.#detectingStall(this.#config.extensions.with(options.use), options),
+      extensions: this.#detectingStall(surrounding(this.#config.extensions.with(options.use), effects), options),
       queue,
       childQueue,
       abort,
@@ -327,6 +328,13 @@ const END_GRACE_MS = 2000
 
 const NO_EXTENSIONS = new RunExtensions([])
 
+/** With what recorded effects need to know of calls. */
+function surrounding(extensions: RunExtensions, effects?: LaunchedEffects): RunExtensions {
+  if (effects?.recorded === undefined) return extensions
+  const { outermost, innermost } = effects.recorded
+  return extensions.with([outermost]).and(innermost)
+}
+
 /** A program is the run that starts it, for its tools and for whatever surrounds their calls. */
 function partsOfProgram({
   depth,
@@ -409,9 +417,11 @@ export function forkLaunch(
 ): Launch {
   const { effects, mocks, labels = {} } = options
   const metadata = options.metadata ?? null
-  const fork = forkOpening(recordedEvents(events), { ...point, labels, resolve: (start) => resolveHistory(log, start) })
-  const changed = { ...(effects !== undefined && { effects }), ...(mocks !== undefined && { mocks }) }
-  return { opening: { ...fork, metadata }, metadata: metadata ?? {}, effects: changed }
+  const resolve: ResolveHistory = (start) => resolveHistory(log, start)
+  const { opening, calls } = forkOpening(recordedEvents(events), { ...point, labels, resolve })
+  const recorded = effects === 'recorded' && { recorded: calls() }
+  const changed = { ...(effects !== undefined && { effects }), ...(mocks !== undefined && { mocks }), ...recorded }
+  return { opening: { ...opening, metadata }, metadata: metadata ?? {}, effects: changed }
 }
 
 function continuedLaunch(

@@ -4,7 +4,6 @@ import type { RequestedAnswer } from '#run/output/answer-form.js'
 import type { RunContext } from '#core/loop/run-context.js'
 import type { Offer, Opening, RunHost, RunPlan, RunSetup, ToolOffers } from '#core/loop/run-plan.js'
 import type { RunRules } from '#core/state/rules.js'
-import type { ForkEffects } from '#run/replay/fork.js'
 import { demandsEvidence } from '#schema/evidence.js'
 import { outputSchemaOf } from '#run/output/forms.js'
 import type { OutputType } from '#core/tools/output-type.js'
@@ -19,6 +18,7 @@ import type { Config } from '../config.js'
 import type { RunOptions } from '../options.js'
 import type { HarnessResources } from './resources.js'
 import { Toolset } from './toolset.js'
+import type { LaunchedEffects } from './toolset.js'
 
 /** The harness that a run belongs to. */
 export interface PlanDependencies {
@@ -34,7 +34,7 @@ interface PlannedRun {
   readonly model: ModelRef | Model
   /** The tools of the harness when the run was launched. */
   readonly tools: readonly ToolSpec[]
-  readonly effects: ForkEffects | null
+  readonly effects: LaunchedEffects | null
   readonly context: RunContext
 }
 

@@ -3,11 +3,15 @@ import { HarnessError } from '#contracts/errors.js'
 import type { HarnessResources } from './resources.js'
 import { withEffects } from '#run/replay/fork.js'
 import type { ForkEffects } from '#run/replay/fork.js'
+import type { RecordedCalls } from '#run/replay/recorded-calls.js'
 import type { Offer, ToolOffers } from '#core/loop/run-plan.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import { checkToolNames, withUniqueIds } from '../tool-names.js'
 import type { ToolSourceHost } from '#core/tools/source.js'
 import type { ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
+
+/** How the tools of a fork are run, with the results of the recording if they are taken from there. */
+export type LaunchedEffects = ForkEffects & { readonly recorded?: RecordedCalls }
 
 export interface ToolsetOptions {
   readonly config: Config<unknown>
@@ -19,7 +23,7 @@ export interface ToolsetOptions {
   /** Servers of the run alone. Default: none. */
   readonly servers?: readonly ToolSource[]
   /** How tools are run in a fork. */
-  readonly effects: ForkEffects | null
+  readonly effects: LaunchedEffects | null
   /** A recorded run asks no servers. */
   readonly asksServers: boolean
   /** Emits a warning of the run. */

@@ -17,6 +17,7 @@ import { mergedLabels } from '#core/state/labels.js'
 import type { Labels } from '#core/state/labels.js'
 import type { RunState } from '#core/state/state.js'
 import { hasOtherRuns } from '#core/loop/decide.js'
+import { RecordedCalls } from './recorded-calls.js'
 
 /**
  * The state of a recorded run after its reply number `afterTurn`, with the results of the calls that the reply made, also
@@ -64,11 +65,11 @@ interface ForkedRun {
 export function forkOpening(
   recorded: Promise<readonly DurableEvent[]>,
   { afterTurn, prompt, runId, labels, resolve }: ForkedRun,
-): GoOnOpening {
+): { readonly opening: GoOnOpening; readonly calls: () => RecordedCalls } {
   const state = recorded.then((events) => stateAfterTurn(events, afterTurn, resolve))
   // Awaited when the run has begun; without this a bad log would also be an unhandled rejection.
   state.catch(() => undefined)
-  return {
+  const opening: GoOnOpening = {
     kind: 'go_on',
     begun: 'forked',
     answers: [],
@@ -82,6 +83,14 @@ export function forkOpening(
       prompt === null
         ? null
         : async () => ({ kind: 'fresh', prompt, history: async () => inline(conversationBefore(await state)) }),
+  }
+  return {
+    opening,
+    calls: () =>
+      new RecordedCalls(
+        recorded,
+        state.then(({ seq }) => seq),
+      ),
   }
 }
 
@@ -106,21 +115,28 @@ function conversationBefore(state: RunState): Conversation {
 
 /** How the tools of a fork are run. */
 export interface ForkEffects {
-  /** `live` (default): as usual. `dry`: only read-only tools run; the model reads what the others would have done. */
-  readonly effects?: 'live' | 'dry' | undefined
+  /**
+   * `live` (default): as usual. `dry`: only read-only tools run; the model reads what the others would have done. `recorded`: a call
+   * of a tool with arguments that the recording has gets the result that it had there, each once; any other runs as in `dry`, and
+   * counts as `usage.unrecorded`.
+   */
+  readonly effects?: 'live' | 'dry' | 'recorded' | undefined
   /** Handlers that replace those of tools, by name. */
   readonly mocks?: Readonly<Record<string, (args: JsonObject, context: ToolContext) => unknown>> | undefined
 }
 
 export function withEffects(
   tools: readonly ToolSpec[],
-  { effects = 'live', mocks = {} }: ForkEffects,
+  { effects = 'live', mocks = {}, recorded }: ForkEffects & { readonly recorded?: RecordedCalls },
 ): readonly ToolSpec[] {
   return tools.map((spec) => {
     const mock = Object.hasOwn(mocks, spec.name) ? mocks[spec.name] : undefined
     if (mock !== undefined) return { ...spec, call: async (args, context) => outcomeOf(await mock(args, context)) }
-    if (effects === 'live' || spec.annotations?.readOnly === true) return spec
-    return { ...spec, call: async (args) => wouldDo(spec.name, args) }
+    if (effects === 'live') return spec
+    const isRun = spec.annotations?.readOnly === true
+    const dry: ToolSpec['call'] = isRun ? spec.call : async (args) => wouldDo(spec.name, args)
+    if (recorded === undefined) return isRun ? spec : { ...spec, call: dry }
+    return { ...spec, call: async (args, context) => (await recorded.take(spec, args, context)) ?? dry(args, context) }
   })
 }
 
