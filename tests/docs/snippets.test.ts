@@ -44,6 +44,21 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
         .says('Lost.'),
     prints: 'Lost.\n',
   },
+  'replay/recorded.ts': {
+    script: (provider) =>
+      provider
+        .calls('lookup_order', { id: '1042' })
+        .says('It is in transit.')
+        .calls('lookup_order', { id: '1042' })
+        .says('In transit.'),
+    prints: 'In transit. (0 calls were not in the recording)\n',
+  },
+  'programs/hundred.ts': {
+    script: (provider) => provider.calls('check_all', { last: 100 }).says('These are open.'),
+    prints: `{"ok":true,"content":"{\\"open\\":33,\\"refused\\":[13]}","metadata":{}}
+2 requests, 101 calls, 101 steps
+`,
+  },
   'steering/steer.ts': {
     files: { 'notes/a.md': 'We ship in May.\n' },
     script: (provider) => provider.calls('list', {}).says('May is the deadline.'),
