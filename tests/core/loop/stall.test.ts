@@ -84,7 +84,9 @@ describe('loop detection (`stall`)', () => {
     ],
     ['unknown tools', [['nothing', { n: 1 }]], 7],
   ])('it notices %s', async (_name, turns, requests) => {
-    expect((await watched(calling(...turns), true).run('Go.')).usage.modelRequests).toBe(requests)
+    // The retries of a tool that does not exist would end the run earlier.
+    const harness = watched(calling(...turns), true, { toolRetries: 20 })
+    expect((await harness.run('Go.')).usage.modelRequests).toBe(requests)
   })
 
   test('occasional progress prevents it, and so does an exempt tool', async () => {

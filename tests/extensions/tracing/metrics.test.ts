@@ -65,7 +65,7 @@ test('a failure has its class, and an unknown tool no name of its own', async ()
       [{ ...TURN, ...failed }, 1, A_TIME],
       [REPLIED, 1, A_TIME],
       [
-        { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': '_OTHER', 'error.type': 'ToolExecutionError' },
+        { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': '_OTHER', 'error.type': 'NotFound' },
         1,
         expect.any(Number),
       ],

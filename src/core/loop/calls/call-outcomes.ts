@@ -42,7 +42,7 @@ export function unknownTool(name: string, known: Iterable<string>): ToolOutcome 
   const names = [...known]
   const available = names.length === 0 ? ' There are no tools.' : ` Available: ${names.slice(0, 40).join(', ')}.`
   const content = `unknown tool ${name.slice(0, 100)}.${didYouMean(name, names)}${available}`
-  return { kind: 'failed', errorType: 'NotFound', content, retry: false, metadata: { tool: name.slice(0, 100) } }
+  return { kind: 'failed', errorType: 'NotFound', content, retry: true, metadata: { tool: name.slice(0, 100) } }
 }
 
 /** An empty reason counts as none. */

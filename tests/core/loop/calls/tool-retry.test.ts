@@ -194,13 +194,30 @@ describe('the retry limit', () => {
     ])
   })
 
-  test('TR-11 unknown tools and cancelled calls do not count', async () => {
+  test('TR-11 cancelled calls do not count', async () => {
     const hook: Hook = { event: 'before_tool_call', tools: ['picky'], handler: () => ({ cancel: 'No.' }) }
-    using model = new ScriptedModel().callsAll([{ name: 'ghost' }, { name: 'picky' }]).says('Done.')
+    using model = new ScriptedModel().calls('picky').says('Done.')
     const result = await harnessOf({ model, tools: [picky(9)], hooks: [hook], toolRetries: 0 }).run('Go.')
-    expect(result.usage).toMatchObject({ toolRetries: {}, toolCalls: 2, cancelledToolCalls: 1 })
+    expect(result.usage).toMatchObject({ toolRetries: {}, toolCalls: 1, cancelledToolCalls: 1 })
+  })
+
+  test('a tool that does not exist counts by its name, like one that fails', async () => {
+    const model = new ScriptedModel()
+    for (let turn = 0; turn < 63; turn++) model.calls('ghost')
+    const error = await failureOf(harnessOf({ model, tools: [picky(9)] }).run('Go.'))
+    expect(error).toMatchObject({ code: 'tool_retries_exceeded', run: { usage: { toolRetries: { ghost: 4 } } } })
+    expect(error.message).toBe('Tool `ghost` failed in 4 turns in a row; its budget is 3 retries.')
+  })
+
+  test('a model that corrects the name of a tool goes on', async () => {
+    using model = new ScriptedModel().callsAll([{ name: 'ghost' }, { name: 'picky' }]).says('Done.')
+    const result = await harnessOf({ model, tools: [picky(0)], toolRetries: 1 }).run('Go.')
+    expect(result.usage.toolRetries).toEqual({ ghost: 1 })
     expect(model.heard[1]).toMatchObject({
-      outputs: [{ ok: false, content: 'unknown tool ghost. Available: picky.' }, { ok: false }],
+      outputs: [
+        { ok: false, content: expect.stringMatching(/^unknown tool ghost\. Available: picky\./) as string },
+        { ok: true },
+      ],
     })
   })
 
