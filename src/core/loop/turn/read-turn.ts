@@ -48,7 +48,8 @@ export async function readTurn(
       parts.push(Object.assign({}, part))
       continue
     }
-    const { name, arguments: text } = part
+    const { arguments: text } = part
+    const name = knownName(part.name, tools)
     const callId = ids.claim(part.callId)
     const spec = tools.get(name)
     let runs = spec && (await checkCall(spec, text, entry.finishReason))
@@ -61,11 +62,18 @@ export async function readTurn(
     }
     if (runs !== undefined) checked.set(callId, runs)
     calls.push({ callId, name, arguments: text })
-    parts.push(Object.assign({}, part, { callId, arguments: sent }))
+    parts.push(Object.assign({}, part, { callId, name, arguments: sent }))
   }
   const usage = Object.assign({}, UNREPORTED_USAGE, entry.usage)
   const recorded = Object.assign({}, turn, { entry: Object.assign({}, entry, { parts, usage }) })
   return { turn: recorded, calls, checked, resolved }
+}
+
+/** The tool that a model means: some write white space around its name, or the place of its definition before it. */
+function knownName(given: string, tools: Tools): string {
+  if (tools.has(given)) return given
+  const [, name = given] = /^\s*(?:functions\.)?(.*?)(?::\d+)?\s*$/s.exec(given) ?? []
+  return tools.has(name) || name === FINAL_RESULT ? name : given
 }
 
 /** The call that a call of the tool stands for; null if it stands for itself. Not for an answer, and not for another stand-in. */
