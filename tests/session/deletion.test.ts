@@ -242,6 +242,30 @@ const DAMAGE: readonly (readonly [
 describe.each(DAMAGE)(
   'a conversation in a %s log, one of whose runs cannot be read any more',
   (_name, open, damage) => {
+    test.each(['has ended', 'waits'])(
+      'is opened: what can be read is there, and a code says why (the run %s)',
+      async (phase) => {
+        const folder = temporaryFolder()
+        const log = open(folder)
+        const pay = tool('pay', () => 'paid', { requiresApproval: true })
+        const model = new ScriptedModel().says('Violet.').says('Green.').calls('pay')
+        const harness = harnessOf({ model, tools: [pay] })
+        const before = sessionsOf({ log, harness })
+        const chat = await before.open('t1')
+        await done(chat, 'Crimson?')
+        await done(chat, 'And now?')
+        if (phase === 'waits') await done(chat, 'Pay for it.')
+        await before.close()
+        await damage(folder, chat.snapshot.runs.at(-1)?.runId ?? '')
+        await using sessions = sessionsOf({ log, harness })
+        const { snapshot } = await sessions.open('t1')
+        expect(snapshot.runs).toHaveLength(phase === 'waits' ? 3 : 2)
+        expect(JSON.stringify(snapshot.runs[0])).toContain('Violet.')
+        expect(snapshot.thread.refused).toMatchObject({ code: 'invalid_log' })
+        expect(JSON.stringify(await sessions.messages('t1'))).toContain('And now?')
+      },
+    )
+
     test.each([
       ['has ended', 'open here'],
       ['has ended', 'opened by another process'],

@@ -524,7 +524,8 @@ function eventsAfter(
   return conversation.feed.read({
     ...options,
     from: () => placeOf(conversation, after),
-    stored: (place) => conversation.starter.redaction.stored(conversation.log, conversation.threadId, place),
+    stored: (place) =>
+      conversation.starter.redaction.stored(conversation.log, { threadId: conversation.threadId, from: place }),
     shown: (event) => conversation.starter.redaction.thread(event),
   })
 }

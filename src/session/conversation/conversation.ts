@@ -228,11 +228,16 @@ export class ThreadConversation {
   /** Reads everything that is stored. False if the thread does not exist. */
   load(): Promise<boolean> {
     const loading = this.#loading.then(async () => {
-      for await (const event of this.starter.redaction.stored(this.log, this.threadId, this.feed.place)) {
+      const { threadId, feed } = this
+      const damages: HarnessError[] = []
+      const place = { threadId, from: feed.place }
+      for await (const event of this.starter.redaction.stored(this.log, place, (error) => damages.push(error))) {
+        if (event.kind === 'run_begun') damages.length = 0
         this.#note(event)
         this.feed.pushStored(event)
         this.refusals.tell(event, this)
       }
+      for (const error of damages) feed.refuse(storedError(error))
       this.settleStored()
       return this.feed.latest !== undefined
     })

@@ -6,6 +6,7 @@ import { LiveEvents, tail } from '#util/queue/tail.js'
 import type { TailReader } from '#util/queue/tail.js'
 import { BEGINNING, chatCursor, placeAfter } from '../thread/chat-cursor.js'
 import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
+import type { StoredError } from '../errors.js'
 import { reduceConversation } from '../thread/ended-calls.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { RunPlace, ThreadEvent } from '../thread/thread-events.js'
@@ -111,6 +112,15 @@ export class Feed {
     const isSeen = this.live.hasReaders || isDelta(event)
     const shown = isSeen ? deepFreeze({ ...event, cursor: chatCursor(place) }) : (event as ChatEvent)
     this.live.push(shown, !('threadId' in event))
+  }
+
+  /** The log of the latest run cannot be read to its end: the conversation shows why, as if it had been tried to go on. */
+  refuse(error: StoredError): void {
+    const { thread } = this.#folded ?? {}
+    if (this.#folded === undefined || thread === undefined || thread.refused !== undefined) return
+    this.#folded = { ...this.#folded, thread: { ...thread, refused: { ...error, seq: undefined } } }
+    this.#latest = undefined
+    this.#snapshot = undefined
   }
 
   #fold(event: AnyEvent): void {

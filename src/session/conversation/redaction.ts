@@ -29,8 +29,13 @@ export class Redaction {
   }
 
   /** The stored events after a place. Runs are redacted like those in progress: what is loaded is what was seen. */
-  async *stored(log: LogStore, threadId: string, from: ChatPlace): AsyncGenerator<ThreadEvent | RunEvent> {
-    for await (const event of storedEvents(log, threadId, from)) yield 'threadId' in event ? event : this.run(event)
+  async *stored(
+    log: LogStore,
+    { threadId, from }: { readonly threadId: string; readonly from: ChatPlace },
+    onDamage?: Parameters<typeof storedEvents>[3],
+  ): AsyncGenerator<ThreadEvent | RunEvent> {
+    for await (const event of storedEvents(log, threadId, from, onDamage))
+      yield 'threadId' in event ? event : this.run(event)
   }
 
   /** An event of a thread: one that brings a message has the words of a person. */

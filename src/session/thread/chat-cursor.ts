@@ -1,7 +1,7 @@
-import { HarnessError } from '#contracts/errors.js'
+import type { HarnessError } from '#contracts/errors.js'
 import type { LogStore } from '#core/log/log.js'
 import type { RunEvent } from '#core/state/events.js'
-import { SessionError } from '../errors.js'
+import { isDamage, SessionError } from '../errors.js'
 import type { ThreadEvent } from './thread-events.js'
 
 /** An event of a conversation: of its thread, or of one of its runs. `cursor` is the reader's place after it. */
@@ -47,17 +47,20 @@ export function placeAfter(place: ChatPlace, event: ThreadEvent | RunEvent): Cha
   return event.seq <= place.run ? null : { thread: place.thread, runId: place.runId, run: event.seq }
 }
 
-/** The stored events after a place, in the order in which every reader gets them. */
+/**
+ * The stored events after a place, in the order in which every reader gets them. Of a run whose log is damaged they are those before the
+ * damage, of which `onDamage` is told: it does not hide the rest of the conversation.
+ */
 export async function* storedEvents(
   log: LogStore,
   threadId: string,
   from: ChatPlace,
+  onDamage: (error: HarnessError, runId: string) => void = () => undefined,
 ): AsyncGenerator<ThreadEvent | RunEvent, void, undefined> {
   let { thread, runId, run } = from
   const eventsUpTo = async function* (limit: number): AsyncGenerator<RunEvent> {
     if (runId === null || run >= limit) return
-    const id = runId
-    for await (const event of log.read({ kind: 'run', id }, { after: run })) {
+    for await (const event of readable(log, { runId, after: run }, onDamage)) {
       if (event.seq > limit) return
       run = event.seq
       yield event
@@ -78,7 +81,7 @@ export async function* storedEvents(
   }
   for (;;) {
     // A run may have begun again in the meantime: its events come after those of the thread that were stored before them.
-    const tail = runId === null ? [] : await runTail(log, runId, run)
+    const tail = runId === null ? [] : await collectAll(readable(log, { runId, after: run }, onDamage))
     const more = tail.length === 0 ? [] : await collectAll(log.read<ThreadEvent>(ref, { after: thread }))
     if (more.length === 0) {
       yield* tail
@@ -88,15 +91,27 @@ export async function* storedEvents(
   }
 }
 
-/** The events of a run after one. None for a run that was begun, and whose process ended while it stored the first of them. */
-async function runTail(log: LogStore, runId: string, after: number): Promise<readonly RunEvent[]> {
+/** The events of a run after one, as far as they can be read. */
+async function* readable(
+  log: LogStore,
+  { runId, after }: { readonly runId: string; readonly after: number },
+  onDamage: (error: HarnessError, runId: string) => void,
+): AsyncGenerator<RunEvent, void, undefined> {
   try {
-    return await collectAll(log.read({ kind: 'run', id: runId }, { after }))
+    yield* log.read({ kind: 'run', id: runId }, { after })
   } catch (error) {
-    // Beginning the run again rejects if its log is damaged in another way.
-    if (after === 0 && error instanceof HarnessError && error.code === 'invalid_log') return []
-    throw error
+    if (!isDamage(error)) throw error
+    // Its process may have ended while it stored the first event: then it begins again.
+    if (await hasEvents(log, runId)) onDamage(error, runId)
   }
+}
+
+async function hasEvents(log: LogStore, runId: string): Promise<boolean> {
+  const reading = log.read({ kind: 'run', id: runId })[Symbol.asyncIterator]()
+  return reading.next().then(
+    ({ done }) => done !== true,
+    () => false,
+  )
 }
 
 async function collectAll<Event>(events: AsyncIterable<Event>): Promise<readonly Event[]> {
