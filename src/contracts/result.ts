@@ -77,10 +77,36 @@ export interface CountedReply {
   readonly model: string
   readonly usage: TokenUsage
   readonly cost: number | undefined
+  /** All attempts, the reply is the last one; `cost` is that of all. */
+  readonly attempts?: readonly CountedAttempt[] | undefined
+}
+
+/** An attempt at a request; its cost in US dollars, if it is known. */
+interface CountedAttempt {
+  readonly provider: string
+  readonly model: string
+  readonly costUsd: number | null
+}
+
+/** `usage` with the cost of attempts that were no reply. */
+export function withAttempts(usage: RunUsage, attempts: readonly CountedAttempt[]): RunUsage {
+  let counted = usage
+  for (const { provider, model, costUsd } of attempts) {
+    if (costUsd === null || costUsd === 0) continue
+    const lost = { modelRequests: 0, ...NO_TOKENS, costUsd }
+    const byModel = withModels(counted.byModel, { [`${provider}:${model}`]: lost })
+    counted = { ...counted, ...sumOf(whole(counted), lost), modelRequests: usage.modelRequests, byModel }
+  }
+  return counted
 }
 
 /** `usage` with one reply more. */
-export function withTurn(usage: RunUsage, { provider, model, usage: turn, cost }: CountedReply): RunUsage {
+export function withTurn(given: RunUsage, { attempts, ...counted }: CountedReply): RunUsage {
+  const others = attempts?.slice(0, -1) ?? []
+  const usage = withAttempts(given, others)
+  const { provider, model, usage: turn } = counted
+  const lost = others.reduce((sum, { costUsd }) => sum + Math.round((costUsd ?? 0) * MICRO), 0)
+  const cost = counted.cost === undefined ? undefined : counted.cost - lost
   const reply = requestUsage(turn, cost)
   const name = `${provider}:${model}`
   const before = usage.byModel[name]
@@ -113,9 +139,9 @@ function whole(usage: RunUsage): ModelUsage {
 
 function sumOf(one: ModelUsage, other: ModelUsage): ModelUsage {
   let costUsd = null
-  // No requests cost nothing.
-  if (one.modelRequests === 0) costUsd = other.costUsd
-  else if (other.modelRequests === 0) costUsd = one.costUsd
+  // No requests cost nothing, unless something was asked beside them.
+  if (one.modelRequests === 0 && one.costUsd === null) costUsd = other.costUsd
+  else if (other.modelRequests === 0 && other.costUsd === null) costUsd = one.costUsd
   else if (one.costUsd !== null && other.costUsd !== null)
     // In whole micro-dollars, so that the sum is exact.
     costUsd = (Math.round(one.costUsd * MICRO) + Math.round(other.costUsd * MICRO)) / MICRO

@@ -17,6 +17,11 @@ export interface Model {
   readonly computed?: true | undefined
   /** Bytes that a request may have. Default: unknown. */
   readonly requestBytes?: number | undefined
+  /**
+   * The models that may answer in its place, in order, of a model that is made of others. All need a known price where money is
+   * limited. Default: itself only.
+   */
+  readonly candidates?: readonly Pick<Model, 'provider' | 'id' | 'capabilities'>[] | undefined
   /** A fresh session for one run. Must do no I/O. */
   openSession(): ModelSession
   /**
@@ -38,7 +43,7 @@ export interface Model {
     | ((
         view: readonly TranscriptEntry[],
         constants: RequestConstants,
-        options: Pick<TurnOptions, 'signal' | 'maxOutputTokens'>,
+        options: Pick<TurnOptions, 'signal' | 'maxOutputTokens' | 'attempt'>,
       ) => Promise<Compaction>)
     | undefined
   /** Throws if no request can be made, such as without a key (`missing_key`). Sends nothing. Default: not checked. */
@@ -150,6 +155,11 @@ export interface TurnOptions {
   readonly onDelta?: (delta: ModelDelta) => void
   /** Called before the turn rejects because of `signal`, with the usage that the provider has reported of the reply so far. */
   readonly onUsage?: (usage: TokenUsage) => void
+  /**
+   * Begins an attempt at the request, before it is sent: what it may cost is reserved at the price of this model. Rejects with
+   * `limit_reached` if that could pass a limit. For a model that never calls it, the request as a whole is one attempt.
+   */
+  readonly attempt?: (candidate: Candidate) => Promise<Attempt>
   /** Called before each repetition of a request. */
   readonly onRetry?: (retry: TransportRetry) => void
   /** For this turn only, in place of `settings.toolChoice`. */
@@ -165,6 +175,35 @@ export interface TurnOptions {
   readonly values?: ReadonlyMap<string, JsonValue>
   /** Broken history was mended for the provider; the transcript itself is unchanged. */
   readonly onRepair?: (repair: TranscriptRepair) => void
+}
+
+/** The model that an attempt asks: its provider, and the provider's name of it. */
+export interface Candidate {
+  readonly provider: string
+  readonly model: string
+}
+
+/** One attempt of a model at a request. */
+export interface Attempt {
+  /** The most tokens of its reply, in place of `maxOutputTokens` of the turn; null: as that says. */
+  readonly maxOutputTokens: number | null
+  /**
+   * Counts what it has cost, once: the usage of its reply, zeros if nothing was charged. Null, or never called: it keeps what was
+   * reserved, except for a refusal, of status 400 and up. `ended` says how it failed; without it, it is the answer.
+   */
+  settle(usage: TokenUsage | null, ended?: AttemptEnd): void
+}
+
+/** How an attempt ended. */
+export interface AttemptEnd {
+  /** The class of its failure. Default: none, it is the answer. */
+  readonly failure?: ProviderFailure | null | undefined
+  /** HTTP status of the provider's answer. Default: there was no answer. */
+  readonly status?: number | null | undefined
+  /** Deltas of it were emitted and are withdrawn. Default false. */
+  readonly withdrawn?: boolean | undefined
+  /** The model that answered, as the provider names it, if it has a price of its own. Default: the one that was asked. */
+  readonly responseModel?: string | null | undefined
 }
 
 /** A piece of a reply as it arrives. `callId` and `toolName` say which call a `tool_input_delta` belongs to. */

@@ -1,5 +1,5 @@
 import type { TranscriptEntry } from '#contracts/entry.js'
-import type { Model, ModelTurn, RequestConstants } from './model-session.js'
+import type { Candidate, Model, ModelTurn, RequestConstants } from './model-session.js'
 import type { RunRules } from './state/rules.js'
 
 /** What the core needs to know of money: the prices and purses are in `run/money`. Amounts are whole micro-dollars. */
@@ -33,36 +33,38 @@ export interface RunBudget {
   readonly left: number
 }
 
-/** The content of a request, and how to send it. `maxOutputTokens` null: the model's settings apply. */
-export interface PricedRequest<Turn> {
+/** The content of a request that is to be paid for. */
+export interface PricedRequest {
   readonly transcript: readonly TranscriptEntry[]
   readonly constants: RequestConstants
   readonly signal: AbortSignal
-  readonly ask: (maxOutputTokens: number | null) => Promise<Turn>
-  /** It is not a request of the conversation itself: its length says nothing about the next one. */
-  readonly isAside?: boolean
-}
-
-/** A reply and its cost; null if it is unknown. */
-export interface PaidReply<Turn> {
-  readonly turn: Turn
-  readonly cost: number | null
 }
 
 /** A reply as far as its price depends on it. */
 export interface AnsweredTurn {
   readonly entry: Pick<ModelTurn['entry'], 'usage'> & Partial<Pick<ModelTurn['entry'], 'provider' | 'model'>>
-  readonly responseModel?: string | null
+  readonly responseModel?: string | null | undefined
+}
+
+/** Money that is reserved for an attempt at a request. */
+export interface Reservation {
+  /** Tokens of the reply that it pays for; null: as many as the settings allow. */
+  readonly maxOutputTokens: number | null
+  /** Counts the cost of the reply instead, and gives it; of null, what was reserved. Null: it is unknown. */
+  settle(answered: AnsweredTurn | null): Promise<number | null>
 }
 
 /** Pays for the requests of one run with a limit. */
 export interface RequestPayer {
   readonly budget: RunBudget
   readonly purse: OuterPurse
-  /** The cost of the last request if its reply was cut off: what was reserved. Null if there was none. */
-  readonly cutOff: number | null
-  /** Rejects, before anything is asked, when the request could pass a limit. */
-  pay<Turn extends AnsweredTurn>(request: PricedRequest<Turn>): Promise<PaidReply<Turn>>
+  /**
+   * Reserves what an attempt of a model may cost; null: of the dearest that may answer. Rejects when it could pass a limit. `waits`
+   * false: it does not wait for what others have reserved. Default true.
+   */
+  reserve(request: PricedRequest, candidate: Candidate | null, waits?: boolean): Promise<Reservation>
+  /** Learns from the reply how long the conversation is. */
+  measure(request: PricedRequest, entry: ModelTurn['entry']): void
 }
 
 /** The cost of a reply at the price of the model that answered; null if its usage or that price is unknown. */

@@ -208,6 +208,20 @@ const BROKEN: readonly (readonly [string, LawName, ConformanceOptions['make']])[
       (turn) => (all, constants, options) => turn(all, constants, { ...options, signal: new AbortController().signal }),
     ),
   ],
+  [
+    'never says what an attempt has cost',
+    'settled_attempts',
+    withTurn((turn) => (all, constants, { attempt, ...options }) => {
+      const begin = async (
+        ...asked: Parameters<NonNullable<typeof attempt>>
+      ): ReturnType<NonNullable<typeof attempt>> => ({
+        maxOutputTokens: null,
+        ...(await attempt?.(...asked)),
+        settle: () => undefined,
+      })
+      return turn(all, constants, { ...options, ...(attempt && { attempt: begin }) })
+    }),
+  ],
 ]
 const past: Parameters<Turn>[0][number][] = []
 

@@ -186,12 +186,12 @@ function addToPrompt({ transcript, firstEntry }: RunState, addition: string | un
 }
 
 function changeByReply(state: RunState, event: Event<'model_message'>): void {
-  const { at, entry, resolution, cost, resolvedCalls = [], blocked } = event
+  const { at, entry, resolution, cost, attempts, resolvedCalls = [], blocked } = event
   if (state.phase.at === 'asking') state.told.push(...state.phase.notices)
   if (blocked === undefined) state.transcript.push(entry)
   const { provider, model, usage } = entry
   if (state.rules.computed === true) state.usage = { ...state.usage, scriptSteps: (state.usage.scriptSteps ?? 0) + 1 }
-  else state.usage = withTurn(state.usage, { provider, model, usage, cost })
+  else state.usage = withTurn(state.usage, { provider, model, usage, cost, attempts })
   if (resolution.kind !== 'continue') {
     state.phase = { at: 'answered', resolution }
     return

@@ -16,6 +16,7 @@ import type {
   EphemeralEvent,
   EphemeralPayloads,
   EventBase,
+  RequestAttempt,
   StreamEvent,
   StreamExtras,
 } from '../state/events.js'
@@ -32,7 +33,7 @@ import type { ChildStates, DocumentMeans } from './run-result.js'
 import type { SigningKey } from './signature.js'
 import { textOf, toolCallsOf } from '#contracts/entry.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
-import { NO_USAGE } from '#contracts/result.js'
+import { NO_USAGE, withAttempts } from '#contracts/result.js'
 import type { HarnessResult, RunReport, StopReason } from '#contracts/result.js'
 import { untilStopped } from '#util/abort.js'
 import type { RunAbort } from '#util/abort.js'
@@ -99,6 +100,8 @@ export class RunContext {
   readonly children: ChildStates
   /** The provider's raw replies. They are not in the state, since no event contains them. */
   readonly responses: unknown[] = []
+  /** The attempts at the request that has no answer yet. */
+  attempts: { all(isAnswered: boolean): Promise<readonly RequestAttempt[]> } | null = null
   readonly #writer: RunWriter
   readonly #depsFor: CreateDeps | null
   readonly #origin: Pick<EventBase, 'parentRunId' | 'parentToolCallId' | 'agentName'>
@@ -314,13 +317,23 @@ export class RunContext {
       ...(retryable && { retryable: true as const }),
       ...(failure !== undefined && { failure }),
     }
-    const payload = { stopReason, code, errorType, message, ...asked, usage: this.#state?.usage ?? NO_USAGE }
+    const attempts = await this.#attemptsOfEnd()
+    const usage = withAttempts(this.#state?.usage ?? NO_USAGE, attempts)
+    const made = attempts.length > 0 && { attempts }
+    const payload = { stopReason, code, errorType, message, ...asked, ...made, usage }
     try {
       if (!this.hasBegun) throw error
       await this.emit('run_failed', payload)
     } catch {
       this.emitLive('run_failed', payload)
     }
+  }
+
+  /** The attempts at the request that a failed run has had no answer to. */
+  async #attemptsOfEnd(): Promise<readonly RequestAttempt[]> {
+    const next = this.recording?.next
+    if (next !== undefined) return (next.kind === 'run_failed' && next.attempts) || []
+    return (await this.attempts?.all(false)) ?? []
   }
 
   /**

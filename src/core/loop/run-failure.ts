@@ -5,13 +5,14 @@ import type { Failure } from './decide.js'
 import type { Breach } from '../state/limits.js'
 import type { LimitKind } from '../state/rules.js'
 
-/** Thrown through the loop when the run's own rules end it; never seen outside. */
-export class RunStopped extends Error {
-  readonly failure: Failure
+/** Thrown through the loop when the run's own rules end it. */
+export class RunStopped extends HarnessError {
+  readonly stopped: Failure
 
-  constructor(failure: Failure) {
-    super(failure.kind)
-    this.failure = failure
+  constructor(stopped: Failure) {
+    const { code, message } = failureError(stopped).error
+    super(code, message)
+    this.stopped = stopped
   }
 }
 

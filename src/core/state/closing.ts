@@ -1,9 +1,11 @@
+import { withAttempts } from '#contracts/result.js'
 import type { StopReason } from '#contracts/result.js'
 import { entryId, toolCallsOf } from '#contracts/entry.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import { reportEntries } from './other-runs.js'
 import { acceptedAnswer, cutOff, endedError } from './settled.js'
 import type { EndedError, SettledCall } from './settled.js'
+import type { DurablePayloads } from './events.js'
 import type { Conversation } from './history.js'
 import type { Phase, Position, RunState } from './state.js'
 import { deepFreeze } from '#util/json.js'
@@ -18,8 +20,12 @@ export function complete(state: RunState, { stopReason, at }: { stopReason: Stop
 }
 
 /** Ends a run without an answer. Its transcript stays open, so that a retry can continue it. */
-export function fail(state: RunState, failure: EndedError & { readonly stopReason: StopReason }): void {
+export function fail(
+  state: RunState,
+  failure: EndedError & Pick<DurablePayloads['run_failed'], 'stopReason' | 'attempts'>,
+): void {
   if (state.phase.at === 'ended') return
+  if (failure.attempts !== undefined) state.usage = withAttempts(state.usage, failure.attempts)
   state.phase = { at: 'ended', stopReason: failure.stopReason, error: endedError(failure), position: state.phase }
 }
 

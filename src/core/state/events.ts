@@ -51,6 +51,22 @@ export type RequestKind =
   | 'empty_retry'
   | 'background_report'
 
+/** One attempt of a model at a request. */
+export interface RequestAttempt {
+  readonly provider: string
+  readonly model: string
+  /** Null: it is the answer. */
+  readonly failure: ProviderFailure | null
+  /** HTTP status of the provider's answer; null if there was none. */
+  readonly status: number | null
+  /** How long it took. */
+  readonly ms: number
+  /** US dollars; null if they are unknown, or not counted. */
+  readonly costUsd: number | null
+  /** Its deltas were withdrawn. */
+  readonly withdrawn: boolean
+}
+
 /** Fields of each durable kind, in addition to those of every event. */
 export interface DurablePayloads {
   /** A run that has not begun waits in its own log, in which this is the first event; `run_started` follows when it begins. */
@@ -122,12 +138,14 @@ export interface DurablePayloads {
     readonly nativeFinishReason: string | null
     readonly responseId: string | null
     readonly responseModel: string | null
-    /** In whole micro-dollars, rounded up, at the price of that time; absent if unknown. */
+    /** In whole micro-dollars, rounded up, at the price of that time, with all attempts; absent if unknown. */
     readonly cost?: number
     /** The calls for which calls of the reply stand, by the ids of these; absent if each stands for itself. */
     readonly resolvedCalls?: readonly ModelToolCall[]
     /** Why a filter blocked the reply: it is not in the transcript, and readers get it without its parts. */
     readonly blocked?: string
+    /** All attempts at the request, the last of which is the answer; absent if it was the only one. */
+    readonly attempts?: readonly RequestAttempt[]
   }
   /** The `before_tool_call` hooks were asked about a call. After a pause or a crash they are not asked again. */
   call_prepared: {
@@ -281,6 +299,8 @@ export interface DurablePayloads {
     readonly retryable?: true
     /** Why the provider gave no answer, if that caused the failure. */
     readonly failure?: ProviderFailure
+    /** The attempts at the request that had no answer; absent if the run failed otherwise. Their cost is in `usage`. */
+    readonly attempts?: readonly RequestAttempt[]
     readonly usage: RunUsage
   }
 }

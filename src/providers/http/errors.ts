@@ -201,7 +201,26 @@ export function connectionError(error: unknown, host: string, midway: boolean): 
   const moment = midway ? ' in the middle of the answer' : ''
   const message = `The connection to ${host} failed${moment}: ${phraseFor(code, error)}.`
   const failure = TIMED_OUT.test(`${code} ${message}`) ? 'timeout' : 'connection'
-  return providerError(message, { cause: error, retryable: code === undefined || !LASTING_CODES.test(code), failure })
+  const isLasting = code !== undefined && LASTING_CODES.test(code)
+  const failed = providerError(message, { cause: error, retryable: !isLasting, failure })
+  return !midway && code !== undefined && (isLasting || UNREACHED.test(code)) ? markUnsent(failed) : failed
+}
+
+/** The connection was never open. */
+const UNREACHED = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$/
+
+const unsent = new WeakSet<Error>()
+
+/** Notes that the request never reached the provider: it costs nothing. */
+export function markUnsent<Failed extends Error>(error: Failed): Failed {
+  unsent.add(error)
+  return error
+}
+
+/** False if the provider has certainly not worked on the request: it was never sent, or was too long. */
+export function wasSent(error: unknown): boolean {
+  if (!(error instanceof HarnessError)) return true
+  return !unsent.has(error) && !['context_overflow', 'missing_key', 'invalid_options'].includes(error.code)
 }
 
 const TIMED_OUT = /timed? ?out|_TIMEOUT/i

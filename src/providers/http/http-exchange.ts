@@ -1,6 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, request as HttpRequest } from 'node:http'
 import type { Socket } from 'node:net'
-import { systemErrorCode, connectionError, providerError } from './errors.js'
+import { systemErrorCode, connectionError, markUnsent, providerError } from './errors.js'
 import { flatHeaders } from './exchange.js'
 import type { HttpResponse, Exchange, PostRequest } from './exchange.js'
 import { readableBody } from './readable-body.js'
@@ -187,5 +187,5 @@ function isStaleSocket(outgoing: ClientRequest, error: Error, received: number):
 /** Retried at once. All kept connections to the server have been dropped, so the next attempt opens a new one. */
 function staleError(cause: Error): Error {
   const message = 'The server had closed the kept connection that the request was sent on.'
-  return providerError(message, { cause, retryable: true, retryAfterMs: 0, failure: 'connection' })
+  return markUnsent(providerError(message, { cause, retryable: true, retryAfterMs: 0, failure: 'connection' }))
 }

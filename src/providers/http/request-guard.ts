@@ -1,4 +1,4 @@
-import { providerError } from './errors.js'
+import { markUnsent, providerError } from './errors.js'
 import type { TimeLimits } from './time-limits.js'
 
 type Phase = 'connectMs' | 'firstByteMs' | 'idleMs'
@@ -121,7 +121,8 @@ export class RequestGuard {
 
   #timeOut(limit: keyof TimeLimits): void {
     const error = timeoutError(limit, this.#limits)
-    if (this.#phase !== 'connectMs' && !this.#isFree) charged.add(error)
+    if (this.#phase === 'connectMs') markUnsent(error)
+    else if (!this.#isFree) charged.add(error)
     this.#fail(error)
   }
 

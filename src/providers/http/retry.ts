@@ -1,19 +1,32 @@
 import { HarnessError } from '#contracts/errors.js'
-import type { TransportRetry } from '#core/model-session.js'
+import { NO_TOKENS } from '#contracts/entry.js'
+import type { TokenUsage } from '#contracts/entry.js'
+import type { Attempt as PaidAttempt, AttemptEnd, TransportRetry } from '#core/model-session.js'
 import { sleep } from '#util/timeout.js'
+import { wasSent } from './errors.js'
 import { mayBeCharged } from './request-guard.js'
+
+/** What a reply has used. */
+interface Used {
+  readonly usage: TokenUsage
+  readonly responseModel?: string | null
+}
 
 interface RetryOptions {
   /** Retries allowed. */
   readonly maxRetries: number
   readonly signal: AbortSignal
-  readonly onRetry: ((retry: TransportRetry) => void) | undefined
+  readonly onRetry?: ((retry: TransportRetry) => void) | undefined
+  /** Reserves for an attempt. Default: nothing is reserved. */
+  readonly begin?: (() => Promise<PaidAttempt>) | undefined
 }
 
 /** One attempt at a request. */
 export interface Attempt {
   /** Set when a piece of its reply has been emitted. */
   hasEmitted: boolean
+  /** The most tokens of its reply; null: as many as the turn allows. */
+  readonly maxOutputTokens: number | null
 }
 
 const FIRST_DELAY_MS = 500
@@ -27,13 +40,20 @@ const LONGEST_RETRY_AFTER_MS = 120_000
  * runs that failed together do not retry together. Each retry is reported first, with `withdrawn` if the failed attempt
  * had emitted deltas. A request that timed out after it was sent is repeated only if that is free. Rejects with the last error, or with the reason of `signal`.
  */
-export async function withRetries<T>(ask: (attempt: Attempt) => Promise<T>, options: RetryOptions): Promise<T> {
-  const { maxRetries, signal, onRetry } = options
+export async function withRetries<T extends Used>(
+  ask: (attempt: Attempt) => Promise<T>,
+  options: RetryOptions,
+): Promise<T> {
+  const { maxRetries, signal, onRetry, begin } = options
   for (let failed = 1; ; failed++) {
-    const attempt: Attempt = { hasEmitted: false }
+    const paid = await begin?.()
+    const attempt: Attempt = { hasEmitted: false, maxOutputTokens: paid?.maxOutputTokens ?? null }
     try {
-      return await ask(attempt)
+      const reply = await ask(attempt)
+      paid?.settle(reply.usage, { status: 200, responseModel: reply.responseModel ?? null })
+      return reply
     } catch (error) {
+      paid?.settle(wasSent(error) ? null : NO_TOKENS, { ...endOf(error), withdrawn: attempt.hasEmitted })
       signal.throwIfAborted()
       if (!(error instanceof HarnessError) || !error.retryable || failed > maxRetries) throw error
       if (mayBeCharged(error)) throw error
@@ -43,6 +63,12 @@ export async function withRetries<T>(ask: (attempt: Attempt) => Promise<T>, opti
       await sleep(delayMs, signal)
     }
   }
+}
+
+/** How a failed attempt ended. */
+function endOf(error: unknown): AttemptEnd {
+  const { failure = 'unknown', status } = error instanceof HarnessError ? error : {}
+  return { failure, status }
 }
 
 /** What a report of a retry says of the error. */

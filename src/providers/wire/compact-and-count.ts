@@ -34,23 +34,31 @@ function ownParts({ provider, nativeTo }: WireSessionOptions): OwnParts {
 /** The conversation, compacted by the API. */
 export async function compactedBy(
   options: WireSessionOptions,
-  ...[view, constants, { signal, maxOutputTokens }]: Parameters<NonNullable<Model['compact']>>
+  ...[view, constants, { signal, maxOutputTokens: most, attempt }]: Parameters<NonNullable<Model['compact']>>
 ): Promise<Compaction> {
-  const { format, transport, headers, provider, maxRetries } = options
+  const { format, transport, headers, provider, model, maxRetries } = options
   const { compactor } = format
   if (compactor === undefined) throw providerError(`\`${provider}\` cannot compact a conversation.`, {})
   const entries = ownParts(options).read(mendHistory(view).entries)
   const messages = [...format.opening(constants), ...format.encode(entries, constants)]
-  const tail = format.tail({ streamed: false, toolChoice: undefined, maxOutputTokens, previousResponseId: null })
-  const body = compactor.request({ ...format.head(constants), [format.conversationField]: messages, ...tail })
-  const request: TransportRequest = {
-    path: compactor.path,
-    headers: { ...headers, ...compactor.headers },
-    body: transport.bodies === 'bytes' ? [new TextEncoder().encode(JSON.stringify(body))] : body,
-    signal,
-  }
-  const answer = await withRetries(() => transport.send(request), { maxRetries, signal, onRetry: undefined })
-  const { data, text, usage } = compactor.decode(answer)
+  const conversation = { ...format.head(constants), [format.conversationField]: messages }
+  const begin = attempt && (() => attempt({ provider, model }))
+  const answer = await withRetries(
+    async (tried) => {
+      const maxOutputTokens = tried.maxOutputTokens ?? most
+      const tail = format.tail({ streamed: false, toolChoice: undefined, maxOutputTokens, previousResponseId: null })
+      const body = compactor.request({ ...conversation, ...tail })
+      const request: TransportRequest = {
+        path: compactor.path,
+        headers: { ...headers, ...compactor.headers },
+        body: transport.bodies === 'bytes' ? [new TextEncoder().encode(JSON.stringify(body))] : body,
+        signal,
+      }
+      return compactor.decode(await transport.send(request))
+    },
+    { maxRetries, signal, begin },
+  )
+  const { data, text, usage } = answer
   return { native: { provider: options.nativeTo?.() ?? provider, data }, text, usage }
 }
 

@@ -133,7 +133,9 @@ export class WireSession implements ModelSession {
     const isCompacted = first?.role === 'user' && this.#own.includes(first)
     const headers = isCompacted ? { ...own, ...format.compactor?.headers } : own
     const ask = this.#ask.bind(this, { entries, carried, headers }, options)
-    const retries = { maxRetries, signal: options.signal, onRetry: options.onRetry }
+    const { attempt } = options
+    const begin = attempt && (() => attempt({ provider, model }))
+    const retries = { maxRetries, signal: options.signal, onRetry: options.onRetry, begin }
     const reply = await withRetries(ask, retries).catch((error: unknown) => {
       if (!this.#canChange(error, transcript, { constants, options })) throw error
       options.onRetry?.({ attempt: 1, delayMs: 0, withdrawn: false, ...reasonOf(error) })
@@ -271,7 +273,8 @@ export class WireSession implements ModelSession {
 
   async #ask({ entries, carried, headers }: Sending, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
     const { format, transport } = this.#options
-    const { toolChoice, maxOutputTokens, signal, onDelta } = options
+    const { toolChoice, signal, onDelta } = options
+    const maxOutputTokens = attempt.maxOutputTokens ?? options.maxOutputTokens
     const previousResponseId = this.#chainEnd?.responseId ?? null
     const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
     const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId })

@@ -1,5 +1,4 @@
 import type { AnsweredTurn } from '#core/money.js'
-import type { Model } from '#core/model-session.js'
 import { costOf } from './price.js'
 import { givenPrice, priceOf } from './prices.js'
 import type { Price } from './price.js'
@@ -11,7 +10,7 @@ import type { PricedModel, Prices } from './prices.js'
  */
 export async function costOfAnswer(
   turn: AnsweredTurn,
-  { model, price, prices }: { readonly model: Model; readonly price: Price | null; readonly prices: Prices },
+  { model, price, prices }: { readonly model: PricedModel; readonly price: Price | null; readonly prices: Prices },
 ): Promise<number | null> {
   const { usage } = turn.entry
   const { provider = model.provider, model: id = model.id } = turn.entry

@@ -9,6 +9,7 @@ import type { Prices } from './prices.js'
 import { Purse } from './purse.js'
 import type { Shortage } from './purse.js'
 import { Spending } from './spending.js'
+import type { PricedCandidate } from './spending.js'
 
 export interface SpendingSetup {
   readonly model: Model
@@ -32,15 +33,23 @@ export async function openSpending({
   outer,
   stop,
 }: SpendingSetup): Promise<Spending> {
-  const price = model.computed === true ? FREE : await priceOf(model, prices)
-  if (price === null) throw unknownPrice(model, limitUsd === null ? 'the budget' : '`limits.costUsd`')
+  const priced = async ({ provider, id, capabilities = {} }: Leaf): Promise<PricedCandidate> => {
+    const price = model.computed === true ? FREE : await priceOf({ provider, id }, prices)
+    if (price === null) throw unknownPrice({ provider, id }, limitUsd === null ? 'the budget' : '`limits.costUsd`')
+    const { longCacheWrites, maxOutputTokens: modelCap } = capabilities
+    return { provider, model: id, price, cachesLong: longCacheWrites !== false, modelCap }
+  }
+  const leaves: readonly Leaf[] = model.candidates ?? [model]
+  const candidates = await Promise.all(leaves.map(priced))
+  const price = candidates[0]?.price ?? null
   const limit = limitUsd === null ? null : inMicroDollars(limitUsd)
   const purse = new Purse(limit, { outer, spent: inMicroDollars(spentUsd) })
   return new Spending(purse, {
-    price,
-    costOfTurn: (turn) => costOfAnswer(turn, { model, price, prices }),
-    modelCap: model.capabilities.maxOutputTokens,
-    cachesLong: model.capabilities.longCacheWrites !== false,
+    candidates,
+    find: async (asked) =>
+      candidates.find((each) => each.provider === asked.provider && each.model === asked.model) ??
+      priced({ provider: asked.provider, id: asked.model }),
+    costOfTurn: (turn) => costOfAnswer(turn, { model: leaves[0] ?? model, price, prices }),
     stop: (short) => stop({ ...short, limit: inDollars(short.limit), needed: inDollars(short.needed) }),
   })
 }
@@ -48,7 +57,10 @@ export async function openSpending({
 /** The turns of a program are no requests; those of the runs that it starts are. */
 const FREE: Price = { inputPerMillion: 0, outputPerMillion: 0 }
 
-function unknownPrice({ provider, id }: Model, limit: string): HarnessError {
+/** A model that may answer. */
+type Leaf = Pick<Model, 'provider' | 'id'> & Partial<Pick<Model, 'capabilities'>>
+
+function unknownPrice({ provider, id }: Leaf, limit: string): HarnessError {
   const name = `${provider}:${id}`
   return new HarnessError(
     'invalid_options',

@@ -21,6 +21,7 @@ interface Waiter {
   readonly purse: Purse
   readonly most: number
   readonly least: number
+  readonly waits: boolean
   readonly done: (answer: Hold | Shortage) => void
 }
 
@@ -76,10 +77,11 @@ export class Purse implements OuterPurse {
 
   /**
    * Reserves `most`, or what the limit leaves, but at least `least`. While others reserve the remaining budget it waits for
-   * them, in order. Rejects with the reason of `signal`.
+   * them, in order, unless it holds something itself (`waits` is false): two that wait for each other would wait for ever.
+   * Rejects with the reason of `signal`.
    */
   hold(
-    { most, least }: { readonly most: number; readonly least: number },
+    { most, least, waits = true }: { readonly most: number; readonly least: number; readonly waits?: boolean },
     signal: AbortSignal,
   ): Promise<Hold | Shortage> {
     return new Promise((resolve, reject) => {
@@ -93,7 +95,7 @@ export class Purse implements OuterPurse {
         stopListening()
         resolve(answer)
       }
-      const waiter: Waiter = { purse: this, most, least, done }
+      const waiter: Waiter = { purse: this, most, least, waits, done }
       this.#waiters.push(waiter)
       this.#serve()
     })
@@ -109,10 +111,10 @@ export class Purse implements OuterPurse {
   }
 
   /** Null: wait, others have reserved the rest. */
-  #answer({ most, least }: Waiter): Hold | Shortage | null {
+  #answer({ most, least, waits }: Waiter): Hold | Shortage | null {
     const short = this.#chain.filter((purse) => purse.#left < most)
     if (short.length === 0) return this.#take(most)
-    if (short.some((purse) => purse.#held > 0)) return null
+    if (waits && short.some((purse) => purse.#held > 0)) return null
     const tightest = short.reduce((one, other) => (other.#left < one.#left ? other : one))
     if (tightest.#left >= least) return this.#take(tightest.#left)
     tightest.#shortages += 1

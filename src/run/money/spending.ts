@@ -1,12 +1,10 @@
-import type { TranscriptEntry, AssistantPart, ContentPart, TokenUsage } from '#contracts/entry.js'
-import { HarnessError } from '#contracts/errors.js'
-import type { RequestConstants } from '#core/model-session.js'
-import { listenToAbort } from '#util/abort.js'
-import { affordableOutput, costBound, costOf, withoutLongCaching } from './price.js'
+import type { TranscriptEntry, AssistantPart, ContentPart } from '#contracts/entry.js'
+import type { Candidate, ModelTurn, RequestConstants } from '#core/model-session.js'
+import { affordableOutput, costBound, withoutLongCaching } from './price.js'
 import type { Price } from './price.js'
-import type { Hold, Purse, Shortage } from './purse.js'
+import type { Purse, Shortage } from './purse.js'
 import { budgetOf } from './budget.js'
-import type { AnsweredTurn, PaidReply, PricedRequest, RequestPayer, RunBudget } from '#core/money.js'
+import type { AnsweredTurn, PricedRequest, RequestPayer, Reservation, RunBudget } from '#core/money.js'
 import { byteLength } from '#util/bytes.js'
 
 /** Cap of a reply if its model has none, in tokens. */
@@ -14,14 +12,22 @@ const OUTPUT_CAP = 16_384
 /** A reply that may not be so long is not asked for: it would be cut off. In tokens. */
 const SHORTEST_CAP = 2048
 
-export interface SpendingOptions {
+/** A model that may be asked, as far as its price goes. */
+export interface PricedCandidate extends Candidate {
   readonly price: Price
-  /** The model may cache prompts for an hour without a setting. */
+  /** It may cache prompts for an hour without a setting. */
   readonly cachesLong: boolean
   /** Tokens of a reply if settings name none. */
   readonly modelCap: number | undefined
-  /** At the price of the model that answered; null if its usage or its price is unknown. Default: at `price`. */
-  readonly costOfTurn?: (turn: AnsweredTurn) => Promise<number | null>
+}
+
+export interface SpendingOptions {
+  /** Those that may answer: the model itself, or those that it is made of. */
+  readonly candidates: readonly PricedCandidate[]
+  /** One of them, or another one that is asked. Rejects if its price is unknown. */
+  readonly find: (candidate: Candidate) => Promise<PricedCandidate>
+  /** At the price of the model that answered; null if its usage or its price is unknown. */
+  readonly costOfTurn: (turn: AnsweredTurn) => Promise<number | null>
   /** The error of a request that could exceed a limit. */
   readonly stop: (shortage: Shortage) => Error
 }
@@ -30,35 +36,50 @@ export interface SpendingOptions {
 export class Spending implements RequestPayer {
   readonly purse: Purse
   readonly #options: SpendingOptions
-  /** Length of the conversation by the last reply, in tokens. */
-  #measured: { readonly constants: RequestConstants; readonly entries: number; readonly tokens: number } | null = null
-
-  /** The amount that is reserved for the last request; null if nothing limits the purse. */
-  #hold: Hold | null = null
+  /** Length of the conversation by the last reply, in the tokens of the model that gave it. */
+  #measured: (Measured & { readonly constants: RequestConstants }) | null = null
 
   constructor(purse: Purse, options: SpendingOptions) {
     this.purse = purse
     this.#options = options
   }
 
-  /** Rejects, before anything is asked, when the request could pass a limit. */
-  async pay<Turn extends AnsweredTurn>(request: PricedRequest<Turn>): Promise<PaidReply<Turn>> {
-    const { price, stop, costOfTurn } = this.#options
-    const input = this.#inputBound(request)
-    const highest = this.#highestPrice(price, request.constants)
-    const { most, least } = this.#caps(request.constants)
-    const amounts = { most: costBound(highest, input, most), least: costBound(highest, input, least) }
-    const hold = await this.purse.hold(amounts, request.signal)
+  async reserve(request: PricedRequest, candidate: Candidate | null, waits = true): Promise<Reservation> {
+    const { candidates, find, costOfTurn, stop } = this.#options
+    const asked = candidate === null ? candidates : [await find(candidate)]
+    const bounds = asked.map((each) => this.#boundsOf(each, request))
+    const [most, least] = [Math.max(...bounds.map((each) => each.most)), Math.max(...bounds.map((each) => each.least))]
+    const hold = await this.purse.hold({ most, least, waits }, request.signal)
     if ('needed' in hold) throw stop(hold)
-    if (request.isAside !== true) this.#hold = hold
-    const cap = Math.min(most, affordableOutput(highest, input, hold.amount))
-    const turn = await settledOnFailure(hold, request.signal, () => request.ask(cap))
-    // A reply without usage, or of another model without a known price, is charged what was reserved.
-    const known = costOfTurn === undefined ? costOf(price, turn.entry.usage) : costOfTurn(turn).catch(() => null)
-    const cost = (await known) ?? hold.amount
-    hold.settle(cost)
-    if (request.isAside !== true) this.#measure(request, turn.entry.usage)
-    return { turn, cost }
+    return {
+      maxOutputTokens: Math.min(...bounds.map(({ tokensFor }) => tokensFor(hold.amount))),
+      settle: async (answered) => {
+        // A reply without usage, or of another model without a known price, is charged what was reserved.
+        const known = answered === null ? null : await costOfTurn(answered).catch(() => null)
+        const cost = known ?? hold.amount
+        hold.settle(cost)
+        return cost
+      },
+    }
+  }
+
+  /** What a request to a model costs at most, with the longest reply and with the shortest that is worth asking for. */
+  #boundsOf(candidate: PricedCandidate, request: PricedRequest): Bounds {
+    const { settings } = request.constants
+    const { cachesLong, modelCap = OUTPUT_CAP } = candidate
+    // Caching for an hour costs most: it is assumed only if it is requested.
+    const isAsked = cachesLong || JSON.stringify(settings.providerOptions ?? {}).includes('"1h"')
+    const price = isAsked ? candidate.price : withoutLongCaching(candidate.price)
+    const input = this.#inputBound(candidate, request)
+    const most = settings.maxOutputTokens ?? modelCap
+    // Some models have a thinking budget, which a lower cap could undercut.
+    const isFixed = settings.reasoningEffort !== undefined && settings.reasoningEffort !== 'none'
+    const least = isFixed ? most : Math.min(most, SHORTEST_CAP)
+    return {
+      most: costBound(price, input, most),
+      least: costBound(price, input, least),
+      tokensFor: (amount) => Math.min(most, affordableOutput(price, input, amount)),
+    }
   }
 
   /** A budget that spends from the purse of this run. */
@@ -66,59 +87,39 @@ export class Spending implements RequestPayer {
     return budgetOf(this.purse)
   }
 
-  /** The cost of the last request if its reply was cut off, in micro-dollars: what was reserved. Null if there was none. */
-  get cutOff(): number | null {
-    return this.#hold?.amount ?? null
-  }
-
-  /** Caching for an hour costs most: it is assumed only if it is requested. */
-  #highestPrice(price: Price, { settings }: RequestConstants): Price {
-    const isAsked = JSON.stringify(settings.providerOptions ?? {}).includes('"1h"')
-    return this.#options.cachesLong || isAsked ? price : withoutLongCaching(price)
-  }
-
-  /** Tokens of a reply: as many as are allowed, and the fewest that are worth asking for. */
-  #caps({ settings }: RequestConstants): { readonly most: number; readonly least: number } {
-    const most = settings.maxOutputTokens ?? this.#options.modelCap ?? OUTPUT_CAP
-    // Some models have a thinking budget, which a lower cap could undercut.
-    const isFixed = settings.reasoningEffort !== undefined && settings.reasoningEffort !== 'none'
-    return { most, least: isFixed ? most : Math.min(most, SHORTEST_CAP) }
-  }
-
-  #inputBound({ transcript, constants }: PricedRequest<unknown>): number {
+  #inputBound({ provider, model }: Candidate, { transcript, constants }: PricedRequest): number {
     const known = this.#measured
-    if (known?.constants !== constants) return constantsBound(constants) + entriesBound(transcript)
+    const isSame = known?.constants === constants && known.provider === provider && known.model === model
+    // A reply that was blocked is not in the conversation.
+    if (!isSame || (transcript.length >= known.entries && transcript[known.entries - 1]?.role !== 'assistant'))
+      return constantsBound(constants) + entriesBound(transcript)
     return known.tokens + entriesBound(transcript.slice(known.entries))
   }
 
-  #measure({ transcript, constants }: PricedRequest<unknown>, { inputTokens, outputTokens }: TokenUsage): void {
+  measure({ transcript, constants }: PricedRequest, { provider, model, usage }: ModelTurn['entry']): void {
+    const { inputTokens, outputTokens } = usage
     const isKnown = inputTokens !== null && outputTokens !== null
     // The reply itself will be the next entry.
-    this.#measured = isKnown
-      ? { constants, entries: transcript.length + 1, tokens: inputTokens + outputTokens + MARKS }
-      : null
+    const [entries, tokens] = [transcript.length + 1, Number(inputTokens) + Number(outputTokens) + MARKS]
+    this.#measured = isKnown ? { provider, model, constants, entries, tokens } : null
   }
+}
+
+interface Measured extends Candidate {
+  readonly entries: number
+  readonly tokens: number
+}
+
+/** In micro-dollars. */
+interface Bounds {
+  readonly most: number
+  readonly least: number
+  /** Tokens of a reply that an amount pays for. */
+  readonly tokensFor: (amount: number) => number
 }
 
 /** Tokens between a reply and the next message. */
 const MARKS = 64
-
-/** A request that the provider rejected costs nothing; one that broke off is charged its maximum cost. */
-async function settledOnFailure<T>(hold: Hold, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
-  // A model that ignores its signal is abandoned: nobody waits for its reservation.
-  const stopListening = listenToAbort(signal, () => hold.settle(hold.amount))
-  try {
-    return await ask()
-  } catch (error) {
-    const wasRefused =
-      error instanceof HarnessError &&
-      (error.code === 'context_overflow' || (error.status !== undefined && error.status >= 400))
-    hold.settle(wasRefused ? 0 : hold.amount)
-    throw error
-  } finally {
-    stopListening()
-  }
-}
 
 /** The tokens that providers add to a conversation: descriptions of tools, marks of roles and ends. */
 const PER_REQUEST = 1024

@@ -1,5 +1,6 @@
 import { messageOf } from '#contracts/errors.js'
 import type {
+  AttemptEnd,
   Model,
   ModelDelta,
   ModelSession,
@@ -7,7 +8,7 @@ import type {
   RequestConstants,
   TransportRetry,
 } from '#core/model-session.js'
-import type { TranscriptEntry } from '#contracts/entry.js'
+import type { TokenUsage, TranscriptEntry } from '#contracts/entry.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import { deepFreeze } from '#util/json.js'
 import { withTimeout } from '#util/timeout.js'
@@ -32,12 +33,24 @@ export interface Case {
   readonly talk: (name?: string) => Talk
 }
 
+/** An attempt that a model has begun, and how it was settled; null: it was not. */
+export interface BegunAttempt {
+  settled: { readonly usage: TokenUsage | null; readonly ended: AttemptEnd } | null
+}
+
+interface Observed {
+  readonly deltas: readonly ModelDelta[]
+  readonly repairs: readonly TranscriptRepair[]
+  readonly attempts: readonly BegunAttempt[]
+}
+
 /** The outcome of one turn. */
-export type TurnOutcome = { readonly deltas: readonly ModelDelta[]; readonly repairs: readonly TranscriptRepair[] } & (
-  | { readonly kind: 'turn'; readonly turn: ModelTurn }
-  /** `retry`: the adapter reported that it would retry, and was stopped. */
-  | { readonly kind: 'failure'; readonly error: unknown; readonly retry: TransportRetry | null }
-)
+export type TurnOutcome = Observed &
+  (
+    | { readonly kind: 'turn'; readonly turn: ModelTurn }
+    /** `retry`: the adapter reported that it would retry, and was stopped. */
+    | { readonly kind: 'failure'; readonly error: unknown; readonly retry: TransportRetry | null }
+  )
 
 export interface AskOptions {
   readonly streamed: boolean
@@ -77,12 +90,18 @@ export class Talk {
   ask(delivery: StagedDelivery, { streamed, abort = new AbortController() }: AskOptions = WHOLE): Promise<TurnOutcome> {
     const deltas: ModelDelta[] = []
     const repairs: TranscriptRepair[] = []
+    const attempts: BegunAttempt[] = []
     let retry: TransportRetry | null = null
     this.stage.answers(delivery)
     const takeTurn = async (): Promise<ModelTurn> =>
       this.#session.turn(deepFreeze([...this.transcript]), this.constants, {
         generation: 0,
         signal: abort.signal,
+        attempt: async () => {
+          const begun: BegunAttempt = { settled: null }
+          attempts.push(begun)
+          return { maxOutputTokens: null, settle: (usage, ended = {}) => (begun.settled ??= { usage, ended }) }
+        },
         ...(streamed && { onDelta: (delta: ModelDelta) => void deltas.push(delta) }),
         onRepair: (repair) => void repairs.push(repair),
         onRetry: (reported) => {
@@ -91,8 +110,8 @@ export class Talk {
         },
       })
     const outcome = takeTurn().then(
-      (value): TurnOutcome => ({ kind: 'turn', turn: value, deltas, repairs }),
-      (error: unknown): TurnOutcome => ({ kind: 'failure', error, retry, deltas, repairs }),
+      (value): TurnOutcome => ({ kind: 'turn', turn: value, deltas, repairs, attempts }),
+      (error: unknown): TurnOutcome => ({ kind: 'failure', error, retry, deltas, repairs, attempts }),
     )
     return withTimeout(outcome, this.#turnMs)
   }

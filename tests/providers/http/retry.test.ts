@@ -1,8 +1,12 @@
 import { HarnessError } from 'thinharness'
 import type { TransportRetry } from 'thinharness'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { NO_TOKENS } from '#contracts/entry.js'
 import { withRetries } from '#providers/http/retry.js'
 import type { Attempt } from '#providers/http/retry.js'
+
+const DONE = { usage: NO_TOKENS }
+type Reply = typeof DONE
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -12,20 +16,20 @@ function failure(details: { retryable?: boolean; retryAfterMs?: number; status?:
 }
 
 /** Fails with these, one after the other, then succeeds. */
-function failing(...errors: readonly Error[]): { ask: (attempt: Attempt) => Promise<string>; asked: () => number } {
+function failing(...errors: readonly Error[]): { ask: (attempt: Attempt) => Promise<Reply>; asked: () => number } {
   let count = 0
   return {
     async ask() {
       const error = errors[count++]
       if (error !== undefined) throw error
-      return 'done'
+      return DONE
     },
     asked: () => count,
   }
 }
 
 async function run(
-  ask: (attempt: Attempt) => Promise<string>,
+  ask: (attempt: Attempt) => Promise<Reply>,
   maxRetries = 2,
 ): Promise<{ result: unknown; retries: TransportRetry[]; waitedMs: number }> {
   const retries: TransportRetry[] = []
@@ -40,12 +44,12 @@ async function run(
 }
 
 test('a first success reports nothing', async () => {
-  expect(await run(failing().ask)).toEqual({ result: 'done', retries: [], waitedMs: 0 })
+  expect(await run(failing().ask)).toEqual({ result: DONE, retries: [], waitedMs: 0 })
 })
 
 test('SB-77 each retry is reported before it starts, and waits twice as long', async () => {
   const { result, retries, waitedMs } = await run(failing(failure({ status: 529 }), failure(), failure()).ask, 3)
-  expect(result).toBe('done')
+  expect(result).toBe(DONE)
   expect(retries).toMatchObject([
     { attempt: 1, reason: 'Overloaded', status: 529, withdrawn: false },
     { attempt: 2, reason: 'Overloaded', status: null, withdrawn: false },
@@ -104,7 +108,7 @@ test('deltas of a failed attempt are reported as withdrawn; each attempt counts 
     count += 1
     if (count === 1) attempt.hasEmitted = true
     if (count < 3) throw failure()
-    return 'done'
+    return DONE
   })
   expect(retries.map((retry) => retry.withdrawn)).toEqual([true, false])
 })
@@ -133,7 +137,7 @@ test('a listener for retries may abort', async () => {
 test('an abort wins over the error of the attempt', async () => {
   const abort = new AbortController()
   const reason = new Error('Enough.')
-  const ask = async (): Promise<string> => {
+  const ask = async (): Promise<Reply> => {
     abort.abort(reason)
     throw failure({ retryable: false })
   }

@@ -90,6 +90,8 @@ interface Children {
   readonly ownLimit: number | null
 }
 
+const MODEL = { provider: 'p', model: 'm', price: PRICE, modelCap: undefined, cachesLong: true }
+
 const children: fc.Arbitrary<Children> = fc.record({
   limit: fc.integer({ min: 0, max: 3_000_000 }),
   settings: fc.oneof(fc.constant({}), fc.record({ maxOutputTokens: fc.integer({ min: 1, max: 40_000 }) })),
@@ -105,24 +107,26 @@ async function spendAll({ limit, settings, requests, lengths, ownLimit }: Childr
   let charged = 0
   const child = async (count: number, index: number): Promise<void> => {
     const purse = new Purse(ownLimit, { outer: parent })
-    const spending = new Spending(purse, { price: PRICE, modelCap: undefined, cachesLong: true, stop: () => STOPPED })
+    const spending = new Spending(purse, {
+      candidates: [MODEL],
+      find: async () => MODEL,
+      costOfTurn: async ({ entry }) => costOf(PRICE, entry.usage),
+      stop: () => STOPPED,
+    })
     const text = 'x'.repeat(lengths[index % lengths.length] ?? 0)
     const transcript: UserEntry[] = [{ role: 'user', id: 'e1', at: '', content: [{ type: 'text', text }] }]
     for (let turn = 0; turn < count; turn++) {
-      await spending.pay({
-        transcript,
-        constants,
-        signal: NEVER,
-        ask: async (cap) => {
-          for (let wait = (index * 7 + turn) % 5; wait > 0; wait--) await Promise.resolve()
-          // A token a byte, all of it written to the cache, and as long an answer as is allowed.
-          const inputTokens = transcript.length * text.length + 1024 + 30 * transcript.length
-          const usage = { ...NO_TOKENS, inputTokens, outputTokens: cap, cacheWriteTokens: inputTokens }
-          charged += costOf(PRICE, usage) ?? 0
-          expect(charged).toBeLessThanOrEqual(limit)
-          return { entry: { role: 'assistant', usage } } as never
-        },
-      })
+      const request = { transcript, constants, signal: NEVER }
+      const { maxOutputTokens: cap, settle } = await spending.reserve(request, turn % 2 === 0 ? null : MODEL)
+      for (let wait = (index * 7 + turn) % 5; wait > 0; wait--) await Promise.resolve()
+      // A token a byte, all of it written to the cache, and as long an answer as is allowed.
+      const inputTokens = transcript.length * text.length + 1024 + 30 * transcript.length
+      const usage = { ...NO_TOKENS, inputTokens, outputTokens: cap, cacheWriteTokens: inputTokens }
+      charged += costOf(PRICE, usage) ?? 0
+      expect(charged).toBeLessThanOrEqual(limit)
+      const entry = { role: 'assistant', parts: [], finishReason: 'stop', ...MODEL, usage } as const
+      expect(await settle({ entry })).toBe(costOf(PRICE, usage))
+      spending.measure(request, entry)
     }
   }
   const ended = await Promise.allSettled(requests.map(child))

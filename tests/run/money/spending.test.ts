@@ -15,11 +15,11 @@ async function heldPerToken(options: AnthropicOptions, settings: ModelSettings):
     stop: ({ needed }) => new Error(`${needed}`),
   })
   const constants = { instructions: 'x'.repeat(1_000_000 - 1024 - 9), tools: [], structuredOutput: null, settings }
-  const ask = (): never => {
-    throw new Error('asked')
-  }
-  const request = { transcript: [], constants, signal: new AbortController().signal, ask }
-  const outcome = await spending.pay(request).catch((error: unknown) => (error as Error).message)
+  const request = { transcript: [], constants, signal: new AbortController().signal }
+  const outcome = await spending.reserve(request, null).then(
+    () => 'asked',
+    (error: unknown) => (error as Error).message,
+  )
   return outcome === 'asked' ? 1 : Number(outcome)
 }
 

@@ -110,7 +110,7 @@ function errorOf(context: RunContext, thrown: unknown): ReturnType<typeof failur
   if (recorded !== undefined) return { error: recorded, limit: null }
   const cause: unknown = signal.aborted ? signal.reason : thrown
   return cause instanceof RunStopped
-    ? failureError(renewed(context, cause.failure))
+    ? failureError(renewed(context, cause.stopped))
     : { error: toHarnessError(cause, undefined), limit: null }
 }
 

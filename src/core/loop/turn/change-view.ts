@@ -1,13 +1,13 @@
 import { messageOf } from '#contracts/errors.js'
-import type { Compaction } from '../../model-session.js'
 import { inDollars } from '../../money.js'
 import { isObject, readOnly } from '#util/json.js'
 import type { RunContext } from '../run-context.js'
 import { extensionContext } from '../run-context.js'
 import type { RunSetup } from '../run-plan.js'
-import type { PaidCompaction, ViewContext, ViewPolicy, ViewProposal } from '../../extension/view.js'
+import type { ViewContext, ViewPolicy, ViewProposal } from '../../extension/view.js'
 import type { DurablePayloads } from '../../state/events.js'
 import { requireRange, viewOf, wholeChanges } from '../../state/view.js'
+import { RequestAttempts } from './request-attempts.js'
 import { untilAborted } from './until-aborted.js'
 
 /**
@@ -124,37 +124,18 @@ function isShown(shown: unknown): boolean {
 }
 
 /** Compaction by the provider of the model, reserved and charged like a request; null if its API has none. */
-function compactionOf({ model, constants, spending, price }: RunSetup): ViewContext['compact'] {
+function compactionOf(setup: RunSetup): ViewContext['compact'] {
+  const { model, constants } = setup
   if (model.compact === undefined) return null
   return async (entries, signal) => {
-    const askProvider = async (maxOutputTokens: number | null): Promise<Asked> => {
-      const limit = maxOutputTokens === null ? {} : { maxOutputTokens }
-      const compaction = await model.compact?.(entries, constants, { signal, ...limit })
-      if (compaction === undefined) throw new TypeError(`The model \`${model.id}\` returned no compaction.`)
-      return { compaction, entry: { usage: compaction.usage } }
-    }
-    if (spending !== null) {
-      const { turn, cost } = await spending.pay({
-        transcript: entries,
-        constants,
-        signal,
-        ask: askProvider,
-        isAside: true,
-      })
-      return paid(turn, cost)
-    }
-    const asked = await askProvider(null)
-    const known = await price
-    return paid(asked, known === null ? null : await known(asked))
+    const attempts = new RequestAttempts(setup)
+    const { compaction } = await attempts.paid({ transcript: entries, constants, signal }, async (most) => {
+      const limit = most === null ? {} : { maxOutputTokens: most }
+      const made = await model.compact?.(entries, constants, { signal, attempt: attempts.attempt, ...limit })
+      if (made === undefined) throw new TypeError(`The model \`${model.id}\` returned no compaction.`)
+      return { compaction: made, entry: { usage: made.usage } }
+    })
+    const cost = await attempts.cost()
+    return { ...compaction, costUsd: cost === null ? null : inDollars(cost) }
   }
-}
-
-interface Asked {
-  readonly compaction: Compaction
-  readonly entry: Pick<Compaction, 'usage'>
-}
-
-/** `cost` is in micro-dollars. */
-function paid({ compaction }: Asked, cost: number | null): PaidCompaction {
-  return { ...compaction, costUsd: cost === null ? null : inDollars(cost) }
 }

@@ -25,11 +25,11 @@ import type { BatchCall } from '../../state/batch-call.js'
 import { isLastReply } from '../decide.js'
 import { ToolBatchExecutor } from '../calls/tool-batch-executor.js'
 import type { Work } from '#util/wrapped.js'
-import type { PaidReply } from '../../money.js'
 import type { BackgroundRuns } from '../child-run.js'
 import { askingOf } from './send-request.js'
 import type { Request } from './send-request.js'
 import type { ReplyDeltas } from './reply-deltas.js'
+import { RequestAttempts } from './request-attempts.js'
 
 /** A reply as the model gave it and as it is recorded, and its meaning. */
 interface Answered extends ReadTurn, Resolved {
@@ -43,18 +43,21 @@ export class LiveEffects implements Effects {
   readonly #setup: RunSetup
   readonly #batches: ToolBatchExecutor
   readonly #ids: CallIds
-  readonly #ask: Work<Request, PaidReply<ModelTurn>>
+  readonly #ask: Work<Request, ModelTurn>
   readonly #others: BackgroundRuns
   readonly #hasViews: boolean
   readonly #outputContext: Omit<OutputContext, 'transcript'>
   /** Of the reply that is arriving, if it is streamed. */
   #reader: ReplyDeltas | null = null
+  /** At the request that is made. */
+  #attempts: RequestAttempts
   /** The checked arguments of the calls in the last reply, by call id. */
   #checked: ReadonlyMap<string, CheckedArguments> = new Map()
 
   constructor(context: RunContext, setup: RunSetup) {
     this.#context = context
     this.#setup = setup
+    this.#attempts = new RequestAttempts(setup)
     this.#ask = askingOf(context, setup, (reader) => (this.#reader = reader))
     this.#others = setup.plan.host.children.inBackground(context, setup)
     this.#batches = new ToolBatchExecutor(context, setup, (callId, left) => this.#others.begin(callId, left))
@@ -77,6 +80,8 @@ export class LiveEffects implements Effects {
   async ask(requestKind: RequestKind): Promise<Reply> {
     const { abort, state, clock, responses } = this.#context
     this.#reader = null
+    this.#attempts = new RequestAttempts(this.#setup)
+    this.#context.attempts = this.#attempts
     if (this.#hasViews) await changeView(this.#context, this.#setup, 0)
     if (abort.isAborted) throw abort.signal.reason
     // A model or a schema that ignores its signal is abandoned when the run is aborted.
@@ -91,6 +96,8 @@ export class LiveEffects implements Effects {
     if (!isCut) responses.push(answered.reply.raw)
     this.#checked = isCut ? new Map() : answered.checked
     const { turn, resolution, value, cost } = isCut ? await this.#cutOff(answered) : answered
+    const attempts = await this.#attempts.all(true)
+    this.#context.attempts = null
     const message = {
       finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
       entry: Object.assign({}, turn.entry, { id: entryId(state.transcript.length), at: clock.iso() }),
@@ -100,6 +107,7 @@ export class LiveEffects implements Effects {
       responseModel: turn.responseModel ?? null,
       ...(cost !== null && { cost }),
       ...(!isCut && answered.resolved.length > 0 && { resolvedCalls: answered.resolved }),
+      ...(attempts.length > 1 && { attempts }),
     }
     const { readers } = this.#context.extensions
     return readers?.filterReplies ? this.#filtered({ message, value }, readers) : { message, value }
@@ -130,15 +138,16 @@ export class LiveEffects implements Effects {
 
   /** The run was aborted during a reply: the text that has arrived is kept, without calls. Throws if there is none. */
   async #cutOff(answered: Answered | undefined): Promise<Resolved & Pick<Answered, 'turn' | 'cost'>> {
-    const { model, spending, price } = this.#setup
+    const { model, price } = this.#setup
     const { abort } = this.#context
+    this.#attempts.end(null, abort.signal.reason)
     const entry = abort.isLeft ? null : (this.#reader?.cutOff(model, answered?.reply.entry.usage) ?? null)
     if (entry === null) {
       abort.signal.throwIfAborted()
       throw new RangeError('Expected a reply of the model, got nothing.')
     }
     const rates = price === null ? null : await price
-    const cost = answered?.cost ?? spending?.cutOff ?? (rates === null ? null : await rates({ entry }))
+    const cost = answered?.cost ?? (await this.#attempts.cost()) ?? (rates === null ? null : await rates({ entry }))
     return { turn: { entry }, cost, resolution: { kind: 'ask_again', reason: 'aborted' } }
   }
 
@@ -187,13 +196,13 @@ export class LiveEffects implements Effects {
   /** The next reply, and its meaning. */
   async #answered(requestKind: RequestKind): Promise<Answered> {
     const { state, signal } = this.#context
-    const { tools, constants, model, output, price } = this.#setup
+    const { tools, constants, model, output } = this.#setup
     const { entries: transcript, generation } = viewOf(state)
-    const asked = { requestKind, transcript, generation, constants, signal, maxOutputTokens: null }
-    const { turn: reply, cost: paid } = await this.#ask(asked)
+    const attempts = this.#attempts
+    const asked = { requestKind, transcript, generation, constants, signal, maxOutputTokens: null, attempts }
+    const reply = await this.#ask(asked)
     const read = await readTurn(reply, model, { tools, ids: this.#ids })
-    const rates = price === null ? null : await price
-    const cost = rates === null ? paid : await rates(reply)
+    const cost = await attempts.cost()
     const isLast = read.calls.length > 1 && output?.mode === 'tool' && isLastReply(state, reply.entry, cost)
     const context = { ...this.#outputContext, transcript: state.transcript }
     const resolved = await resolveTurn({ ...read, isLast }, output, context)

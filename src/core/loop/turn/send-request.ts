@@ -1,6 +1,5 @@
 import type { ModelTurn, RequestConstants, TurnOptions } from '../../model-session.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import type { PaidReply } from '../../money.js'
 import { deepFreeze, readOnly } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
 import { wrapped } from '#util/wrapped.js'
@@ -11,6 +10,7 @@ import { wrappedTurn } from '../../extension/wraps.js'
 import type { RequestKind } from '../../state/events.js'
 import { checkTurn } from './read-turn.js'
 import { ReplyDeltas } from './reply-deltas.js'
+import type { RequestAttempts } from './request-attempts.js'
 
 /** A request to the model. */
 export interface Request {
@@ -23,9 +23,8 @@ export interface Request {
   readonly signal: AbortSignal
   /** Tokens of the reply that the budget allows; null: as many as the settings do. */
   readonly maxOutputTokens: number | null
+  readonly attempts: RequestAttempts
 }
-
-type Reply = PaidReply<ModelTurn>
 
 /**
  * Everything that surrounds each request of a run, composed once: price, trace, middleware. Without them, the session itself.
@@ -35,11 +34,11 @@ export function askingOf(
   context: RunContext,
   setup: RunSetup,
   onReader: (reader: ReplyDeltas) => void,
-): Work<Request, Reply> {
+): Work<Request, ModelTurn> {
   const { session, output, plan, model } = setup
   const values = model.computed === true ? new Map<string, JsonValue>() : null
   // A turn that is computed is no request.
-  const around = values === null ? [...priced(setup), ...traced(context), ...middleware(context)] : []
+  const around = values === null ? [priced(setup), ...traced(context), ...middleware(context)] : []
   return wrapped(around, async (request) => {
     const { transcript, constants } = request
     const reader = plan.deltas ? new ReplyDeltas(context, output) : null
@@ -47,16 +46,13 @@ export function askingOf(
     for (const [callId, value] of context.state.values?.slice(values?.size) ?? [])
       values?.set(callId, deepFreeze(value))
     const options = turnOptions(context, request, { reader, hasTools: setup.constants.tools.length > 0 })
-    return {
-      turn: await session.turn(transcript, constants, values === null ? options : { ...options, values }),
-      cost: null,
-    }
+    return session.turn(transcript, constants, values === null ? options : { ...options, values })
   })
 }
 
 function turnOptions(
   context: RunContext,
-  { signal, generation, maxOutputTokens }: Request,
+  { signal, generation, maxOutputTokens, attempts }: Request,
   { reader, hasTools }: { readonly reader: ReplyDeltas | null; readonly hasTools: boolean },
 ): TurnOptions {
   const { closing, rules } = context.state
@@ -65,6 +61,7 @@ function turnOptions(
   return {
     signal,
     generation,
+    attempt: attempts.attempt,
     ...(withoutTools && { toolChoice: 'none' }),
     ...(maxOutputTokens !== null && { maxOutputTokens }),
     ...(reader !== null && { onDelta: reader.emit, onUsage: reader.count }),
@@ -84,37 +81,32 @@ function ignore(): void {
   return undefined
 }
 
-function priced({ spending, model }: RunSetup): readonly Wrap<Request, Reply>[] {
-  if (spending === null) return []
-  return [
-    (request, next) => {
-      const ask = (maxOutputTokens: number | null): Promise<ModelTurn> =>
-        next({ ...request, maxOutputTokens }).then(({ turn }) => {
-          // Before its usage is read: a failure settles the reserved amount.
-          checkTurn(turn, model)
-          return turn
-        })
-      return spending.pay({ ...request, ask })
-    },
-  ]
+function priced({ spending, model }: RunSetup): Wrap<Request, ModelTurn> {
+  return async (request, next) => {
+    const turn = await request.attempts.paid(request, async (maxOutputTokens) => {
+      const reply = await next({ ...request, maxOutputTokens })
+      // Before its usage is read: a failure settles the reserved amount.
+      checkTurn(reply, model)
+      return reply
+    })
+    spending?.measure(request, turn.entry)
+    return turn
+  }
 }
 
-function traced({ tracer }: RunContext): readonly Wrap<Request, Reply>[] {
+function traced({ tracer }: RunContext): readonly Wrap<Request, ModelTurn>[] {
   if (tracer === null) return []
   return [(request, next) => tracer.within({ kind: 'turn', requestKind: request.requestKind }, () => next(request))]
 }
 
-function middleware({ extensions, runId, agentName, metadata }: RunContext): readonly Wrap<Request, Reply>[] {
+function middleware({ extensions, runId, agentName, metadata }: RunContext): readonly Wrap<Request, ModelTurn>[] {
   if (extensions.modelWraps.length === 0) return []
   return [
-    async (request, next) => {
+    (request, next) => {
       const { requestKind, transcript, constants, signal } = request
       const shown = readOnly({ metadata, transcript, constants })
       const call = { runId, agentName, requestKind, signal, ...shown }
-      const turn = await wrappedTurn(extensions.modelWraps, call, (changed) =>
-        next({ ...request, ...partsOf(changed) }).then((reply) => reply.turn),
-      )
-      return { turn, cost: null }
+      return wrappedTurn(extensions.modelWraps, call, (changed) => next({ ...request, ...partsOf(changed) }))
     },
   ]
 }

@@ -5,7 +5,7 @@ import { resultContents, toolMessages } from '../read-back.js'
 import type { StagedDelivery } from '../stage.js'
 import { expectTurn } from '../talk.js'
 import type { LawText, TurnOutcome, Talk } from '../talk.js'
-import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
+import type { TokenUsage, ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import { messageOf, HarnessError } from '#contracts/errors.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 
@@ -40,6 +40,23 @@ export const failureLaws = {
       }
     },
     share: 0,
+  },
+  settled_attempts: {
+    says: 'A model that begins attempts begins one for each request that it sends, and settles each: by the usage of the reply, or by how it failed.',
+    holds: async (given) => {
+      const talk = given.talk().say()
+      const reply = talk.generator.reply()
+      for (const streamed of [true, false]) {
+        const answered = await talk.askAgain({ reply }, { streamed })
+        const { usage } = expectTurn(answered, given.stage).entry
+        checkSettled(answered, 'a reply', { usage, failure: null })
+        for (const status of [400, 429]) {
+          const refused = await talk.askAgain({ status, words: 'No.', headers: {} }, { streamed })
+          checkSettled(refused, `an answer of status ${status}`, { usage: null, status })
+        }
+      }
+    },
+    share: 0.2,
   },
   abort: {
     says: 'An abort ends a turn at once, at any moment, with the reason that was given.',
@@ -95,6 +112,28 @@ function checkRefusal(outcome: TurnOutcome, { status, words, isPassing }: Wanted
   if (!said.includes(words)) throw new Error(`The words of the provider are lost for ${what}: ${said}`)
   const waitMs = retry === null ? known?.retryAfterMs : retry.delayMs
   if (status === 429 && (waitMs ?? 0) < 7000) throw new Error(`\`retry-after: 7\` is not heeded: ${waitMs ?? 0} ms.`)
+}
+
+/** A model may leave it to the run to count its request as one attempt. */
+function checkSettled({ attempts }: TurnOutcome, what: string, wanted: WantedAttempt): void {
+  if (attempts.length === 0) return
+  expectSame(`the attempts at a request that got ${what}`, attempts.length, 1)
+  const { settled } = attempts[0] ?? { settled: null }
+  if (settled === null) throw new Error(`The attempt that got ${what} was not settled.`)
+  const { usage, ended } = settled
+  if (wanted.usage !== null) expectSame(`the usage of the attempt that got ${what}`, usage, wanted.usage)
+  else if ((usage?.outputTokens ?? 0) > 0)
+    throw new Error(`The attempt that got ${what} was settled as if it had cost something.`)
+  if (wanted.status !== undefined) expectSame(`the status of the attempt that got ${what}`, ended.status, wanted.status)
+  const hasFailed = (ended.failure ?? null) !== null
+  expectSame(`whether the attempt that got ${what} has failed`, hasFailed, wanted.failure === undefined)
+}
+
+interface WantedAttempt {
+  readonly usage: TokenUsage | null
+  readonly status?: number
+  /** Null: it has not failed. */
+  readonly failure?: null
 }
 
 async function checkAbort(talk: Talk, delivery: StagedDelivery, streamed: boolean): Promise<void> {

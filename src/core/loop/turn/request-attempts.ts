@@ -1,0 +1,180 @@
+import { NO_TOKENS, TOKEN_FIELDS, UNREPORTED_USAGE } from '#contracts/entry.js'
+import type { TokenUsage } from '#contracts/entry.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { Attempt, AttemptEnd, Candidate, Model } from '../../model-session.js'
+import { inDollars } from '../../money.js'
+import type { AnsweredTurn, PricedRequest, RequestPayer, Reservation, RunMoney } from '../../money.js'
+import type { RequestAttempt } from '../../state/events.js'
+import { listenToAbort } from '#util/abort.js'
+import { isObject } from '#util/json.js'
+
+interface Made extends Candidate, Pick<Reservation, 'settle'> {
+  begun: number
+  failure: RequestAttempt['failure']
+  status: number | null
+  withdrawn: boolean
+  ms: number
+  /** In micro-dollars. Null: it is not settled. */
+  cost: Promise<number | null> | null
+}
+
+/**
+ * The attempts at one request of a run: each is reserved and settled by itself. A model that makes none of its own has made one,
+ * the request as a whole.
+ */
+export class RequestAttempts {
+  readonly #model: Model
+  readonly #payer: RequestPayer | null
+  readonly #price: RunMoney['price']
+  readonly #made: Made[] = []
+  #request: PricedRequest | null = null
+  /** Reserved for a model that makes no attempts of its own. */
+  #whole: Reservation | null = null
+  /** Why nothing could be reserved for the request as a whole. */
+  #shortage: unknown = null
+  #begun = 0
+
+  constructor({ model, spending, price }: RunMoney & { readonly model: Model }) {
+    this.#model = model
+    this.#payer = spending
+    this.#price = price
+  }
+
+  /** The provider that was asked last. */
+  get provider(): string {
+    return this.#made.at(-1)?.provider ?? this.#model.provider
+  }
+
+  /** The reply to a request, paid for. Rejects before anything is asked when it could pass a limit. */
+  async paid<Turn extends AnsweredTurn>(
+    request: PricedRequest,
+    ask: (maxOutputTokens: number | null) => Promise<Turn>,
+  ): Promise<Turn> {
+    this.#request = request
+    this.#shortage = null
+    try {
+      this.#whole = await this.#reserve(null)
+    } catch (error) {
+      // One of them may cost less.
+      if (this.#model.candidates === undefined) throw error
+      this.#shortage = error
+    }
+    this.#begun = performance.now()
+    const before = this.#made.length
+    const { signal } = request
+    // A model that ignores its signal is abandoned: nobody waits for its reservation.
+    const stop = this.#payer === null ? null : listenToAbort(signal, () => this.end(null, signal.reason))
+    try {
+      const turn = await ask(this.#whole?.maxOutputTokens ?? null)
+      if (this.#shortage !== null && this.#made.length === before) throw this.#shortage
+      this.end(turn)
+      return turn
+    } catch (error) {
+      this.end(null, error)
+      throw error
+    } finally {
+      stop?.()
+    }
+  }
+
+  /** As in `TurnOptions`. */
+  readonly attempt = async ({ provider, model }: Candidate): Promise<Attempt> => {
+    const whole = this.#whole
+    const isSame = this.#model.candidates === undefined && provider === this.#model.provider && model === this.#model.id
+    this.#whole = null
+    if (!isSame) void whole?.settle({ entry: { usage: NO_TOKENS } })
+    const reserved = isSame && whole !== null ? whole : await this.#reserve({ provider, model })
+    const made = this.#add({ provider, model }, reserved)
+    const { maxOutputTokens } = reserved
+    return { maxOutputTokens, settle: (usage, ended = {}) => settle(made, usage, ended) }
+  }
+
+  /** The request is over, with this reply or error: an attempt that was not settled keeps its reservation. */
+  end(turn: AnsweredTurn | null, error?: unknown): void {
+    const whole = this.#whole
+    this.#whole = null
+    this.#request = null
+    if (whole !== null) {
+      const { provider = this.#model.provider, model = this.#model.id } = turn?.entry ?? {}
+      const made = this.#add({ provider, model }, whole)
+      made.begun = this.#begun
+      made.ms = Math.round(performance.now() - this.#begun)
+      if (turn === null) settle(made, isOverflow(error) ? NO_TOKENS : null, endOf(error))
+      else made.cost = whole.settle(turn)
+    }
+    for (const made of this.#made) {
+      if (made.cost !== null) continue
+      Object.assign(made, turn === null ? endOf(error) : {}, { ms: Math.round(performance.now() - made.begun) })
+      made.cost = made.settle(null)
+    }
+  }
+
+  /** All of them, in order. `isAnswered`: the last one is the answer, as far as it came. */
+  all(isAnswered: boolean): Promise<readonly RequestAttempt[]> {
+    return Promise.all(
+      this.#made.map(async ({ provider, model, failure, status, ms, cost, withdrawn }, index) => {
+        const amount = await cost
+        const costUsd = amount === null ? null : inDollars(amount)
+        const isAnswer = isAnswered && index === this.#made.length - 1
+        return { provider, model, failure: isAnswer ? null : failure, status, ms, costUsd, withdrawn }
+      }),
+    )
+  }
+
+  /** Of all of them, in micro-dollars; null if that of the answer is unknown. */
+  async cost(): Promise<number | null> {
+    const costs = await Promise.all(this.#made.map(({ cost }) => cost))
+    return costs.at(-1) === null ? null : costs.reduce<number>((sum, cost) => sum + (cost ?? 0), 0)
+  }
+
+  #add(candidate: Candidate, { settle: pay }: Reservation): Made {
+    const begun = performance.now()
+    const { provider, model } = candidate
+    const made: Made = {
+      ...{ provider, model, begun, failure: null, status: null, withdrawn: false, ms: 0, cost: null, settle: pay },
+    }
+    this.#made.push(made)
+    return made
+  }
+
+  #reserve(candidate: Candidate | null): Promise<Reservation> {
+    if (this.#request === null)
+      throw new HarnessError('invalid_state', 'The request is over: no attempt at it can begin any more.')
+    // One that holds something waits for nobody.
+    const isFirst = this.#made.every(({ cost }) => cost !== null)
+    if (this.#payer !== null) return this.#payer.reserve(this.#request, candidate, isFirst)
+    const price = this.#price
+    const settled = async (answered: AnsweredTurn | null): Promise<number | null> =>
+      answered === null ? null : ((await (await price)?.(answered)) ?? null)
+    return Promise.resolve({ maxOutputTokens: null, settle: settled })
+  }
+}
+
+/** Settles an attempt once. */
+function settle(made: Made, given: TokenUsage | null, { failure = null, ...ended }: AttemptEnd): void {
+  if (made.cost !== null) return
+  const { status = null, withdrawn = false, responseModel = null } = ended
+  Object.assign(made, { failure, status, withdrawn, ms: Math.round(performance.now() - made.begun) })
+  const isRefused = status !== null && status >= 400 && !withdrawn
+  const usage = readUsage(given) ?? (isRefused ? NO_TOKENS : null)
+  const { provider, model } = made
+  made.cost = made.settle(usage === null ? null : { entry: { provider, model, usage }, responseModel })
+}
+
+/** Null for one of another shape: its cost would be no number. */
+function readUsage(given: unknown): TokenUsage | null {
+  if (!isObject(given)) return null
+  const usage = Object.assign({}, UNREPORTED_USAGE, given)
+  const isCount = (count: unknown): boolean => count === null || (Number.isSafeInteger(count) && Number(count) >= 0)
+  return TOKEN_FIELDS.every((field) => isCount(usage[field])) ? usage : null
+}
+
+/** Refused before it was worked on, whatever the status. */
+function isOverflow(error: unknown): boolean {
+  return error instanceof HarnessError && error.code === 'context_overflow'
+}
+
+function endOf(error: unknown): Pick<Made, 'failure' | 'status'> {
+  const { failure = 'unknown', status = null } = error instanceof HarnessError ? error : {}
+  return { failure, status }
+}
