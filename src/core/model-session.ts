@@ -22,8 +22,8 @@ export interface Model {
    * limited. Default: itself only.
    */
   readonly candidates?: readonly Pick<Model, 'provider' | 'id' | 'capabilities'>[] | undefined
-  /** A fresh session for one run. Must do no I/O. */
-  openSession(): ModelSession
+  /** A fresh session, for one run if it is named. Must do no I/O. */
+  openSession(run?: ModelRun): ModelSession
   /**
    * Tokens that a request would have, by the provider's own counter, which costs nothing. Absent if the API has none; rejects
    * with a `HarnessError` if the server has none, or cannot be reached. Default: none.
@@ -50,6 +50,27 @@ export interface Model {
   check?(): void
   /** Gives back connections. Called by the harness for the models that it made itself from a reference. */
   close?(): Promise<void>
+}
+
+/** The run that a session is opened for. */
+export interface ModelRun {
+  readonly runId: string
+  /** Name of the subagent; null for the run at the top. */
+  readonly agentName: string | null
+  readonly metadata: JsonObject
+  /** By which runs are found. */
+  readonly labels: Readonly<Record<string, string>>
+  readonly purpose: RequestPurpose
+}
+
+/** What requests are made for: `main` is the conversation itself. Who asks for something else gives it a name. */
+export type RequestPurpose = 'main' | 'summarise' | 'judge' | 'plan' | 'decide' | (string & {})
+
+/** A request that a provider has accepted and answers later, such as in a batch. */
+export interface SubmittedRequest {
+  readonly provider: string
+  /** The provider's name of it. */
+  readonly id: string
 }
 
 /** A conversation in a provider's own, shorter form. */
@@ -149,6 +170,10 @@ export interface ModelCapabilities {
 
 export interface TurnOptions {
   readonly signal: AbortSignal
+  /** Number of the reply in the run, from 1. Absent outside a run. */
+  readonly turn?: number
+  /** How often a failed request may be repeated, in place of the model's own number; 0: not at all. */
+  readonly retries?: number
   /** Number of the view. Under one number it only grows; under another one, earlier entries may differ. */
   readonly generation: number
   /** If set, the request is streamed, and each piece is passed on once, in order. Must not throw. */
@@ -160,6 +185,12 @@ export interface TurnOptions {
    * `limit_reached` if that could pass a limit. For a model that never calls it, the request as a whole is one attempt.
    */
   readonly attempt?: (candidate: Candidate) => Promise<Attempt>
+  /** Tells the readers of the run that the request waits, such as for its turn. */
+  readonly waiting?: (wait: RequestWait) => void
+  /** Stores that the provider has accepted the request under this id: a process may end, and another one get the answer. */
+  readonly submitted?: (id: string) => Promise<void>
+  /** The request was submitted by an earlier process: its answer is to be fetched. Given once. */
+  readonly resume?: SubmittedRequest
   /** Called before each repetition of a request. */
   readonly onRetry?: (retry: TransportRetry) => void
   /** For this turn only, in place of `settings.toolChoice`. */
@@ -213,6 +244,13 @@ export interface ModelDelta {
   readonly callId?: string
   /** Absent until the provider has sent it. */
   readonly toolName?: string
+}
+
+export interface RequestWait {
+  /** Such as `rate_limit`, or a sentence. */
+  readonly reason: string
+  /** How long it will probably take. */
+  readonly ms: number
 }
 
 export interface TransportRetry {

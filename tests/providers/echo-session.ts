@@ -23,11 +23,11 @@ export function sessionOver(transport: EchoTransport, more: Partial<WireSessionO
 /** Options that record their reports. */
 export function listening(more: Partial<TurnOptions> = {}): TurnOptions & {
   deltas: ModelDelta[]
-  retries: TransportRetry[]
+  retried: TransportRetry[]
   busts: CacheBust[]
   repairs: TranscriptRepair[]
 } {
-  const [deltas, retries, busts, repairs] = [[], [], [], []] as [
+  const [deltas, retried, busts, repairs] = [[], [], [], []] as [
     ModelDelta[],
     TransportRetry[],
     CacheBust[],
@@ -36,11 +36,11 @@ export function listening(more: Partial<TurnOptions> = {}): TurnOptions & {
   return {
     generation: 0,
     signal: new AbortController().signal,
-    onRetry: (retry) => retries.push(retry),
+    onRetry: (retry) => retried.push(retry),
     onCacheBust: (bust) => busts.push(bust),
     onRepair: (repair) => repairs.push(repair),
     deltas,
-    retries,
+    retried,
     busts,
     repairs,
     ...more,

@@ -209,6 +209,15 @@ const BROKEN: readonly (readonly [string, LawName, ConformanceOptions['make']])[
     ),
   ],
   [
+    'repeats requests although its caller does that',
+    'no_retries',
+    withTurn(
+      (turn) =>
+        (all, constants, { retries: _, ...options }) =>
+          turn(all, constants, options),
+    ),
+  ],
+  [
     'never says what an attempt has cost',
     'settled_attempts',
     withTurn((turn) => (all, constants, { attempt, ...options }) => {

@@ -103,6 +103,11 @@ function change(state: RunState, event: DurableEvent): void {
       return changeByContinuation(state, event)
     case 'run_queued':
       throw new RangeError(`Expected run \`${state.runId}\` to be queued by its first event only.`)
+    case 'request_submitted': {
+      const { provider, id } = event
+      if (state.phase.at === 'asking') state.phase = { ...state.phase, submitted: { provider, id } }
+      return
+    }
     case 'approval_resumed':
     case 'limit_warning':
     case 'model_retry':

@@ -1,10 +1,10 @@
-import type { Model, ModelSession, ModelSettings, RequestConstants } from '../model-session.js'
+import type { Model, ModelRun, ModelSession, ModelSettings, RequestConstants } from '../model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { CostOf, MoneyPort, RequestPayer, RunMoney } from '../money.js'
 import type { AnswerPort, OutputFormat } from '../state/output-format.js'
 import type { SandboxMode, ToolSpec } from '../tools/tool-spec.js'
 import { HarnessError } from '#contracts/errors.js'
-import { isObject } from '#util/json.js'
+import { isObject, readOnly } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { Answer } from '../state/answers.js'
 import { configDigest } from '../state/config-digest.js'
@@ -123,8 +123,15 @@ export class RunSetup {
   }
 
   /** Opens the session of the model, and loads the tools. */
-  static async open({ signal, extensions }: RunContext, plan: RunPlan, prepared: PreparedRun): Promise<RunSetup> {
-    const session = openSession(prepared.model)
+  static async open(
+    context: RunContext,
+    plan: RunPlan,
+    prepared: PreparedRun,
+    metadata: JsonObject,
+  ): Promise<RunSetup> {
+    const { signal, extensions, runId, agentName, labels } = context
+    const run = { runId, agentName, metadata: readOnly(metadata), labels, purpose: 'main' }
+    const session = openSession(prepared.model, run)
     const [own = '', ...others] = plan.instructions
     const planned = { ...plan, instructions: [extensions.instructions ?? own, ...others] }
     return new RunSetup(planned, prepared, session, await plan.offers.load(signal))
@@ -162,8 +169,8 @@ export class RunSetup {
 }
 
 /** A session of the model. Throws `provider_error` if a custom model gives something else. */
-function openSession(model: Model): ModelSession {
-  const session: unknown = model.openSession()
+export function openSession(model: Model, run: ModelRun): ModelSession {
+  const session: unknown = model.openSession(run)
   if (isObject(session) && typeof session['turn'] === 'function') return session as unknown as ModelSession
   const problem = 'expected `openSession()` to return an object with `turn()`, and no promise'
   throw new HarnessError('provider_error', `Model \`${model.provider}:${model.id}\` returned no session: ${problem}.`)

@@ -1,6 +1,6 @@
 import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { ProviderFailure } from '#contracts/failure.js'
-import type { CacheBust, ModelToolCall, TransportRetry } from '../model-session.js'
+import type { CacheBust, ModelToolCall, RequestWait, SubmittedRequest, TransportRetry } from '../model-session.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import type { Resolution } from './resolve-turn.js'
 import type { CallDecision, HarnessResult, PendingItem, ResumeState, RunUsage, StopReason } from '#contracts/result.js'
@@ -128,6 +128,8 @@ export interface DurablePayloads {
     /** Notices of the host, which are in the last entry: the names, and digests of their texts. */
     readonly hostNotices?: readonly { readonly name: string; readonly digest: string }[]
   }
+  /** The provider has accepted the request and answers later: a process that recovers the run asks for that answer. */
+  request_submitted: SubmittedRequest
   limit_warning: { readonly limitKind: LimitKind; readonly remaining: number; readonly content: string }
   model_message: {
     /** The output mode, if this reply is the final structured answer. */
@@ -326,6 +328,8 @@ export interface EphemeralPayloads {
   tool_progress: { readonly callId: string; readonly toolName: string; readonly update: JsonValue }
   output_delta: { readonly output: JsonValue }
   transport_retry: TransportRetry
+  /** A request waits before it is sent. */
+  request_waiting: RequestWait
   deltas_withdrawn: { readonly attempt: number }
   /** A problem that the run can continue without: a server that failed, a broken skill. */
   warning: { readonly message: string }

@@ -2,6 +2,7 @@ import { NO_USAGE } from '#contracts/result.js'
 import type { RunUsage, StopReason } from '#contracts/result.js'
 import { contentOf, entryId } from '#contracts/entry.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
+import type { SubmittedRequest } from '../model-session.js'
 import type { Resolution } from './resolve-turn.js'
 import { deepFreeze } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
@@ -87,11 +88,16 @@ export interface RunParent {
 export type Phase = Position | Ended
 
 /** The position of a run that has not ended. */
-export type Position =
-  | { readonly at: 'opening' }
-  | { readonly at: 'asking'; readonly requestKind: RequestKind; readonly notices: readonly string[] }
-  | Answered
-  | Batch
+export type Position = { readonly at: 'opening' } | Asking | Answered | Batch
+
+/** A request has begun, and has no reply. */
+interface Asking {
+  readonly at: 'asking'
+  readonly requestKind: RequestKind
+  readonly notices: readonly string[]
+  /** The provider has accepted it under this id. */
+  readonly submitted?: SubmittedRequest
+}
 
 export interface Answered {
   readonly at: 'answered'

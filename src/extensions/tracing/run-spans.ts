@@ -386,6 +386,8 @@ function eventMark(event: RunEvent, content: CapturedContent): SpanEvent | null 
     case 'answer_received':
     case 'transcript_repaired':
     case 'extension_recorded':
+    case 'request_submitted':
+    case 'request_waiting':
     case 'text_delta':
     case 'reasoning_delta':
     case 'tool_input_delta':

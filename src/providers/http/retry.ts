@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import { NO_TOKENS } from '#contracts/entry.js'
 import type { TokenUsage } from '#contracts/entry.js'
-import type { Attempt as PaidAttempt, AttemptEnd, TransportRetry } from '#core/model-session.js'
+import type { Attempt, AttemptEnd, TransportRetry } from '#core/model-session.js'
 import { sleep } from '#util/timeout.js'
 import { wasSent } from './errors.js'
 import { mayBeCharged } from './request-guard.js'
@@ -18,11 +18,11 @@ interface RetryOptions {
   readonly signal: AbortSignal
   readonly onRetry?: ((retry: TransportRetry) => void) | undefined
   /** Reserves for an attempt. Default: nothing is reserved. */
-  readonly begin?: (() => Promise<PaidAttempt>) | undefined
+  readonly begin?: (() => Promise<Attempt>) | undefined
 }
 
 /** One attempt at a request. */
-export interface Attempt {
+export interface RetriedAttempt {
   /** Set when a piece of its reply has been emitted. */
   hasEmitted: boolean
   /** The most tokens of its reply; null: as many as the turn allows. */
@@ -41,13 +41,13 @@ const LONGEST_RETRY_AFTER_MS = 120_000
  * had emitted deltas. A request that timed out after it was sent is repeated only if that is free. Rejects with the last error, or with the reason of `signal`.
  */
 export async function withRetries<T extends Used>(
-  ask: (attempt: Attempt) => Promise<T>,
+  ask: (attempt: RetriedAttempt) => Promise<T>,
   options: RetryOptions,
 ): Promise<T> {
   const { maxRetries, signal, onRetry, begin } = options
   for (let failed = 1; ; failed++) {
     const paid = await begin?.()
-    const attempt: Attempt = { hasEmitted: false, maxOutputTokens: paid?.maxOutputTokens ?? null }
+    const attempt: RetriedAttempt = { hasEmitted: false, maxOutputTokens: paid?.maxOutputTokens ?? null }
     try {
       const reply = await ask(attempt)
       paid?.settle(reply.usage, { status: 200, responseModel: reply.responseModel ?? null })

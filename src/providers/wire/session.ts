@@ -1,6 +1,6 @@
 import type * as Asides from './compact-and-count.js'
 import { reasonOf, withRetries } from '../http/retry.js'
-import type { Attempt } from '../http/retry.js'
+import type { RetriedAttempt } from '../http/retry.js'
 import { StreamedAnswer, WHOLE_REPLY } from '../http/wire.js'
 import type {
   DecodedReply,
@@ -135,7 +135,12 @@ export class WireSession implements ModelSession {
     const ask = this.#ask.bind(this, { entries, carried, headers }, options)
     const { attempt } = options
     const begin = attempt && (() => attempt({ provider, model }))
-    const retries = { maxRetries, signal: options.signal, onRetry: options.onRetry, begin }
+    const retries = {
+      maxRetries: options.retries ?? maxRetries,
+      signal: options.signal,
+      onRetry: options.onRetry,
+      begin,
+    }
     const reply = await withRetries(ask, retries).catch((error: unknown) => {
       if (!this.#canChange(error, transcript, { constants, options })) throw error
       options.onRetry?.({ attempt: 1, delayMs: 0, withdrawn: false, ...reasonOf(error) })
@@ -271,7 +276,7 @@ export class WireSession implements ModelSession {
     return isOurs && rest.every((entry) => entry.role !== 'assistant') ? rest : null
   }
 
-  async #ask({ entries, carried, headers }: Sending, options: TurnOptions, attempt: Attempt): Promise<DecodedReply> {
+  async #ask({ entries, carried, headers }: Sending, options: TurnOptions, attempt: RetriedAttempt): Promise<DecodedReply> {
     const { format, transport } = this.#options
     const { toolChoice, signal, onDelta } = options
     const maxOutputTokens = attempt.maxOutputTokens ?? options.maxOutputTokens

@@ -169,7 +169,12 @@ type PositionAt<At> = Extract<Position, { readonly at: At }>
 
 const positions = {
   opening: object<PositionAt<'opening'>>({ at: oneOf('opening') }),
-  asking: object<PositionAt<'asking'>>({ at: oneOf('asking'), requestKind: word(), notices: list(string) }),
+  asking: object<PositionAt<'asking'>>({
+    at: oneOf('asking'),
+    requestKind: word(),
+    notices: list(string),
+    submitted: optional(object({ provider: string, id: string })),
+  }),
   answered: object<Answered>({ at: oneOf('answered'), resolution, retried: optional(oneOf(true)) }),
   batch: object<Batch>({
     at: oneOf('batch'),

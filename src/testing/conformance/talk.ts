@@ -56,6 +56,8 @@ export interface AskOptions {
   readonly streamed: boolean
   /** Aborted by the law. */
   readonly abort?: AbortController
+  /** As in `TurnOptions`. */
+  readonly retries?: number
 }
 
 const WHOLE: AskOptions = { streamed: false }
@@ -87,7 +89,10 @@ export class Talk {
   }
 
   /** Asks for the next turn; the server replies with `delivery`. */
-  ask(delivery: StagedDelivery, { streamed, abort = new AbortController() }: AskOptions = WHOLE): Promise<TurnOutcome> {
+  ask(
+    delivery: StagedDelivery,
+    { streamed, abort = new AbortController(), retries }: AskOptions = WHOLE,
+  ): Promise<TurnOutcome> {
     const deltas: ModelDelta[] = []
     const repairs: TranscriptRepair[] = []
     const attempts: BegunAttempt[] = []
@@ -102,6 +107,7 @@ export class Talk {
           attempts.push(begun)
           return { maxOutputTokens: null, settle: (usage, ended = {}) => (begun.settled ??= { usage, ended }) }
         },
+        ...(retries !== undefined && { retries }),
         ...(streamed && { onDelta: (delta: ModelDelta) => void deltas.push(delta) }),
         onRepair: (repair) => void repairs.push(repair),
         onRetry: (reported) => {

@@ -3,7 +3,7 @@ import type { TransportRetry } from 'thinharness'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { NO_TOKENS } from '#contracts/entry.js'
 import { withRetries } from '#providers/http/retry.js'
-import type { Attempt } from '#providers/http/retry.js'
+import type { RetriedAttempt } from '#providers/http/retry.js'
 
 const DONE = { usage: NO_TOKENS }
 type Reply = typeof DONE
@@ -16,7 +16,7 @@ function failure(details: { retryable?: boolean; retryAfterMs?: number; status?:
 }
 
 /** Fails with these, one after the other, then succeeds. */
-function failing(...errors: readonly Error[]): { ask: (attempt: Attempt) => Promise<Reply>; asked: () => number } {
+function failing(...errors: readonly Error[]): { ask: (attempt: RetriedAttempt) => Promise<Reply>; asked: () => number } {
   let count = 0
   return {
     async ask() {
@@ -29,7 +29,7 @@ function failing(...errors: readonly Error[]): { ask: (attempt: Attempt) => Prom
 }
 
 async function run(
-  ask: (attempt: Attempt) => Promise<Reply>,
+  ask: (attempt: RetriedAttempt) => Promise<Reply>,
   maxRetries = 2,
 ): Promise<{ result: unknown; retries: TransportRetry[]; waitedMs: number }> {
   const retries: TransportRetry[] = []

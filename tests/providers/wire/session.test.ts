@@ -299,7 +299,7 @@ test('an error in a successful response is retried if that can help', async () =
   const transport = new EchoTransport('bytes', error, { text: 'Hi.' })
   const options = listening()
   const turn = await sessionOver(transport, { maxRetries: 1 }).turn([user('Hi')], constants(), options)
-  expect([textOf(turn.entry.parts), options.retries.length]).toEqual(['Hi.', 1])
+  expect([textOf(turn.entry.parts), options.retried.length]).toEqual(['Hi.', 1])
 })
 
 test('a failed turn can be requested again in the same session', async () => {

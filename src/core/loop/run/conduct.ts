@@ -93,5 +93,5 @@ async function begin(
   context.signal.throwIfAborted()
   await askStart(run, prompt, prepared.rules)
   const addition = await addedByHooks(context, prompt)
-  return drive(run, await RunSetup.open(context, plan, prepared), addition)
+  return drive(run, await RunSetup.open(context, plan, prepared, context.metadata), addition)
 }

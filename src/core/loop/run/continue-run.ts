@@ -37,7 +37,7 @@ export async function continueRun(run: Conducted, opening: GoOnOpening, found: L
   context.prepareDeps(metadata)
   await context.openExtensions(state, { begun: opening.begun, metadata })
   const prepared = await prepare(run, state)
-  const setup = await RunSetup.open(context, plan, prepared)
+  const setup = await RunSetup.open(context, plan, prepared, metadata)
   await checkConfig(state, setup, opening.configPolicy)
   if (context.parent === null) await checkAnswers(state, answers, setup.tools)
   const breach = isAnswered(state, answers) ? requestBreach(prepared.rules, state.usage) : undefined

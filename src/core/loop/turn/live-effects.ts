@@ -1,6 +1,6 @@
 import type { JsonValue } from '#util/json.js'
 import { entryId } from '#contracts/entry.js'
-import type { ModelTurn } from '../../model-session.js'
+import type { ModelTurn, SubmittedRequest } from '../../model-session.js'
 import type { OutputContext } from '../../tools/output-type.js'
 import { resolveTurn } from '../../state/resolve-turn.js'
 import type { Resolution, Resolved } from '../../state/resolve-turn.js'
@@ -51,6 +51,8 @@ export class LiveEffects implements Effects {
   #reader: ReplyDeltas | null = null
   /** At the request that is made. */
   #attempts: RequestAttempts
+  /** The request that an earlier process has submitted. */
+  #submitted: SubmittedRequest | null
   /** The checked arguments of the calls in the last reply, by call id. */
   #checked: ReadonlyMap<string, CheckedArguments> = new Map()
 
@@ -58,6 +60,8 @@ export class LiveEffects implements Effects {
     this.#context = context
     this.#setup = setup
     this.#attempts = new RequestAttempts(setup)
+    const { phase } = context.state
+    this.#submitted = (phase.at === 'asking' && phase.submitted) || null
     this.#ask = askingOf(context, setup, (reader) => (this.#reader = reader))
     this.#others = setup.plan.host.children.inBackground(context, setup)
     this.#batches = new ToolBatchExecutor(context, setup, (callId, left) => this.#others.begin(callId, left))
@@ -151,6 +155,12 @@ export class LiveEffects implements Effects {
     return { turn: { entry }, cost, resolution: { kind: 'ask_again', reason: 'aborted' } }
   }
 
+  readonly #takeSubmitted = (): SubmittedRequest | null => {
+    const submitted = this.#submitted
+    this.#submitted = null
+    return submitted
+  }
+
   runTools(calls: readonly BatchCall[]): Promise<void> {
     return this.#batches.perform(calls, this.#checked)
   }
@@ -199,8 +209,9 @@ export class LiveEffects implements Effects {
     const { tools, constants, model, output } = this.#setup
     const { entries: transcript, generation } = viewOf(state)
     const attempts = this.#attempts
-    const asked = { requestKind, transcript, generation, constants, signal, maxOutputTokens: null, attempts }
-    const reply = await this.#ask(asked)
+    const takeSubmitted = this.#takeSubmitted
+    const view = { requestKind, transcript, generation, constants, signal }
+    const reply = await this.#ask({ ...view, maxOutputTokens: null, attempts, takeSubmitted })
     const read = await readTurn(reply, model, { tools, ids: this.#ids })
     const cost = await attempts.cost()
     const isLast = read.calls.length > 1 && output?.mode === 'tool' && isLastReply(state, reply.entry, cost)

@@ -1,4 +1,4 @@
-import type { ModelTurn, RequestConstants, TurnOptions } from '../../model-session.js'
+import type { ModelTurn, RequestConstants, SubmittedRequest, TurnOptions } from '../../model-session.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import { deepFreeze, readOnly } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
@@ -24,6 +24,8 @@ export interface Request {
   /** Tokens of the reply that the budget allows; null: as many as the settings do. */
   readonly maxOutputTokens: number | null
   readonly attempts: RequestAttempts
+  /** The request as it was submitted by an earlier process; given once. */
+  readonly takeSubmitted: () => SubmittedRequest | null
 }
 
 /**
@@ -52,16 +54,21 @@ export function askingOf(
 
 function turnOptions(
   context: RunContext,
-  { signal, generation, maxOutputTokens, attempts }: Request,
+  { signal, generation, maxOutputTokens, attempts, takeSubmitted }: Request,
   { reader, hasTools }: { readonly reader: ReplyDeltas | null; readonly hasTools: boolean },
 ): TurnOptions {
-  const { closing, rules } = context.state
+  const { closing, rules, usage } = context.state
+  const resume = takeSubmitted()
   // Models that think would refuse a forced call of `final_result`: for them the notice must be enough.
   const withoutTools = closing !== null && !rules.answersByTool && hasTools
   return {
     signal,
     generation,
+    turn: usage.modelRequests + 1,
     attempt: attempts.attempt,
+    waiting: ({ reason, ms }) => context.emitLive('request_waiting', { reason, ms }),
+    submitted: (id) => context.emit('request_submitted', { provider: attempts.provider, id }),
+    ...(resume !== null && { resume }),
     ...(withoutTools && { toolChoice: 'none' }),
     ...(maxOutputTokens !== null && { maxOutputTokens }),
     ...(reader !== null && { onDelta: reader.emit, onUsage: reader.count }),

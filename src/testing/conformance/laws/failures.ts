@@ -41,6 +41,20 @@ export const failureLaws = {
     },
     share: 0,
   },
+  no_retries: {
+    says: 'With `retries: 0` a model repeats nothing, whatever it does otherwise.',
+    holds: async (given) => {
+      const talk = given.talk().say()
+      for (const status of [429, 503]) {
+        const delivery = { status, words: 'No.', headers: {} }
+        const outcome = await talk.askAgain(delivery, { streamed: given.chance.happens(0.5), retries: 0 })
+        checkRefusal(outcome, { ...delivery, isPassing: true })
+        const { retry } = outcome.kind === 'failure' ? outcome : { retry: null }
+        expectSame(`whether an answer of status ${status} was to be repeated`, retry !== null, false)
+      }
+    },
+    share: 0.2,
+  },
   settled_attempts: {
     says: 'A model that begins attempts begins one for each request that it sends, and settles each: by the usage of the reply, or by how it failed.',
     holds: async (given) => {
