@@ -1,5 +1,6 @@
 import type { TranscriptEntry } from '#contracts/entry.js'
-import type { Candidate, Model, ModelTurn, RequestConstants } from './model-session.js'
+import type { Model, ModelTurn, RequestConstants, TurnOptions } from './model-session.js'
+import type { RequestAttempt } from './state/events.js'
 import type { RunRules } from './state/rules.js'
 
 /** What the core needs to know of money: the prices and purses are in `run/money`. Amounts are whole micro-dollars. */
@@ -46,25 +47,23 @@ export interface AnsweredTurn {
   readonly responseModel?: string | null | undefined
 }
 
-/** Money that is reserved for an attempt at a request. */
-export interface Reservation {
-  /** Tokens of the reply that it pays for; null: as many as the settings allow. */
-  readonly maxOutputTokens: number | null
-  /** Counts the cost of the reply instead, and gives it; of null, what was reserved. Null: it is unknown. */
-  settle(answered: AnsweredTurn | null): Promise<number | null>
-}
-
-/** Pays for the requests of one run with a limit. */
+/** Pays for one request of a run, each attempt at it by itself. */
 export interface RequestPayer {
-  readonly budget: RunBudget
-  readonly purse: OuterPurse
-  /**
-   * Reserves what an attempt of a model may cost; null: of the dearest that may answer. Rejects when it could pass a limit. `waits`
-   * false: it does not wait for what others have reserved. Default true.
-   */
-  reserve(request: PricedRequest, candidate: Candidate | null, waits?: boolean): Promise<Reservation>
-  /** Learns from the reply how long the conversation is. */
-  measure(request: PricedRequest, entry: ModelTurn['entry']): void
+  /** As in `TurnOptions`. */
+  readonly attempt: NonNullable<TurnOptions['attempt']>
+  /** The provider that was asked last. */
+  readonly provider: string
+  /** The reply to a request. Rejects before anything is asked when it could pass a limit. */
+  paid<Turn extends AnsweredTurn>(
+    request: PricedRequest,
+    ask: (maxOutputTokens: number | null) => Promise<Turn>,
+  ): Promise<Turn>
+  /** The request is over, with this reply or error: an attempt that was not settled keeps its reservation. */
+  end(turn: AnsweredTurn | null, error?: unknown): void
+  /** The attempts so far, in order. `isAnswered`: the last one is the answer, as far as it came. */
+  all(isAnswered: boolean): Promise<readonly RequestAttempt[]>
+  /** Of all of them, in micro-dollars; null if that of the answer is unknown. */
+  cost(): Promise<number | null>
 }
 
 /** The cost of a reply at the price of the model that answered; null if its usage or that price is unknown. */
@@ -72,13 +71,15 @@ export type CostOf = (turn: AnsweredTurn) => number | null | Promise<number | nu
 
 /** The money of a run: limited, only counted, or neither. */
 export interface RunMoney {
-  /** Pays for the requests; null without a limit of money. */
-  readonly spending: RequestPayer | null
+  /** What its requests and the runs below it spend from; null without a limit of money. */
+  readonly spending: { readonly budget: RunBudget; readonly purse: OuterPurse } | null
   /**
    * The price of the model, looked up while the first request is in progress; null inside if it is unknown. Null if costs are
    * not counted, or are by `spending`.
    */
   readonly price: Promise<CostOf | null> | null
+  /** Pays for a request; `aside`: one to this model beside the conversation. */
+  request(aside?: Model): RequestPayer
 }
 
 /** Micro-dollars in US dollars, exact to the micro-dollar. */

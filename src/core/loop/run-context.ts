@@ -8,7 +8,7 @@ import type { RunDigest } from '../log/digest.js'
 import { storeFailure } from '../log/log.js'
 import type { RunLog } from '../log/log.js'
 import { RunWriter } from '../log/run-writer.js'
-import type { OuterPurse } from '../money.js'
+import type { OuterPurse, RequestPayer } from '../money.js'
 import type { ConfigPolicy } from '../state/config-digest.js'
 import type {
   DurableEvent,
@@ -101,7 +101,7 @@ export class RunContext {
   /** The provider's raw replies. They are not in the state, since no event contains them. */
   readonly responses: unknown[] = []
   /** The attempts at the request that has no answer yet. */
-  attempts: { all(isAnswered: boolean): Promise<readonly RequestAttempt[]> } | null = null
+  attempts: RequestPayer | null = null
   readonly #writer: RunWriter
   readonly #depsFor: CreateDeps | null
   readonly #origin: Pick<EventBase, 'parentRunId' | 'parentToolCallId' | 'agentName'>

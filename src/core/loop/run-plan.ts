@@ -1,6 +1,6 @@
 import type { Model, ModelRun, ModelSession, ModelSettings, RequestConstants } from '../model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
-import type { CostOf, MoneyPort, RequestPayer, RunMoney } from '../money.js'
+import type { MoneyPort, RunMoney } from '../money.js'
 import type { AnswerPort, OutputFormat } from '../state/output-format.js'
 import type { SandboxMode, ToolSpec } from '../tools/tool-spec.js'
 import { HarnessError } from '#contracts/errors.js'
@@ -96,8 +96,7 @@ export class RunSetup {
   readonly model: Model
   readonly session: ModelSession
   readonly output: OutputFormat | null
-  readonly spending: RequestPayer | null
-  readonly price: Promise<CostOf | null> | null
+  readonly money: RunMoney
   readonly root: string
   readonly #rules: RunRules
   #offer: Offer
@@ -112,8 +111,7 @@ export class RunSetup {
     this.model = model
     this.session = session
     this.output = output
-    this.spending = money.spending
-    this.price = money.price
+    this.money = money
     this.root = plan.root
     this.#rules = rules
     this.#offer = offer

@@ -275,7 +275,7 @@ export class RunLauncher<Output> implements RunHost {
     const context = new RunContext({
       runId,
       parent: { runId: parent.runId, callId, agentName },
-      outerPurse: setup.spending?.purse ?? null,
+      outerPurse: setup.money.spending?.purse ?? null,
       log,
       children: new ChildDocuments(log),
       clock: this.#clock,

@@ -6,6 +6,8 @@ import { costOfAnswer } from './answered.js'
 import { knownWindow, priceOf } from './prices.js'
 import type { Prices } from './prices.js'
 import { asPurse } from './purse.js'
+import { RequestAttempts } from './request-attempts.js'
+import type { Spending } from './spending.js'
 
 /** The money of runs, by the known prices and those of the harness. */
 export class Money implements MoneyPort {
@@ -19,9 +21,9 @@ export class Money implements MoneyPort {
   async open({ model, rules, spentUsd, outerPurse, isRecorded }: SpendingRun): Promise<RunMoney> {
     const { costUsd: limitUsd } = rules.limits
     // The costs of recorded replies are in the recording.
-    if (isRecorded) return { spending: null, price: null }
+    if (isRecorded) return moneyOf(model, null, null)
     if (limitUsd === null && outerPurse === null)
-      return { spending: null, price: model.computed === true ? null : this.#priceOf(model) }
+      return moneyOf(model, null, model.computed === true ? null : this.#priceOf(model))
     const spending = await openSpending({
       model,
       prices: this.#prices ?? {},
@@ -31,7 +33,7 @@ export class Money implements MoneyPort {
       stop: ({ limit, needed, isBudget }) =>
         new RunStopped({ kind: 'limit', breach: { kind: 'cost_usd', limit, count: needed }, isBudget }),
     })
-    return { spending, price: null }
+    return moneyOf(model, spending, null)
   }
 
   knownWindow(model: Model): number | null {
@@ -47,4 +49,10 @@ export class Money implements MoneyPort {
       () => null,
     )
   }
+}
+
+function moneyOf(model: Model, spending: Spending | null, price: RunMoney['price']): RunMoney {
+  const request = (aside?: Model): RequestAttempts =>
+    new RequestAttempts({ model: aside ?? model, spending, price, isAside: aside !== undefined })
+  return { spending, price, request }
 }

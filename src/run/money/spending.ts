@@ -1,16 +1,24 @@
 import type { TranscriptEntry, AssistantPart, ContentPart } from '#contracts/entry.js'
-import type { Candidate, ModelTurn, RequestConstants } from '#core/model-session.js'
+import type { Candidate, RequestConstants } from '#core/model-session.js'
 import { affordableOutput, costBound, withoutLongCaching } from './price.js'
 import type { Price } from './price.js'
 import type { Purse, Shortage } from './purse.js'
 import { budgetOf } from './budget.js'
-import type { AnsweredTurn, PricedRequest, RequestPayer, Reservation, RunBudget } from '#core/money.js'
+import type { AnsweredTurn, PricedRequest, RunBudget } from '#core/money.js'
 import { byteLength } from '#util/bytes.js'
 
 /** Cap of a reply if its model has none, in tokens. */
 const OUTPUT_CAP = 16_384
 /** A reply that may not be so long is not asked for: it would be cut off. In tokens. */
 const SHORTEST_CAP = 2048
+
+/** Money that is reserved for an attempt at a request. */
+export interface Reservation {
+  /** Tokens of the reply that it pays for; null: as many as the settings allow. */
+  readonly maxOutputTokens: number | null
+  /** Counts the cost of the reply instead, and gives it; of null, what was reserved. Null: it is unknown. */
+  settle(answered: AnsweredTurn | null): Promise<number | null>
+}
 
 /** A model that may be asked, as far as its price goes. */
 export interface PricedCandidate extends Candidate {
@@ -33,7 +41,7 @@ export interface SpendingOptions {
 }
 
 /** Pays for the requests of one run with a limit. */
-export class Spending implements RequestPayer {
+export class Spending {
   readonly purse: Purse
   readonly #options: SpendingOptions
   /** Length of the conversation by the last reply, in the tokens of the model that gave it. */
@@ -44,6 +52,10 @@ export class Spending implements RequestPayer {
     this.#options = options
   }
 
+  /**
+   * Reserves what an attempt of a model may cost; null: of the dearest that may answer. Rejects when it could pass a limit. `waits`
+   * false: it does not wait for what others have reserved. Default true.
+   */
   async reserve(request: PricedRequest, candidate: Candidate | null, waits = true): Promise<Reservation> {
     const { candidates, find, costOfTurn, stop } = this.#options
     const asked = candidate === null ? candidates : [await find(candidate)]
@@ -96,7 +108,8 @@ export class Spending implements RequestPayer {
     return known.tokens + entriesBound(transcript.slice(known.entries))
   }
 
-  measure({ transcript, constants }: PricedRequest, { provider, model, usage }: ModelTurn['entry']): void {
+  /** Learns from the reply how long the conversation is. */
+  measure({ transcript, constants }: PricedRequest, { provider = '', model = '', usage }: AnsweredTurn['entry']): void {
     const { inputTokens, outputTokens } = usage
     const isKnown = inputTokens !== null && outputTokens !== null
     // The reply itself will be the next entry.

@@ -7,7 +7,6 @@ import type { RunSetup } from '../run-plan.js'
 import type { ViewContext, ViewPolicy, ViewProposal } from '../../extension/view.js'
 import type { DurablePayloads } from '../../state/events.js'
 import { requireRange, viewOf, wholeChanges } from '../../state/view.js'
-import { RequestAttempts } from './request-attempts.js'
 import { untilAborted } from './until-aborted.js'
 
 /**
@@ -73,7 +72,7 @@ function viewContext(
   { policy, ...refused }: Pick<ViewContext, 'refusals' | 'isTooLarge'> & { readonly policy: string },
 ): ViewContext {
   const { state } = context
-  const { model, spending, tools } = setup
+  const { model, money, tools } = setup
   const { entries: view, generation } = viewOf(state)
   // The reply to the view as it is now, if there is one; that of an earlier run counts if this model has given it.
   const index = state.transcript.findLastIndex(({ role }) => role === 'assistant')
@@ -90,7 +89,7 @@ function viewContext(
     promptId: state.transcript[state.firstEntry]?.id ?? '',
     ...refused,
     mostBytes: model.requestBytes ?? null,
-    budget: spending?.budget ?? null,
+    budget: money.spending?.budget ?? null,
     compact: compactionOf(setup),
     warn: (message) => context.emitLive('warning', { message }),
     get prepared() {
@@ -125,10 +124,10 @@ function isShown(shown: unknown): boolean {
 
 /** Compaction by the provider of the model, reserved and charged like a request; null if its API has none. */
 function compactionOf(setup: RunSetup): ViewContext['compact'] {
-  const { model, constants } = setup
+  const { model, constants, money } = setup
   if (model.compact === undefined) return null
   return async (entries, signal) => {
-    const attempts = new RequestAttempts(setup)
+    const attempts = money.request(model)
     const { compaction } = await attempts.paid({ transcript: entries, constants, signal }, async (most) => {
       const limit = most === null ? {} : { maxOutputTokens: most }
       const made = await model.compact?.(entries, constants, { signal, attempt: attempts.attempt, ...limit })

@@ -1,6 +1,7 @@
 import type { JsonValue } from '#util/json.js'
 import { entryId } from '#contracts/entry.js'
 import type { ModelTurn, SubmittedRequest } from '../../model-session.js'
+import type { RequestPayer } from '../../money.js'
 import type { OutputContext } from '../../tools/output-type.js'
 import { resolveTurn } from '../../state/resolve-turn.js'
 import type { Resolution, Resolved } from '../../state/resolve-turn.js'
@@ -29,7 +30,6 @@ import type { BackgroundRuns } from '../child-run.js'
 import { askingOf } from './send-request.js'
 import type { Request } from './send-request.js'
 import type { ReplyDeltas } from './reply-deltas.js'
-import { RequestAttempts } from './request-attempts.js'
 
 /** A reply as the model gave it and as it is recorded, and its meaning. */
 interface Answered extends ReadTurn, Resolved {
@@ -50,7 +50,7 @@ export class LiveEffects implements Effects {
   /** Of the reply that is arriving, if it is streamed. */
   #reader: ReplyDeltas | null = null
   /** At the request that is made. */
-  #attempts: RequestAttempts
+  #attempts: RequestPayer
   /** The request that an earlier process has submitted. */
   #submitted: SubmittedRequest | null
   /** The checked arguments of the calls in the last reply, by call id. */
@@ -59,7 +59,7 @@ export class LiveEffects implements Effects {
   constructor(context: RunContext, setup: RunSetup) {
     this.#context = context
     this.#setup = setup
-    this.#attempts = new RequestAttempts(setup)
+    this.#attempts = setup.money.request()
     const { phase } = context.state
     this.#submitted = (phase.at === 'asking' && phase.submitted) || null
     this.#ask = askingOf(context, setup, (reader) => (this.#reader = reader))
@@ -84,7 +84,7 @@ export class LiveEffects implements Effects {
   async ask(requestKind: RequestKind): Promise<Reply> {
     const { abort, state, clock, responses } = this.#context
     this.#reader = null
-    this.#attempts = new RequestAttempts(this.#setup)
+    this.#attempts = this.#setup.money.request()
     this.#context.attempts = this.#attempts
     if (this.#hasViews) await changeView(this.#context, this.#setup, 0)
     if (abort.isAborted) throw abort.signal.reason
@@ -142,7 +142,7 @@ export class LiveEffects implements Effects {
 
   /** The run was aborted during a reply: the text that has arrived is kept, without calls. Throws if there is none. */
   async #cutOff(answered: Answered | undefined): Promise<Resolved & Pick<Answered, 'turn' | 'cost'>> {
-    const { model, price } = this.#setup
+    const { model, money } = this.#setup
     const { abort } = this.#context
     this.#attempts.end(null, abort.signal.reason)
     const entry = abort.isLeft ? null : (this.#reader?.cutOff(model, answered?.reply.entry.usage) ?? null)
@@ -150,7 +150,7 @@ export class LiveEffects implements Effects {
       abort.signal.throwIfAborted()
       throw new RangeError('Expected a reply of the model, got nothing.')
     }
-    const rates = price === null ? null : await price
+    const rates = await money.price
     const cost = answered?.cost ?? (await this.#attempts.cost()) ?? (rates === null ? null : await rates({ entry }))
     return { turn: { entry }, cost, resolution: { kind: 'ask_again', reason: 'aborted' } }
   }

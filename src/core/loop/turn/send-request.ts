@@ -1,4 +1,5 @@
 import type { ModelTurn, RequestConstants, SubmittedRequest, TurnOptions } from '../../model-session.js'
+import type { RequestPayer } from '../../money.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import { deepFreeze, readOnly } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
@@ -10,7 +11,6 @@ import { wrappedTurn } from '../../extension/wraps.js'
 import type { RequestKind } from '../../state/events.js'
 import { checkTurn } from './read-turn.js'
 import { ReplyDeltas } from './reply-deltas.js'
-import type { RequestAttempts } from './request-attempts.js'
 
 /** A request to the model. */
 export interface Request {
@@ -23,7 +23,7 @@ export interface Request {
   readonly signal: AbortSignal
   /** Tokens of the reply that the budget allows; null: as many as the settings do. */
   readonly maxOutputTokens: number | null
-  readonly attempts: RequestAttempts
+  readonly attempts: RequestPayer
   /** The request as it was submitted by an earlier process; given once. */
   readonly takeSubmitted: () => SubmittedRequest | null
 }
@@ -88,17 +88,14 @@ function ignore(): void {
   return undefined
 }
 
-function priced({ spending, model }: RunSetup): Wrap<Request, ModelTurn> {
-  return async (request, next) => {
-    const turn = await request.attempts.paid(request, async (maxOutputTokens) => {
+function priced({ model }: RunSetup): Wrap<Request, ModelTurn> {
+  return (request, next) =>
+    request.attempts.paid(request, async (maxOutputTokens) => {
       const reply = await next({ ...request, maxOutputTokens })
       // Before its usage is read: a failure settles the reserved amount.
       checkTurn(reply, model)
       return reply
     })
-    spending?.measure(request, turn.entry)
-    return turn
-  }
 }
 
 function traced({ tracer }: RunContext): readonly Wrap<Request, ModelTurn>[] {

@@ -1,12 +1,21 @@
 import { NO_TOKENS, TOKEN_FIELDS, UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
-import type { Attempt, AttemptEnd, Candidate, Model } from '../../model-session.js'
-import { inDollars } from '../../money.js'
-import type { AnsweredTurn, PricedRequest, RequestPayer, Reservation, RunMoney } from '../../money.js'
-import type { RequestAttempt } from '../../state/events.js'
+import type { Attempt, AttemptEnd, Candidate, Model } from '#core/model-session.js'
+import { inDollars } from '#core/money.js'
+import type { AnsweredTurn, PricedRequest, RequestPayer, RunMoney } from '#core/money.js'
+import type { RequestAttempt } from '#core/state/events.js'
+import type { Reservation, Spending } from './spending.js'
 import { listenToAbort } from '#util/abort.js'
 import { isObject } from '#util/json.js'
+
+interface RequestMoney extends Pick<RunMoney, 'price'> {
+  readonly model: Model
+  /** Null: nothing is limited. */
+  readonly spending: Spending | null
+  /** The request is beside the conversation of the run, to this model. */
+  readonly isAside?: boolean
+}
 
 interface Made extends Candidate, Pick<Reservation, 'settle'> {
   begun: number
@@ -22,10 +31,11 @@ interface Made extends Candidate, Pick<Reservation, 'settle'> {
  * The attempts at one request of a run: each is reserved and settled by itself. A model that makes none of its own has made one,
  * the request as a whole.
  */
-export class RequestAttempts {
+export class RequestAttempts implements RequestPayer {
   readonly #model: Model
-  readonly #payer: RequestPayer | null
+  readonly #spending: Spending | null
   readonly #price: RunMoney['price']
+  readonly #isAside: boolean
   readonly #made: Made[] = []
   #request: PricedRequest | null = null
   /** Reserved for a model that makes no attempts of its own. */
@@ -34,9 +44,10 @@ export class RequestAttempts {
   #shortage: unknown = null
   #begun = 0
 
-  constructor({ model, spending, price }: RunMoney & { readonly model: Model }) {
+  constructor({ model, spending, price, isAside = false }: RequestMoney) {
     this.#model = model
-    this.#payer = spending
+    this.#spending = spending
+    this.#isAside = isAside
     this.#price = price
   }
 
@@ -63,11 +74,12 @@ export class RequestAttempts {
     const before = this.#made.length
     const { signal } = request
     // A model that ignores its signal is abandoned: nobody waits for its reservation.
-    const stop = this.#payer === null ? null : listenToAbort(signal, () => this.end(null, signal.reason))
+    const stop = this.#spending === null ? null : listenToAbort(signal, () => this.end(null, signal.reason))
     try {
       const turn = await ask(this.#whole?.maxOutputTokens ?? null)
       if (this.#shortage !== null && this.#made.length === before) throw this.#shortage
       this.end(turn)
+      if (!this.#isAside) this.#spending?.measure(request, turn.entry)
       return turn
     } catch (error) {
       this.end(null, error)
@@ -124,7 +136,7 @@ export class RequestAttempts {
   /** Of all of them, in micro-dollars; null if that of the answer is unknown. */
   async cost(): Promise<number | null> {
     const costs = await Promise.all(this.#made.map(({ cost }) => cost))
-    return costs.at(-1) === null ? null : costs.reduce<number>((sum, cost) => sum + (cost ?? 0), 0)
+    return (costs.at(-1) ?? null) === null ? null : costs.reduce<number>((sum, cost) => sum + (cost ?? 0), 0)
   }
 
   #add(candidate: Candidate, { settle: pay }: Reservation): Made {
@@ -142,7 +154,9 @@ export class RequestAttempts {
       throw new HarnessError('invalid_state', 'The request is over: no attempt at it can begin any more.')
     // One that holds something waits for nobody.
     const isFirst = this.#made.every(({ cost }) => cost !== null)
-    if (this.#payer !== null) return this.#payer.reserve(this.#request, candidate, isFirst)
+    const { provider, id } = this.#model
+    const asked = candidate ?? (this.#isAside ? { provider, model: id } : null)
+    if (this.#spending !== null) return this.#spending.reserve(this.#request, asked, isFirst)
     const price = this.#price
     const settled = async (answered: AnsweredTurn | null): Promise<number | null> =>
       answered === null ? null : ((await (await price)?.(answered)) ?? null)
