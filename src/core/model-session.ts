@@ -1,3 +1,4 @@
+import type { Attempt, Candidate, ModelRun, RequestWait, SubmittedRequest } from '#contracts/attempt.js'
 import type { ProviderFailure } from '#contracts/failure.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import type { AssistantEntry, NativePart, TokenUsage, TranscriptEntry, Unstamped } from '#contracts/entry.js'
@@ -50,27 +51,6 @@ export interface Model {
   check?(): void
   /** Gives back connections. Called by the harness for the models that it made itself from a reference. */
   close?(): Promise<void>
-}
-
-/** The run that a session is opened for. */
-export interface ModelRun {
-  readonly runId: string
-  /** Name of the subagent; null for the run at the top. */
-  readonly agentName: string | null
-  readonly metadata: JsonObject
-  /** By which runs are found. */
-  readonly labels: Readonly<Record<string, string>>
-  readonly purpose: RequestPurpose
-}
-
-/** What requests are made for: `main` is the conversation itself. Who asks for something else gives it a name. */
-export type RequestPurpose = 'main' | 'summarise' | 'judge' | 'plan' | 'decide' | (string & {})
-
-/** A request that a provider has accepted and answers later, such as in a batch. */
-export interface SubmittedRequest {
-  readonly provider: string
-  /** The provider's name of it. */
-  readonly id: string
 }
 
 /** A conversation in a provider's own, shorter form. */
@@ -208,35 +188,6 @@ export interface TurnOptions {
   readonly onRepair?: (repair: TranscriptRepair) => void
 }
 
-/** The model that an attempt asks: its provider, and the provider's name of it. */
-export interface Candidate {
-  readonly provider: string
-  readonly model: string
-}
-
-/** One attempt of a model at a request. */
-export interface Attempt {
-  /** The most tokens of its reply, in place of `maxOutputTokens` of the turn; null: as that says. */
-  readonly maxOutputTokens: number | null
-  /**
-   * Counts what it has cost, once: the usage of its reply, zeros if nothing was charged. Null, or never called: it keeps what was
-   * reserved, except for a refusal, of status 400 and up. `ended` says how it failed; without it, it is the answer.
-   */
-  settle(usage: TokenUsage | null, ended?: AttemptEnd): void
-}
-
-/** How an attempt ended. */
-export interface AttemptEnd {
-  /** The class of its failure. Default: none, it is the answer. */
-  readonly failure?: ProviderFailure | null | undefined
-  /** HTTP status of the provider's answer. Default: there was no answer. */
-  readonly status?: number | null | undefined
-  /** Deltas of it were emitted and are withdrawn. Default false. */
-  readonly withdrawn?: boolean | undefined
-  /** The model that answered, as the provider names it, if it has a price of its own. Default: the one that was asked. */
-  readonly responseModel?: string | null | undefined
-}
-
 /** A piece of a reply as it arrives. `callId` and `toolName` say which call a `tool_input_delta` belongs to. */
 export interface ModelDelta {
   readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta'
@@ -244,13 +195,6 @@ export interface ModelDelta {
   readonly callId?: string
   /** Absent until the provider has sent it. */
   readonly toolName?: string
-}
-
-export interface RequestWait {
-  /** Such as `rate_limit`, or a sentence. */
-  readonly reason: string
-  /** How long it will probably take. */
-  readonly ms: number
 }
 
 export interface TransportRetry {

@@ -1,6 +1,6 @@
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { Model, ModelTurn, RequestConstants, TurnOptions } from './model-session.js'
-import type { RequestAttempt } from './state/events.js'
+import type { RequestAttempt } from '#contracts/attempt.js'
 import type { RunRules } from './state/rules.js'
 
 /** What the core needs to know of money: the prices and purses are in `run/money`. Amounts are whole micro-dollars. */

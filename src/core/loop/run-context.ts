@@ -16,7 +16,6 @@ import type {
   EphemeralEvent,
   EphemeralPayloads,
   EventBase,
-  RequestAttempt,
   StreamEvent,
   StreamExtras,
 } from '../state/events.js'
@@ -31,6 +30,7 @@ import { toHarnessError } from './run-failure.js'
 import { reportOf } from './run-result.js'
 import type { ChildStates, DocumentMeans } from './run-result.js'
 import type { SigningKey } from './signature.js'
+import type { RequestAttempt } from '#contracts/attempt.js'
 import { textOf, toolCallsOf } from '#contracts/entry.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import { NO_USAGE, withAttempts } from '#contracts/result.js'

@@ -1,4 +1,5 @@
-import type { Model, ModelRun, ModelSession, ModelSettings, RequestConstants } from '../model-session.js'
+import type { ModelRun } from '#contracts/attempt.js'
+import type { Model, ModelSession, ModelSettings, RequestConstants } from '../model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { MoneyPort, RunMoney } from '../money.js'
 import type { AnswerPort, OutputFormat } from '../state/output-format.js'

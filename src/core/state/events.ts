@@ -1,6 +1,7 @@
 import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { ProviderFailure } from '#contracts/failure.js'
-import type { CacheBust, ModelToolCall, RequestWait, SubmittedRequest, TransportRetry } from '../model-session.js'
+import type { RequestAttempt, RequestWait, SubmittedRequest } from '#contracts/attempt.js'
+import type { CacheBust, ModelToolCall, TransportRetry } from '../model-session.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import type { Resolution } from './resolve-turn.js'
 import type { CallDecision, HarnessResult, PendingItem, ResumeState, RunUsage, StopReason } from '#contracts/result.js'
@@ -50,22 +51,6 @@ export type RequestKind =
   | 'pause_continuation'
   | 'empty_retry'
   | 'background_report'
-
-/** One attempt of a model at a request. */
-export interface RequestAttempt {
-  readonly provider: string
-  readonly model: string
-  /** Null: it is the answer. */
-  readonly failure: ProviderFailure | null
-  /** HTTP status of the provider's answer; null if there was none. */
-  readonly status: number | null
-  /** How long it took. */
-  readonly ms: number
-  /** US dollars; null if they are unknown, or not counted. */
-  readonly costUsd: number | null
-  /** Its deltas were withdrawn. */
-  readonly withdrawn: boolean
-}
 
 /** Fields of each durable kind, in addition to those of every event. */
 export interface DurablePayloads {

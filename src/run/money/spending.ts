@@ -1,5 +1,6 @@
 import type { TranscriptEntry, AssistantPart, ContentPart } from '#contracts/entry.js'
-import type { Candidate, RequestConstants } from '#core/model-session.js'
+import type { Candidate } from '#contracts/attempt.js'
+import type { RequestConstants } from '#core/model-session.js'
 import { affordableOutput, costBound, withoutLongCaching } from './price.js'
 import type { Price } from './price.js'
 import type { Purse, Shortage } from './purse.js'

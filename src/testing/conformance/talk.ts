@@ -1,6 +1,6 @@
 import { messageOf } from '#contracts/errors.js'
+import type { AttemptEnd } from '#contracts/attempt.js'
 import type {
-  AttemptEnd,
   Model,
   ModelDelta,
   ModelSession,

@@ -44,7 +44,7 @@ describe('the events of a stream', () => {
       'run_x',
       {
         kind: 'run_started',
-        version: 2,
+        version: 3,
         begun: 'fresh',
         prompt: 'What is 1 + 1?',
         root: '/w',

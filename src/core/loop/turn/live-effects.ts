@@ -1,6 +1,7 @@
 import type { JsonValue } from '#util/json.js'
 import { entryId } from '#contracts/entry.js'
-import type { ModelTurn, SubmittedRequest } from '../../model-session.js'
+import type { SubmittedRequest } from '#contracts/attempt.js'
+import type { ModelTurn } from '../../model-session.js'
 import type { RequestPayer } from '../../money.js'
 import type { OutputContext } from '../../tools/output-type.js'
 import { resolveTurn } from '../../state/resolve-turn.js'

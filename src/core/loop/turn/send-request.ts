@@ -1,4 +1,5 @@
-import type { ModelTurn, RequestConstants, SubmittedRequest, TurnOptions } from '../../model-session.js'
+import type { SubmittedRequest } from '#contracts/attempt.js'
+import type { ModelTurn, RequestConstants, TurnOptions } from '../../model-session.js'
 import type { RequestPayer } from '../../money.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import { deepFreeze, readOnly } from '#util/json.js'
