@@ -87,7 +87,7 @@ describe('stored states', () => {
     ['AP-19 two calls with one id', ({ calls }) => (calls[1]!['callId'] = 'call_1'), /not those of the last reply/],
     ['AP-19 a missing call', ({ calls }) => void calls.pop(), /not those of the last reply/],
     ['AP-19 an additional call', ({ calls }) => void calls.push(jsonCopy(calls[0]!)), /not those of the last reply/],
-    ['AP-21 another version', (_, state) => (state['version'] = 3), /^resume: it has version `3`/],
+    ['AP-21 another version', (_, state) => (state['version'] = 4), /^resume: it has version `4`/],
     ['AP-21 a state without a kind', (_, state) => delete state['kind'], /^resume: it is not a stored state of a run/],
   ])('a modified state is rejected, and no tool runs: %s', async (_, change, problem) => {
     const { pay, ran } = payTool()

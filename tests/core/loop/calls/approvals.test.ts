@@ -26,7 +26,7 @@ describe('a call that needs approval', () => {
     expect(result.responses).toHaveLength(1)
     expect(stored(result)).toMatchObject({
       kind: 'run_state',
-      version: 2,
+      version: 3,
       phase: { at: 'batch', calls: [{ callId: 'call_1', name: 'pay', started: false }] },
     })
     expect([ran, asked]).toEqual([[], ['pay']])
