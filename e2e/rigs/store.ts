@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs'
 import type { LogStore } from 'thinharness'
 
 export type Store = LogStore & { readonly close?: () => Promise<void> }
@@ -10,6 +11,7 @@ export async function openStore(name: string, place: string, schema: string): Pr
       return fileLog(place)
     }
     case 'sqlite': {
+      mkdirSync(place, { recursive: true })
       const { sqliteLog } = await import('thinharness/store/sqlite')
       return sqliteLog(`${place}/runs.db`)
     }

@@ -91,7 +91,11 @@ export class Screen {
       }
       case 'transport_retry':
         return this.#print(
-          indent + this.#styled('yellow', `… ${oneLine(event.reason)}; again in ${durationText(event.delayMs)}`),
+          indent +
+            this.#styled(
+              'yellow',
+              `… ${oneLine(event.reason).replace(/\.$/, '')}; again in ${durationText(event.delayMs)}`,
+            ),
         )
       default:
         return undefined

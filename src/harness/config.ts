@@ -133,6 +133,8 @@ export function checkOutput(
 function checkBuiltinTools(names: readonly string[]): void {
   const unknown = names.find((name) => !(BUILTIN_TOOL_NAMES as readonly string[]).includes(name))
   if (unknown === undefined) return
+  if (unknown === 'bash')
+    throw invalidOptions('`bash` is no built-in tool: give `tools` the tool `bash()` of `thinharness/tools`.')
   const known = [...BUILTIN_TOOL_NAMES].sort().map((name) => `\`${name}\``)
   throw invalidOptions(
     `Unknown built-in tool \`${unknown}\`.${didYouMean(unknown, BUILTIN_TOOL_NAMES)} Available: ${known.join(', ')}.`,

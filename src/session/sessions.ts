@@ -48,6 +48,8 @@ export interface CreateOptions {
 export interface ListThreadsOptions {
   /** Only threads with this tag. */
   readonly tag?: string | undefined
+  /** Only threads in this phase. */
+  readonly phase?: ThreadItem['phase'] | undefined
   /** At most so many. Default: all. */
   readonly limit?: number | undefined
   /** Only threads that come after this item of the list. */
@@ -199,7 +201,11 @@ export class Threads<M extends Modes = Modes> {
   }
 
   /** The threads, most recently written first. */
-  async *list({ tag, limit = Infinity, before }: ListThreadsOptions = {}): AsyncGenerator<ThreadItem, void, undefined> {
+  async *list({ tag, phase, limit = Infinity, before }: ListThreadsOptions = {}): AsyncGenerator<
+    ThreadItem,
+    void,
+    undefined
+  > {
     let left = limit
     if (left <= 0) return
     const { store: log } = this.#config
@@ -209,6 +215,7 @@ export class Threads<M extends Modes = Modes> {
       if (isOfFeature(summary.threadId) || summary.digest?.['mode'] === undefined) continue
       const item = await this.#itemOf(summary)
       if (tag !== undefined && !item.tags.includes(tag)) continue
+      if (phase !== undefined && item.phase !== phase) continue
       yield item
       left -= 1
       if (left === 0) return

@@ -1,5 +1,4 @@
-import { mkdirSync, realpathSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { realpathSync, statSync } from 'node:fs'
 import { HarnessError } from '#contracts/errors.js'
 import { openSqlite, SQLITE_NEEDED, transaction } from '#util/platform/sqlite.js'
 import type { Database } from '#util/platform/sqlite.js'
@@ -73,9 +72,8 @@ create table ${events} (
 );`
 }
 
-/** Opens the file, which it creates with its folder and tables. Throws `missing_dependency` if Node has no SQLite. */
+/** Opens the file, which it creates with its tables. Throws `missing_dependency` if Node has no SQLite. */
 export async function openDatabase(path: string, synchronous: 'normal' | 'full'): Promise<Database> {
-  if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
   const database = await openSqlite(path, { missing: missingSqliteError })
   try {
     database.exec(`pragma synchronous = ${synchronous}; pragma secure_delete = on`)

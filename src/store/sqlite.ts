@@ -16,7 +16,8 @@ import { emptyWalIfFree, leaveWalIfFree, rewriteFiles, transaction } from '#util
 import type { Database, Statement, Value } from '#util/platform/sqlite.js'
 import { pieces } from '#util/pieces.js'
 import { oneOf, partial } from '#util/shape.js'
-import { resolve } from 'node:path'
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 
 export interface SqliteLogOptions {
   /**
@@ -36,8 +37,8 @@ const OPTIONS = partial<SqliteLogOptions>({ synchronous: oneOf('normal', 'full')
 
 /**
  * A log in a SQLite file, opened when it is first used: for any number of runs and threads, and of processes on one
- * machine. Needs `node:sqlite`, or the package `@photostructure/sqlite` if Node has none. Throws
- * `invalid_options`.
+ * machine. Needs `node:sqlite`, or the package `@photostructure/sqlite` if Node has none. Throws `invalid_options`; so does its
+ * first use if the folder of the file does not exist.
  */
 export function sqliteLog(path: string, options: SqliteLogOptions = {}): SqliteLog {
   const { synchronous = 'normal' } = parse(OPTIONS, options, '`sqliteLog`')
@@ -52,6 +53,7 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
   readonly #synchronous: 'normal' | 'full'
   #tables: SqliteTables | null = null
   #files: DatabaseFiles | null = null
+  #hasOpened = false
   /** Who has claimed a log in the files that are open. */
   readonly #owners = new Set<string>()
   /** Who had claimed a log in files that have lost their names. */
@@ -137,9 +139,18 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
   }
 
   protected async openTables(): Promise<SqliteTables> {
+    if (this.outlives) this.#prepareFolder(dirname(this.#path))
     this.#tables = new SqliteTables(await openDatabase(this.#path, this.#synchronous))
     this.#files = this.outlives ? new DatabaseFiles(this.#path) : null
+    this.#hasOpened = true
     return this.#tables
+  }
+
+  /** The folder is there when the file is first opened; one that has been removed since is made again. */
+  #prepareFolder(folder: string): void {
+    if (this.#hasOpened) mkdirSync(folder, { recursive: true })
+    else if (!existsSync(folder))
+      throw invalidOptions(`The folder of \`sqliteLog\` does not exist: \`${folder}\`. Create it, or mend the path.`)
   }
 
   /** A copy of the file may have its claim. */

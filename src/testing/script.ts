@@ -36,6 +36,7 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
   readonly #lines: Line<Request, Fault>[] = []
   readonly #problems: string[] = []
   #next = 0
+  #requests = 0
   #last: Line<Request, Fault> | null = null
   #waits: Promise<unknown>[] = []
 
@@ -164,11 +165,12 @@ export abstract class Script<Request extends ScriptRequest, Fault extends Faulty
   }
 
   #take(request: Request): Line<Request, Fault> {
-    const { heard, turn } = request
+    const { heard } = request
+    this.#requests += 1
     const line = this.#lines[this.#next] ?? this.#last
     if (line === null) {
       const count = this.#lines.length
-      const problem = `Request ${turn + 1} (\`${heard.kind}\`) has no scripted reply; the script has ${count}.${this.#hint(request)}`
+      const problem = `Request ${this.#requests} (\`${heard.kind}\`) has no scripted reply; the script has ${count}.${this.#hint(request)}`
       this.note(problem)
       throw new ScriptEnded(`The script of ${this.title} was not followed. ${problem}`)
     }

@@ -50,6 +50,12 @@ test('docs/ui-messages.md has a row for each part that a page of the AI SDK has 
   expect(listed.toSorted()).toEqual([...new Set([...data, ...others.filter((name) => name !== 'data-')])].toSorted())
 })
 
+test('docs/editors.md has a row for each option of `serveAcp`', () => {
+  expect([...rowsOf('docs/editors.md', 'Options')].sort()).toEqual(
+    [...membersOf('src/adapters/acp/options.ts', 'AcpOptions')].sort(),
+  )
+})
+
 const OPTIONS = 'src/harness/options.ts'
 const LIMITS = 'src/contracts/limits.ts'
 

@@ -20,6 +20,11 @@ describe('options', () => {
       { builtinTools: ['reed'] },
       'Unknown built-in tool `reed`. Did you mean `read`? Available: `edit`, `glob`, `jsonl_search`, `list`, `parallel_llm`, `read`, `search`, `write`.',
     ],
+    [
+      'a tool that is a value',
+      { builtinTools: ['bash'] },
+      '`bash` is no built-in tool: give `tools` the tool `bash()` of `thinharness/tools`.',
+    ],
     ['a built-in tool twice', { builtinTools: ['read', 'read'] }, 'Two tools have the name `read`'],
     [
       'an unknown setting',

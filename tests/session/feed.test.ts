@@ -85,3 +85,21 @@ test('a reader follows although the store fails at the moment when it begins', a
   expect(await done).toMatchObject({ status: 'completed' })
   expect((await reading).at(-1)).toMatchObject({ kind: 'run_completed' })
 })
+
+test('a reader can begin at the end: the snapshot and what happens from then on are the next snapshot', async () => {
+  const model = new ScriptedModel().says('One.').says('Two.')
+  const chat = await sessionsOf({ harness: harnessOf({ model }) }).open()
+  await (
+    await chat.send('One?')
+  ).done
+  let { snapshot } = chat
+  const events = chat.events({ after: 'end' })
+  await chat.rename('Both')
+  const { done } = await chat.send('Two?')
+  const seen = await read(events)
+  expect(seen[0]).toMatchObject({ kind: 'title_changed', seq: snapshot.thread.seq + 1 })
+  for (const event of seen) snapshot = reduceChat(snapshot, event)
+  await done
+  expect(snapshot.runs).toEqual(chat.snapshot.runs)
+  expect(await read(chat.events({ after: 'end', live: false }))).toEqual([])
+})

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { memoryLog } from 'thinharness'
 import type { LogStore, TranscriptEntry } from 'thinharness'
-import type { Chat, ChatEvent, ThreadItem } from 'thinharness/session'
+import type { Chat, ChatEvent, ListThreadsOptions, ThreadItem } from 'thinharness/session'
 import { tasks } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
 import { harnessOf, tool } from '../harness/support.js'
@@ -55,6 +55,19 @@ describe.each(await allStores())('threads in the %s log', (_name, open: () => Lo
     await chat.set({ size: 2 })
     expect(() => Object.assign(chat.snapshot.thread.settings, { size: 3 })).toThrow(TypeError)
     expect(chat.snapshot.thread.settings).toEqual({ theme: 'light', size: 2 })
+  })
+
+  test('a list of the threads in one phase has no others', async () => {
+    const pay = tool('pay', () => 'paid', { requiresApproval: true })
+    const model = new ScriptedModel().says('Hello.').calls('pay').says('Hello.').calls('pay')
+    const sessions = sessionsOf({ log: open(), harness: harnessOf({ model, tools: [pay] }) })
+    for (const threadId of ['t1', 't2', 't3', 't4']) await done(await sessions.open(threadId), 'Hi.')
+    const idsOf = async (options: ListThreadsOptions): Promise<readonly string[]> =>
+      (await collect(sessions.list(options))).map(({ threadId }) => threadId)
+    expect(new Set(await idsOf({ phase: 'waiting' }))).toEqual(new Set(['t2', 't4']))
+    expect(new Set(await idsOf({ phase: 'idle' }))).toEqual(new Set(['t1', 't3']))
+    expect(await idsOf({ phase: 'interrupted' })).toEqual([])
+    expect(await idsOf({ phase: 'waiting', limit: 1 })).toHaveLength(1)
   })
 
   test('SB-16 settings that do not fit are rejected and change nothing; the next ones are stored', async () => {

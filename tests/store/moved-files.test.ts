@@ -41,6 +41,7 @@ const SQLITE_CHANGES: Readonly<Record<string, (data: string) => void>> = {
 }
 
 const openSqlite = (data: string): LogStore => {
+  mkdirSync(data, { recursive: true })
   const log = sqliteLog(join(data, 'x.db'))
   onTestFinished(() => log.close())
   return log

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { sqliteLog } from 'thinharness/store/sqlite'
@@ -18,7 +18,7 @@ beforeEach(() => void (folder = temporaryFolder()))
 describe('a log in SQLite', () => {
   test('161 it stores the same run as memory', async () => {
     using model = new ScriptedModel().calls('a').says('Done.')
-    await using log = sqliteLog(join(folder, 'deep', 'runs.db'))
+    await using log = sqliteLog(join(folder, 'runs.db'))
     const stream = harnessOf({ model, tools: [tool('a')], log }).stream('Go.')
     const told = (await collect(stream)).filter((each) => each.durable)
     await stream.result
@@ -27,6 +27,18 @@ describe('a log in SQLite', () => {
       status: 'completed',
       usage: { modelRequests: 2, toolCalls: 1 },
     })
+  })
+
+  test('a file in a folder that does not exist is an error that names the folder, and creates nothing', async () => {
+    const missing = join(folder, 'typo')
+    await using log = sqliteLog(join(missing, 'x.db'))
+    const first = log.inspect({ kind: 'run', id: 'run_1' })
+    await expect(first).rejects.toMatchObject({
+      ...{ code: 'invalid_options', message: expect.stringContaining(`\`${missing}\``) as unknown },
+    })
+    expect(existsSync(missing)).toBe(false)
+    mkdirSync(missing)
+    expect(await log.inspect({ kind: 'run', id: 'run_1' })).toBeNull()
   })
 
   test('161 it names an event that is missing or unreadable, and returns nothing after it', async () => {

@@ -262,7 +262,7 @@ describe('strictness', () => {
       code: 'provider_error',
       retryable: false,
       message:
-        'The script of `scripted:scripted-1` was not followed. Request 1 (`start`) has no scripted reply; the script has 1.',
+        'The script of `scripted:scripted-1` was not followed. Request 2 (`start`) has no scripted reply; the script has 1.',
     })
     expect(() => model.assertDone()).toThrow(/has no scripted reply/)
   })

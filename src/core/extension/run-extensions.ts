@@ -24,7 +24,7 @@ export class RunExtensions {
   readonly hooks: HookSet
   /** The first is the outermost. */
   readonly modelWraps: readonly WrapModelCall[]
-  readonly toolWraps: readonly WrapToolCall[]
+  readonly toolWraps: readonly Named<WrapToolCall>[]
   readonly policies: readonly Named<Policy>[]
   readonly notices: readonly Named<NoticeSource>[]
   readonly views: readonly Named<ViewPolicy>[]
@@ -45,7 +45,7 @@ export class RunExtensions {
       extensions.flatMap(({ name, hooks = [] }) => hooks.map((member) => ({ extension: name, member }))),
     )
     this.modelWraps = membersOf(extensions, 'wrapModelCall').map(({ member }) => member)
-    this.toolWraps = membersOf(extensions, 'wrapToolCall').map(({ member }) => member)
+    this.toolWraps = membersOf(extensions, 'wrapToolCall')
     this.policies = membersOf(extensions, 'policy')
     this.notices = membersOf(extensions, 'notices')
     this.views = membersOf(extensions, 'view')

@@ -9,7 +9,8 @@ import type { SuspendedCall } from '../tools/ask.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import type { RequestKind } from '../state/events.js'
-import { failedMember } from './context.js'
+import { failedMember, OF_HARNESS } from './context.js'
+import type { Named } from './context.js'
 
 /** A request to the model, as middleware sees it. */
 export interface ModelCall {
@@ -79,14 +80,16 @@ export async function wrappedTurn(
 
 /** The outcome of a call, through the middleware; the first wrap is the outermost. `work` gets the arguments that the last one passed on. */
 export async function wrappedCall(
-  wraps: readonly WrapToolCall[],
-  hookFailed: (name: string, message: string) => Promise<void>,
+  wraps: readonly Named<WrapToolCall>[],
+  hookFailed: (name: string, message: string, extension?: string) => Promise<void>,
   {
     call,
     work,
   }: { readonly call: ToolCall; readonly work: (args: JsonObject) => Promise<ToolOutcome | SuspendedCall> },
 ): Promise<ToolOutcome | SuspendedCall> {
   const waits: SuspendedCall[] = []
+  /** The extension in which an error began; undefined: an option of the harness. */
+  const origins = new Map<unknown, string | undefined>()
   const innermost = async ({ args }: ToolCall): Promise<ToolOutcome> => {
     const value = await work(args)
     if (value.kind !== 'suspended') return value
@@ -94,14 +97,21 @@ export async function wrappedCall(
     throw new Error('The call waits for a person.')
   }
   const chain = wraps.reduceRight<(asked: ToolCall) => Promise<ToolOutcome>>(
-    (next, wrap) => async (asked) => {
-      const returned = await wrap(asked, async (args) => {
-        const checked = args && (await checkArguments(asked.tool, JSON.stringify(args)))
-        if (checked?.ok === false) return checked.outcome
-        return next(checked === undefined ? asked : { ...asked, args: checked.value })
-      })
-      return isOutcome(returned) ? returned : outcomeOf(returned)
-    },
+    (next, { extension, member: wrap }) =>
+      async (asked) => {
+        const passOn = async (args?: JsonObject): Promise<ToolOutcome> => {
+          const checked = args && (await checkArguments(asked.tool, JSON.stringify(args)))
+          if (checked?.ok === false) return checked.outcome
+          return next(checked === undefined ? asked : { ...asked, args: checked.value })
+        }
+        try {
+          const returned = await wrap(asked, passOn)
+          return isOutcome(returned) ? returned : outcomeOf(returned)
+        } catch (error) {
+          if (!origins.has(error)) origins.set(error, extension.startsWith(OF_HARNESS) ? undefined : extension)
+          throw error
+        }
+      },
     innermost,
   )
   try {
@@ -110,7 +120,7 @@ export async function wrappedCall(
   } catch (error) {
     if (waits[0] !== undefined) return waits[0]
     if (error instanceof ModelRetry || call.signal.aborted) return failureOf(error)
-    await hookFailed('wrapToolCall', messageOf(error))
+    await hookFailed('wrapToolCall', messageOf(error), origins.get(error))
     return failureOf(error)
   }
 }

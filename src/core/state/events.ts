@@ -155,6 +155,8 @@ export interface DurablePayloads {
     readonly arguments: string
     /** The decision of the policies; absent if none has an opinion. */
     readonly decision?: CallDecision
+    /** The call has begun before, has asked, and is entered again: a reader that counts calls passes it over. */
+    readonly again?: true
   }
   tool_call_completed: {
     readonly callId: string

@@ -217,7 +217,7 @@ export class Chat<M extends Modes = Modes> {
    * `live: false` the stored ones alone. Throws a `SessionError` for a cursor that is not of this conversation.
    */
   events(options: EventsOptions = {}): AsyncIterable<ChatEvent> {
-    if (options.after !== undefined) parseCursor(options.after)
+    if (options.after !== undefined && options.after !== END) parseCursor(options.after)
     void this.#follower.attach(true).catch(() => undefined)
     return eventsAfter(this.#conversation, options)
   }
@@ -505,6 +505,9 @@ async function isAtRest(conversation: ThreadConversation): Promise<boolean> {
 }
 
 /** The place of a cursor. Rejects with a `SessionError` for one in a run that the thread has not begun: it may be anybody's. */
+/** In place of a cursor: the last event so far. */
+const END = 'end'
+
 async function placeOf(conversation: ThreadConversation, cursor: string | undefined): Promise<ChatPlace> {
   if (cursor === undefined) return BEGINNING
   const place = parseCursor(cursor)
@@ -521,9 +524,10 @@ function eventsAfter(
   conversation: ThreadConversation,
   { after, ...options }: EventsOptions,
 ): AsyncGenerator<ChatEvent, void, undefined> {
+  const end = conversation.feed.place
   return conversation.feed.read({
     ...options,
-    from: () => placeOf(conversation, after),
+    from: () => (after === END ? Promise.resolve(end) : placeOf(conversation, after)),
     stored: (place) =>
       conversation.starter.redaction.stored(conversation.log, { threadId: conversation.threadId, from: place }),
     shown: (event) => conversation.starter.redaction.thread(event),

@@ -14,7 +14,7 @@ import type { RunPlace, ThreadEvent } from '../thread/thread-events.js'
 type AnyEvent = ThreadEvent | RunEvent
 
 export interface EventsOptions {
-  /** The cursor of the last event that the reader has. Default: all events. */
+  /** The cursor of the last event that the reader has; `end`: that of the last event so far. Default: all events. */
   readonly after?: string | undefined
   /** Ends the iteration, without an error. */
   readonly signal?: AbortSignal | undefined

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { defineExtension, memoryLog } from 'thinharness'
-import type { Extension, Hook, JsonValue, WrapModelCall } from 'thinharness'
+import type { Extension, HarnessOptions, Hook, JsonValue, WrapModelCall, WrapToolCall } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { collect } from '../../support/collect.js'
 import { eventsOf, failureOf, harnessOf, ofKind, tool } from '../../harness/support.js'
@@ -240,3 +240,26 @@ test('a hook that failed is reported with the name of the extension that brought
   const events = ofKind(await eventsOf(harness.stream('Go.')), 'hook_failed')
   expect(events.map(({ extension }) => extension)).toEqual([undefined, 'mine'])
 })
+
+test('a wrap of calls that failed is reported with the name of its extension, however many pass the error on', async () => {
+  const broken: WrapToolCall = () => Promise.reject(new Error('Oops.'))
+  const passing: WrapToolCall = (_call, next) => next()
+  const reported = async (options: Partial<HarnessOptions>): Promise<unknown> => {
+    const model = new ScriptedModel().calls('look').says('Done.')
+    const events = await eventsOf(harnessOf({ model, tools: [tool('look')], ...options }).stream('Go.'))
+    return ofKind(events, 'hook_failed').map(({ hookEvent, extension }) => [hookEvent, extension])
+  }
+  const others = [
+    { name: 'outer', wrapToolCall: passing },
+    { name: 'mine', wrapToolCall: broken },
+    { name: 'inner', wrapToolCall: passing },
+  ]
+  expect(await reported({ use: others })).toEqual([['wrapToolCall', 'mine']])
+  expect(await reported({ wrapToolCall: [broken], use: others.slice(2) })).toEqual([['wrapToolCall', undefined]])
+  const thrower = { name: 'mine', wrapToolCall: (): never => failNow() }
+  expect(await reported({ wrapToolCall: [passing], use: [thrower] })).toEqual([['wrapToolCall', 'mine']])
+})
+
+function failNow(): never {
+  throw new Error('At once.')
+}

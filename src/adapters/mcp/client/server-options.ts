@@ -19,7 +19,7 @@ import type { ChangedToolRule } from './pins.js'
 
 /** Options of every server, whatever its transport. All optional. */
 export interface McpServerOptions {
-  /** Named in errors and in the metadata of results. Default: the package or program, or the address without its query. */
+  /** Named in errors and in the metadata of results. Default: the package, the file of code or the program, or the address without its query. */
   readonly id?: string | undefined
   /** Prefix of each tool's name, followed by a `_`. Default: none. */
   readonly toolPrefix?: string | undefined

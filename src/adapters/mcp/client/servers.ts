@@ -68,7 +68,7 @@ export function mcpStdio(options: McpStdioOptions): McpServer {
   keepSecretArguments(args)
   const confinement = sandboxSettings({ ...parsed, sandbox }, 'mcpStdio')
   const settings = serverSettings(common, {
-    defaultId: programName(command, args),
+    defaultId: programName(command, args, cwd),
     // A process of this machine: only the rights of this process's user confine it.
     reach: { reads: ['/'], writes: ['/'], hosts: ['*'], programs: [command], secrets: Object.keys(env) },
   })
@@ -209,9 +209,22 @@ const RUNNERS: Readonly<Record<string, string | null>> = {
 const FLAGS = ['-y', '--yes', '-q', '--quiet', '--']
 const PACKAGE = /^((?:@[\w.-]+\/)?[\w.-]+)(?:@[\w.^~-]*)?$/
 
-/** The name of a command: the package that it runs, or its program. No other argument: those may contain keys. */
-function programName(command: string, args: readonly string[]): string {
+/** Programs that run a file of code. */
+const INTERPRETERS = /^(?:node|bun|deno|tsx|python[\d.]*|ruby|php)(?:\.exe)?$/i
+/** A path, not an address or an option. */
+const CODE = /^(?:[A-Za-z]:)?[^-:@?=][^:@?=]*\.(?:[cm]?[jt]sx?|py|rb|php)$/
+/** Folders that many programs have. */
+const COMMON_FOLDER = /^(?:\.+|dist|build|src|lib|out|bin)?$/
+
+/** The name of a command: the package or the file of code that it runs, or its program. No other argument: those may contain keys. */
+function programName(command: string, args: readonly string[], cwd: string | null): string {
   const program = basename(command.replaceAll('\\', '/')) || command
+  const code = INTERPRETERS.test(program) ? args.find((arg) => CODE.test(arg)) : undefined
+  if (code !== undefined) {
+    const names = `${cwd ?? ''}/${code}`.split(/[\\/]/)
+    const folder = names.slice(0, -1).findLast((name) => !COMMON_FOLDER.test(name))
+    return [folder ?? [], names.at(-1) ?? ''].flat().join('/')
+  }
   const runs = RUNNERS[program.replace(/\.(?:cmd|exe)$/i, '')]
   if (runs === undefined) return program
   const rest = runs === null ? args : args[0] === runs ? args.slice(1) : []

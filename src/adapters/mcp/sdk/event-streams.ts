@@ -106,7 +106,9 @@ function passedBody(
 
 /** A response with another body. */
 export function withBody(response: Response, body: ReadableStream<Uint8Array>): Response {
-  const { status, statusText, headers } = response
+  const { status, statusText } = response
+  // A copy: servers for Node that replace `Response` keep the headers that they are given, and those of `fetch` are read-only.
+  const headers = new Headers(response.headers)
   const whole = new Response(body, { status, statusText, headers })
   Object.defineProperty(whole, 'url', { value: response.url })
   Object.defineProperty(whole, 'redirected', { value: response.redirected })

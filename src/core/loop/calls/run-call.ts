@@ -99,7 +99,8 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
   const known = isKnown ? outcomeByPerson(call) : null
   if (known !== null) return completeUnrun(calls, call, { toolIndex, outcome: known })
   const by = decision !== null && { decision: recordedDecision(decision) }
-  await context.emit('tool_call_started', { ...namesOf(call), toolIndex, arguments: call.arguments, ...by })
+  const facts = { ...by, ...(call.entries > 0 && ({ again: true } as const)) }
+  await context.emit('tool_call_started', { ...namesOf(call), toolIndex, arguments: call.arguments, ...facts })
   const spawned: Spawned = { runs: null }
   const ended = (outcome: ToolOutcome): CallEnd => {
     const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000

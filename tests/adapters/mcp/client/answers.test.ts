@@ -1,5 +1,6 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { getRequestListener } from '@hono/node-server'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -186,4 +187,14 @@ test('an empty cursor that leads on is followed', async () => {
   expect((await toolsOf(server, host)).map(({ name }) => name)).toEqual(['a', 'b'])
   expect(host.warnings).toEqual([])
   await server.close()
+})
+
+test('answers over HTTP are read beside a server for Node that replaces `Response`', async () => {
+  const before = { Request: globalThis.Request, Response: globalThis.Response }
+  onTestFinished(() => void Object.assign(globalThis, before))
+  getRequestListener(() => new Response())
+  expect(globalThis.Response).not.toBe(before.Response)
+  await using answering = await overHttp(false)
+  const message = result({ content: [{ type: 'text', text: 'Rain.' }] })
+  expect(await textOf(call(answering.server, 'say', { message }))).toBe('Rain.')
 })

@@ -23,7 +23,13 @@ test('MC-40 server objects can be created without an SDK, and connecting without
 
 test.each([
   ['/opt/notes/server', ['--api-key=sk-secret'], 'server'],
-  ['node', ['server.js', 'sk-secret'], 'node'],
+  ['node', ['server.js', 'sk-secret'], 'server.js'],
+  ['node', ['--enable-source-maps', '/srv/weather/dist/index.js', '--key', 'sk-secret'], 'weather/index.js'],
+  ['node', ['../mail/build/index.js'], 'mail/index.js'],
+  ['python3', ['C:\\tools\\notes\\main.py'], 'notes/main.py'],
+  ['node', ['-e', 'sk-secret'], 'node'],
+  ['deno', ['run', 'https://user:sk-secret@git.test/notes.ts'], 'deno'],
+  ['node', ['--key=sk-secret.js'], 'node'],
   ['npx', ['-y', '@scope/notes@1.2.3', 'sk-secret'], '@scope/notes'],
   ['npx.cmd', ['notes'], 'notes'],
   ['npx', ['--token', 'sk-secret', 'notes'], 'npx'],
@@ -38,6 +44,11 @@ test.each([
     expect(mcpStdio({ command, args }).id).toBe(id)
   },
 )
+
+test('servers without `id` that run the same file in different folders have different names', () => {
+  const ids = ['/srv/weather', '/srv/mail'].map((cwd) => mcpStdio({ command: 'node', args: ['server.js'], cwd }).id)
+  expect(ids).toEqual(['weather/server.js', 'mail/server.js'])
+})
 
 test('an address without `id` gives its name without its query and its password', () => {
   expect(mcpHttp({ url: 'https://ann:secret@mcp.test/a' }).id).toBe('https://mcp.test/a')
