@@ -35,7 +35,7 @@ export type { Hook, HookContext } from './core/extension/hooks.js'
 export type { HookEvent } from './core/extension/hooks.js'
 export { trusted } from './contracts/trusted.js'
 export type { History } from './run/resume/given-history.js'
-export { inputPort } from './core/stream/input.js'
+export { inputPort } from './harness/input-port.js'
 export type { InputPort } from './core/stream/input.js'
 export type {
   AppendOptions,

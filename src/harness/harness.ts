@@ -19,6 +19,8 @@ import type { Config } from './config.js'
 import type { HarnessDescription } from './launch/describe.js'
 import { HarnessError } from '#contracts/errors.js'
 import { followRun, OpenRuns } from './open-runs.js'
+import { admittedInput } from '#core/extension/input.js'
+import type { InputAbout } from '#core/extension/input.js'
 import { NO_FILTERS } from '#core/extension/readers.js'
 import type { FollowOptions, RunLog } from '#core/log/log.js'
 import { HarnessResources } from './launch/resources.js'
@@ -44,6 +46,7 @@ import type { Answer } from '#core/state/answers.js'
 import type { RunEvent, StreamEvent } from '#core/state/events.js'
 import type { ForkPoint } from '#run/replay/fork.js'
 import { parseHistory } from '#run/resume/given-history.js'
+import type { InputMessage } from '#core/stream/input.js'
 import { openStream } from '#core/stream/stream.js'
 import type { HarnessStream, StreamedRun } from '#core/stream/stream.js'
 import { flushTracing } from '#core/extension/tracing.js'
@@ -120,7 +123,8 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
     const parsed = parseQueueOptions(options)
     const { runId = this.#newRunId(), metadata = {}, labels = {}, agent = null, by = null } = parsed
     const { log = this.#config.log } = parsed
-    const run = { runId, at: this.#clock.iso(), agent, prompt: parsePrompt(prompt), metadata, labels, by }
+    const admitted = await this.input(parsePrompt(prompt), { kind: 'prompt' })
+    const run = { runId, at: this.#clock.iso(), agent, prompt: admitted, metadata, labels, by }
     const { queueRun } = await import('#run/resume/queue-run.js')
     await queueRun(log, run)
     return { runId }
@@ -293,6 +297,14 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
   /** The names of its extensions: those of one call have others. */
   get extensionNames(): readonly string[] {
     return this.#config.extensions.names
+  }
+
+  /**
+   * What somebody says, as the extensions of the harness let it pass, for hosts that store it before a run has it.
+   * @throws HarnessError `guard_blocked` if one refuses it.
+   */
+  input(content: InputMessage, about: InputAbout): Promise<InputMessage> {
+    return admittedInput(this.#config.extensions.inputs, content, about)
   }
 
   /** A stored event as readers get it: as the extensions of the harness redact it. The same event if none does. */

@@ -66,6 +66,18 @@ export function mapStrings(value: unknown, change: (text: string) => string): un
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, mapStrings(member, change)]))
 }
 
+/** The same, with changes that take time. */
+export async function mapStringsLater(value: unknown, change: (text: string) => Promise<unknown>): Promise<unknown> {
+  if (typeof value === 'string') return change(value)
+  if (Array.isArray(value)) return Promise.all(value.map((each) => mapStringsLater(each, change)))
+  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value
+  const later = async ([name, member]: [string, unknown]): Promise<[string, unknown]> => [
+    name,
+    await mapStringsLater(member, change),
+  ]
+  return Object.fromEntries(await Promise.all(Object.entries(value).map(later)))
+}
+
 /** Freezes plain objects and arrays, and everything in them. Objects that are frozen already are not visited again. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null) freezePlain(value)

@@ -112,7 +112,7 @@ function scenarios(): Promise<Scenario[]> {
       const input = inputPort()
       const model = new ScriptedModel().calls('look', {}).says('Done.')
       const run = new Harness<unknown>({ ...options, model, tools: [look] }).stream('Go.', { input })
-      input.send('And quickly.')
+      void input.send('And quickly.')
       return (await run.result).runId
     }),
     recorded('answer_corrected', async (options) => {

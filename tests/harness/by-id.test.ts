@@ -269,7 +269,7 @@ describe('a stream', () => {
     const look = tool('look', () => asked.open())
     const model = new ScriptedModel().calls('look').says('Done, in blue.')
     const stream = harnessOf({ model, tools: [look] }).stream('Paint.')
-    stream.steer('In blue.')
+    void stream.steer('In blue.')
     const result = await stream.result
     await asked.opened
     expect(JSON.stringify(result.transcript)).toContain('In blue.')

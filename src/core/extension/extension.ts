@@ -8,6 +8,7 @@ import type { WrapModelCall, WrapToolCall } from './wraps.js'
 import type { DurablePayloads, StreamEvent } from '../state/events.js'
 import type { Labels } from '../state/labels.js'
 import type { NoticeSource } from './context.js'
+import type { AskInput } from './input.js'
 import type { Policy } from './policy.js'
 import type { OutputFilter } from '#contracts/reply-filter.js'
 import type { Tracing } from './tracing.js'
@@ -30,6 +31,12 @@ export interface Extension<in Deps = unknown> {
   readonly notices?: NoticeSource<Deps> | undefined
   /** Child runs have it too. */
   readonly view?: ViewPolicy<Deps> | undefined
+  /**
+   * Changes or refuses what somebody says, before it is stored: prompts, steering, and the texts of answers. Rejected or failed, a
+   * prompt begins no run; steering and answers are left out, and their sender is told. Sessions ask it before a message is stored.
+   * What models and tools say to child runs is not asked about.
+   */
+  readonly input?: AskInput | undefined
   /**
    * Removes secrets from an event for readers of a stream and for traces; the log and the model get the event itself. Must
    * return an event, not change the one given. The deltas of a reply come when it is complete. Child runs have it too.
@@ -102,6 +109,7 @@ const MEMBERS = {
   view: 'function',
   redact: 'function',
   output: 'function',
+  input: 'function',
   tracing: 'object',
   forRun: 'function',
   close: 'function',

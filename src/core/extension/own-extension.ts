@@ -10,6 +10,8 @@ export interface OwnExtension extends Extension {
   /** What `forRun` returned for the run itself: its children have none of it. */
   readonly instructions?: string | undefined
   readonly labels?: Labels | undefined
+  /** `forRun` returned its `input`: nobody has asked it before the run. */
+  readonly isInputOfRun?: boolean
   /** The extension of child runs; default: the same. `transcript` is that of the run that starts the child. */
   readonly forChild?: (transcript: readonly TranscriptEntry[]) => OwnExtension
 }

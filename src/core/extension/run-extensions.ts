@@ -13,6 +13,8 @@ import { HookSet } from './hooks.js'
 import type { Hook } from './hooks.js'
 import type { AnnotateCall, OwnExtension } from './own-extension.js'
 import type { Policy } from './policy.js'
+import { INPUT_IS_ASKED } from './input.js'
+import type { AskInput } from './input.js'
 import { Readers } from './readers.js'
 import type { Tracing } from './tracing.js'
 import type { ViewPolicy } from './view.js'
@@ -28,6 +30,9 @@ export class RunExtensions {
   readonly policies: readonly Named<Policy>[]
   readonly notices: readonly Named<NoticeSource>[]
   readonly views: readonly Named<ViewPolicy>[]
+  readonly inputs: readonly Named<AskInput>[]
+  /** Those that `forRun` returned. */
+  readonly inputsOfRun: readonly Named<AskInput>[]
   /** Null if readers get everything as it is. */
   readonly readers: Readers | null
   readonly tracings: readonly Tracing[]
@@ -49,6 +54,12 @@ export class RunExtensions {
     this.policies = membersOf(extensions, 'policy')
     this.notices = membersOf(extensions, 'notices')
     this.views = membersOf(extensions, 'view')
+    this.inputsOfRun = membersOf(
+      extensions.filter(({ isInputOfRun }) => isInputOfRun),
+      'input',
+    )
+    const isAsked = extensions.some((extension) => INPUT_IS_ASKED in extension)
+    this.inputs = isAsked ? this.inputsOfRun : membersOf(extensions, 'input')
     const readers = readersOf(extensions)
     this.readers = readers.filterReplies || readers.holdReplies ? readers : null
     this.tracings = extensions.flatMap(({ tracing }) => tracing ?? [])
@@ -76,8 +87,14 @@ export class RunExtensions {
    */
   ofChildren(transcript: readonly TranscriptEntry[]): RunExtensions {
     if (this.#inherited !== null) return this.#inherited
-    const members = ({ tools: _t, notices: _n, instructions: _i, labels: _l, ...inherited }: RunMembers): RunMembers =>
-      inherited
+    const members = ({
+      tools: _t,
+      notices: _n,
+      instructions: _i,
+      labels: _l,
+      input: _s,
+      ...inherited
+    }: RunMembers): RunMembers => inherited
     // What annotates calls is a rule of the run itself: a child has its own.
     const shared = this.#extensions.filter(({ annotateCall }) => annotateCall === undefined)
     const inherited = shared.map((extension) => extension.forChild?.(transcript) ?? reduced(extension, members))
@@ -193,14 +210,14 @@ function checkNames(extensions: readonly Extension[]): void {
   }
 }
 
-type Member = 'wrapModelCall' | 'wrapToolCall' | 'policy' | 'notices' | 'view' | 'redact' | 'output'
+type Member = 'wrapModelCall' | 'wrapToolCall' | 'policy' | 'notices' | 'view' | 'redact' | 'output' | 'input'
 
 export function readersOf(extensions: readonly Extension[]): Readers {
   return new Readers({ redactions: membersOf(extensions, 'redact'), outputs: membersOf(extensions, 'output') })
 }
 
 /** Members may be methods: they are called on their extension. */
-function membersOf<Name extends Member>(
+export function membersOf<Name extends Member>(
   extensions: readonly Extension[],
   name: Name,
 ): readonly Named<NonNullable<Extension[Name]>>[] {
@@ -226,7 +243,7 @@ async function opened(extension: OwnExtension, runFor: (extension: string) => Ex
   try {
     const members: unknown = await extension.forRun(runFor(name))
     checkRunMembers(name, members)
-    return { ...extension, ...withoutUndefined(members) }
+    return { ...extension, isInputOfRun: extension.input === undefined, ...withoutUndefined(members) }
   } catch (cause) {
     if (cause instanceof HarnessError) throw cause
     throw failedMember(`\`forRun\` of extension \`${name}\``, cause)

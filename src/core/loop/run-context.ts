@@ -1,5 +1,7 @@
 import type { ExtensionContext } from '../extension/context.js'
 import type { ExtensionRun } from '../extension/extension.js'
+import { admittedInput } from '../extension/input.js'
+import type { InputAbout } from '../extension/input.js'
 import type { FoldAnswer, HookContexts, HookEvent } from '../extension/hooks.js'
 import type { RunExtensions } from '../extension/run-extensions.js'
 import { RunTracer } from '../extension/tracing.js'
@@ -23,6 +25,7 @@ import type { Conversation } from '../state/history.js'
 import type { Labels } from '../state/labels.js'
 import { openState } from '../state/state.js'
 import type { RunParent, RunState } from '../state/state.js'
+import type { InputMessage } from '../stream/input.js'
 import type { EventQueue } from '../stream/queue.js'
 import { apply, copyOfState, fold } from './apply.js'
 import type { Recording } from './recording.js'
@@ -391,6 +394,16 @@ export class RunContext {
   /** A result as the caller of the run gets it. A run that started this one reads what the model said. */
   forCaller<Result extends HarnessResult<unknown>>(result: Result): Result {
     return this.parent === null ? (this.extensions.readers?.result(result) ?? result) : result
+  }
+
+  /** What somebody says, as the extensions let it pass. `isAsked`: all but those of this run were asked before. */
+  async admit(content: InputMessage, kind: InputAbout['kind'], isAsked = false): Promise<InputMessage> {
+    const inputs = isAsked ? this.#extensions.inputsOfRun : this.#extensions.inputs
+    // A recording has what they let pass.
+    if (inputs.length === 0 || this.recording !== null) return content
+    const { value } = await untilStopped(admittedInput(inputs, content, { kind }), this.abort)
+    this.signal.throwIfAborted()
+    return value ?? content
   }
 
   /** The error of the run as its caller gets it. */

@@ -16,8 +16,11 @@ export interface HarnessStream<Output = string> extends AsyncIterable<StreamEven
   readonly result: Promise<HarnessResult<Output>>
   /** The same events as the iteration, all that wait at once: for readers of many small deltas. */
   batches(): AsyncIterable<readonly StreamEvent[]>
-  /** Gives the model a message at its next turn. Throws once the run has ended. */
-  steer(message: InputMessage): void
+  /**
+   * Gives the model a message at its next turn. Resolves when the run has accepted it, and rejects if an extension refuses it
+   * (`guard_blocked`); nobody has to wait for that. Throws once the run has ended.
+   */
+  steer(message: InputMessage): Promise<void>
   /** Cancels the run, unless it has ended, and resolves when it has cleaned up. Never rejects. */
   cancel(): Promise<void>
   /** The same as `cancel`. */
@@ -89,8 +92,8 @@ class RunStream<Output> implements HarnessStream<Output> {
     return { next, return: () => this.#return() }
   }
 
-  steer(message: InputMessage): void {
-    this.#run.input.send(message)
+  steer(message: InputMessage): Promise<void> {
+    return this.#run.input.send(message)
   }
 
   async cancel(): Promise<void> {

@@ -101,6 +101,7 @@ export async function recordedEvents(
 
 /** Steering as it was recorded: the messages of the request that comes next. */
 function recordedInput(recording: Recording): InputPort {
+  let takenBy: unknown = null
   return {
     get waiting() {
       const { next } = recording
@@ -108,10 +109,12 @@ function recordedInput(recording: Recording): InputPort {
     },
     take: () => {
       const { next } = recording
+      if (next === takenBy) return []
+      takenBy = next
       return next?.kind === 'model_request_started' ? next.entries.filter(isSteering).map(({ content }) => content) : []
     },
     close: () => [],
-    send: () => undefined,
+    send: () => Promise.resolve(),
   }
 }
 

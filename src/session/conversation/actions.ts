@@ -35,7 +35,7 @@ import { withPlannedMode } from '../tools/ask-people.js'
 /** A change of a thread that begins nothing. */
 export type ChatChange = Extract<
   NewThreadEvent,
-  { kind: 'setting_changed' | 'title_changed' | 'tags_changed' | 'grant_added' | 'grant_removed' }
+  { kind: 'setting_changed' | 'title_changed' | 'tags_changed' | 'grant_added' | 'grant_removed' | 'message_refused' }
 >
 
 /** What becomes of the queue when a run is cancelled. */
@@ -112,6 +112,7 @@ const CHANGE = union<ChatChange, 'kind'>('kind', {
   tags_changed: object({ kind: oneOf('tags_changed'), tags: list(string) }),
   grant_added: object({ kind: oneOf('grant_added'), grant: leaf<Grant>('a grant', isObject), by: TEXT }),
   grant_removed: object({ kind: oneOf('grant_removed'), grantId: string, by: TEXT }),
+  message_refused: object({ kind: oneOf('message_refused'), messageId: string, reason: string, by: TEXT }),
 })
 export const ACTION = union<ChatAction, 'kind'>('kind', {
   send: object({

@@ -1,4 +1,4 @@
-import { SessionError, tellProcess } from '../errors.js'
+import { codedError, SessionError, tellProcess } from '../errors.js'
 import type { Settings } from './settings.js'
 import { BEGINNING, notACursor, parseCursor } from '../thread/chat-cursor.js'
 import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
@@ -17,7 +17,11 @@ import { PostOffice } from './post-office.js'
 import { checkMode } from './modes.js'
 import type { Modes, OutputOf } from './modes.js'
 import type { ActiveRun, ChatResources } from './run-starter.js'
+import { contentOf } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
+import { admittedAnswer } from '#core/extension/input.js'
+import type { InputAbout } from '#core/extension/input.js'
+import type { InputMessage } from '#core/stream/input.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { grant } from '#extensions/policy/rule.js'
 import type { PendingItem } from '#contracts/result.js'
@@ -59,6 +63,8 @@ export class Chat<M extends Modes = Modes> {
   readonly #posts: PostOffice
   /** Messages of this process on their way to the thread: whoever cancels comes after them. */
   readonly #coming = new Set<Promise<unknown>>()
+  /** Extensions are asked about the latest message. */
+  #admission: Promise<unknown> = Promise.resolve()
 
   constructor(deps: ChatDeps) {
     const { conversation } = deps
@@ -207,7 +213,9 @@ export class Chat<M extends Modes = Modes> {
     answers: readonly ChatAnswer[],
     { by }: { readonly by?: string | undefined } = {},
   ): Promise<readonly AnswerStatus[]> {
-    const signed = frozenCopy(answers.map((answer) => (by === undefined ? answer : { by, ...answer })))
+    const admit = (text: string): Promise<InputMessage> => this.#admit(text, 'answer', null)
+    const admitted = await Promise.all(answers.map((answer) => admittedAnswer(answer, admit)))
+    const signed = frozenCopy(admitted.map((answer) => (by === undefined ? answer : { by, ...answer })))
     const outcome = await this.#act({ kind: 'answer', answers: signed })
     return outcome?.answers ?? signed.map(({ callId }) => ({ callId, status: 'posted' }))
   }
@@ -349,15 +357,41 @@ export class Chat<M extends Modes = Modes> {
   /** Resolves when the message is stored, or posted to the thread's owner. A signal before that rejects it. */
   #handOver(action: ChatAction & { item: ThreadMessage }, signal?: AbortSignal): ReturnType<PostOffice['post']> {
     const handOver = async (): ReturnType<PostOffice['post']> => {
-      await checkModel(this.#conversation, action.item)
-      if (action.kind === 'interrupt') await checkKinds(this.#conversation, action.item)
-      return this.#begin(action, { check: () => signal?.throwIfAborted() })
+      const isKnown = this.#conversation.seen.hasMessage(action.item.messageId)
+      const item = isKnown ? action.item : await this.#admitted(action)
+      await checkModel(this.#conversation, item)
+      if (action.kind === 'interrupt') await checkKinds(this.#conversation, item)
+      return this.#begin({ ...action, item } as ChatAction, { check: () => signal?.throwIfAborted() })
     }
     const coming = handOver()
     this.#coming.add(coming)
     const forget = (): void => void this.#coming.delete(coming)
     coming.then(forget, forget)
     return coming
+  }
+
+  /** A message as the extensions let it pass. One that they refuse is not stored: the thread knows that, and its sender the reason. */
+  async #admitted({ kind, item }: ChatAction & { item: ThreadMessage }): Promise<ThreadMessage> {
+    const { messageId, content, mode, by } = item
+    const before = this.#admission
+    const admitting = before.then(() => this.#admit(content, kind === 'steer' ? 'steering' : 'prompt', mode))
+    // They keep their order.
+    this.#admission = admitting.catch(() => undefined)
+    try {
+      const admitted = await admitting
+      return admitted === content ? item : { ...item, content: frozenCopy(contentOf(admitted)) }
+    } catch (error) {
+      const { code, message: reason } = codedError(error)
+      if (code === 'guard_blocked') await this.#change({ kind: 'message_refused', messageId, reason, by })
+      throw error
+    }
+  }
+
+  /** Asked here, wherever the owner of the thread is: what is posted is stored too. `mode`: that of the message; null: the thread's. */
+  #admit(content: InputMessage, kind: InputAbout['kind'], mode: string | null): Promise<InputMessage> {
+    const { starter, state } = this.#conversation
+    const chosen = kind === 'answer' ? (state.run?.mode ?? state.mode) : starter.modeOf({ mode }, state)
+    return starter.admit(content, { kind }, chosen)
   }
 
   async #change(event: ChatChange): Promise<void> {

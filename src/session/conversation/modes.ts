@@ -1,6 +1,8 @@
 import { messageOf } from '#contracts/errors.js'
 import type { Answer } from '#core/state/answers.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
+import type { InputAbout } from '#core/extension/input.js'
+import type { InputMessage } from '#core/stream/input.js'
 import type { HarnessStream } from '#core/stream/stream.js'
 import type { Model, ModelCapabilities } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
@@ -21,6 +23,8 @@ export interface ModeHarness<Output = unknown> {
   describe(): Promise<HarnessDescription>
   /** A stored event as readers get it. Absent: unchanged. */
   readonly redact?: ((event: RunEvent) => RunEvent) | undefined
+  /** What somebody says, as its extensions let it pass. Absent: unchanged. */
+  readonly input?: ((content: InputMessage, about: InputAbout) => Promise<InputMessage>) | undefined
   /** The names of its extensions. Absent: unknown. */
   readonly extensionNames?: readonly string[] | undefined
   /** The capabilities of its model, or of another one. Absent: unknown. */

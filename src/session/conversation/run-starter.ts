@@ -4,6 +4,9 @@ import type { Answer } from '#core/state/answers.js'
 import type { ConfigPolicy } from '#core/state/config-digest.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { Extension } from '#core/extension/extension.js'
+import { admittedInput, INPUT_IS_ASKED } from '#core/extension/input.js'
+import type { InputAbout } from '#core/extension/input.js'
+import { membersOf } from '#core/extension/run-extensions.js'
 import type { RunEvent, StreamEvent } from '#core/state/events.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { HarnessStream } from '#core/stream/stream.js'
@@ -200,6 +203,13 @@ export class RunStarter {
       : harness.streamResumeRun(run.runId, start.answers, { ...options, configPolicy })
   }
 
+  /** What somebody says, as the extensions of the sessions and of a mode let it pass. */
+  async admit(content: InputMessage, about: InputAbout, mode: string): Promise<InputMessage> {
+    const use: readonly Extension<never>[] = [...this.#deps.use, ...(this.#resources.use ?? [])]
+    const passed = await admittedInput(membersOf(use as readonly Extension[], 'input'), content, about)
+    return (await this.harnessOf({ mode }).input?.(passed, about)) ?? passed
+  }
+
   /** Throws a `SessionError` for a model that neither the sessions nor the harness of the mode know. */
   async checkModel(model: ModelRef | null, mode: string): Promise<void> {
     const resolved = await resolvedModel(this.#deps, model)
@@ -250,7 +260,7 @@ export class RunStarter {
       mcpServers,
       deps,
       tools: readClientTools(open.run.items[0]?.metadata),
-      use: [...use, ...extensions, ...grants, ...planning],
+      use: [...use, ...extensions, ...grants, ...planning, ASKED],
     }
   }
 
@@ -282,6 +292,9 @@ export class RunStarter {
     }
   }
 }
+
+/** A message is asked about when it comes, and not again by its run. */
+const ASKED: Extension = Object.assign({ name: 'session input' }, { [INPUT_IS_ASKED]: true })
 
 /** Options of a run that begins. */
 function firstOptions(

@@ -76,6 +76,8 @@ export interface ThreadPayloads {
   /** A message that its run did not read is at the head of the queue. `error`: no run could read it; absent: it can be sent. */
   message_requeued: { readonly messageId: string; readonly error?: StoredError }
   message_removed: { readonly messageId: string }
+  /** An extension refused a message, which is not stored. */
+  message_refused: { readonly messageId: string; readonly reason: string; readonly by: string | null }
   /** A post of another process is dealt with. `messageId`: the message that it brings; null for any other action. */
   message_taken: { readonly postId: string; readonly messageId: string | null; readonly outcome: JsonObject }
   /** A run begins with these messages. It is begun again, under the same id, if its log has no event. */

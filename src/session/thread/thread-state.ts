@@ -138,6 +138,7 @@ function threadChange(
       return { grants: [...state.grants.filter(({ id }) => id !== event.grant.id), event.grant] }
     case 'grant_removed':
       return { grants: state.grants.filter(({ id }) => id !== event.grantId) }
+    case 'message_refused':
     case 'message_taken':
       return {}
   }

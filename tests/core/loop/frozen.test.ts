@@ -146,7 +146,7 @@ function noting(model: ScriptedModel, open: unknown[]): Model {
 
 function inputWith(text: string): InputPort {
   const input = inputPort()
-  input.send([{ type: 'text', text }])
+  void input.send([{ type: 'text', text }])
   return input
 }
 

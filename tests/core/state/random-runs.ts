@@ -344,7 +344,7 @@ function modelOf(run: RandomRun, { input, begin, onTurn }: Telling): Model {
       const turn = run.turns[count] ?? { kind: 'says', text: '{"answer":"yes"}', finishReason: 'stop' }
       count += 1
       onTurn(count)
-      if (run.steeredIn.includes(count)) input.send(`Steering ${count}.`)
+      if (run.steeredIn.includes(count)) void input.send(`Steering ${count}.`)
       onDelta?.({ kind: 'text_delta', text: 'piece' })
       if (count % 2 === 0) await tick()
       signal.throwIfAborted()

@@ -8,13 +8,13 @@ describe('steering', () => {
   test('messages are added at turn boundaries, in order, and emitted; those after the end are returned', async () => {
     const input = inputPort()
     const steering = tool('steering', () => {
-      input.send('Be quick.')
-      input.send([{ type: 'text', text: 'And brief.' }])
+      void input.send('Be quick.')
+      void input.send([{ type: 'text', text: 'And brief.' }])
     })
     using model = new ScriptedModel()
       .calls('steering')
       .replies(() => {
-        input.send('One more thing.')
+        void input.send('One more thing.')
         return 'Done.'
       })
       .says('Done again.')
@@ -37,7 +37,7 @@ describe('steering', () => {
       ['steering', 1],
     ])
     expect((await stream.result).text).toBe('Done again.')
-    input.send('Too late.')
+    void input.send('Too late.')
     expect(input.close()).toEqual(['Too late.'])
     expect(() => input.send('Never.')).toThrow('This input port is closed: the run no longer listens.')
   })
@@ -46,7 +46,7 @@ describe('steering', () => {
     const input = inputPort()
     using model = new ScriptedModel()
       .replies(() => {
-        input.send('In capitals.')
+        void input.send('In capitals.')
         return { calls: [{ name: 'final_result', arguments: { answer: 'yes' } }] }
       })
       .calls('final_result', { answer: 'YES' })
@@ -70,7 +70,7 @@ describe('steering', () => {
   test('a message that the request limit leaves no room for is returned, and the answer is final', async () => {
     const input = inputPort()
     using model = new ScriptedModel().replies(() => {
-      input.send('More.')
+      void input.send('More.')
       return 'Done.'
     })
     const result = await harnessOf({ model, limits: { modelRequests: 1 } }).run('Go.', { input })

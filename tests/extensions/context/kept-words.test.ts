@@ -50,7 +50,7 @@ describe.each(policies)('%s', (_name, policy) => {
     let calls = 0
     const look = tool('look', () => {
       calls += 1
-      if (calls === 5) stream.steer(wish)
+      if (calls === 5) void stream.steer(wish)
       return 'star '.repeat(100)
     })
     const harness = harnessOf({ model, tools: [look], use: [policy()], limits })

@@ -96,6 +96,7 @@ export function waitMs(wait: string): number {
 const HARNESS_STATUS: Partial<Record<HarnessErrorCode, number>> = {
   invalid_options: 400,
   invalid_answer: 422,
+  guard_blocked: 422,
   invalid_state: 409,
   run_owned: 409,
   run_exists: 409,

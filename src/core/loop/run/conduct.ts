@@ -77,7 +77,7 @@ const withoutHistory: FreshOpening['history'] = () =>
 /** Begins a run with a prompt; `queued`: the state of one that waited. If it cannot begin, that goes on waiting. */
 async function begin(
   run: Conducted,
-  { prompt, history }: FreshOpening,
+  { prompt: given, history }: FreshOpening,
   queued: RunState | null = null,
 ): Promise<Ending> {
   const { context, plan } = run
@@ -85,6 +85,8 @@ async function begin(
   context.prepareDeps(context.metadata)
   context.tracer?.open(() => tracedRun(context, plan, null))
   await context.openExtensions(queued, { begun: 'fresh', metadata: context.metadata })
+  // One that waited was asked about before.
+  const prompt = await context.admit(given, 'prompt', queued !== null)
   const prepared = await prepare(run, null)
   context.inherit(conversation)
   const labels = Object.keys(context.labels).length > 0 && { labels: context.labels }

@@ -1,3 +1,4 @@
+import { admittedAnswer } from '../../extension/input.js'
 import { rememberContinued } from '../../log/continued.js'
 import type { Answer, ApprovalAnswer } from '../../state/answers.js'
 import type { BatchCall } from '../../state/batch-call.js'
@@ -31,11 +32,13 @@ type Tools = ReadonlyMap<string, ToolSpec>
 export async function continueRun(run: Conducted, opening: GoOnOpening, found: LoadedRun): Promise<Ending> {
   const { context, plan } = run
   const { state, responses } = found
-  const { answers } = opening
   if (context.parent === null && state.parent !== null) throw belowAnother(state.runId, state.parent)
   const metadata = opening.metadata ?? state.metadata
   context.prepareDeps(metadata)
   await context.openExtensions(state, { begun: opening.begun, metadata })
+  const answers: Answer[] = []
+  for (const answer of opening.answers)
+    answers.push(await admittedAnswer(answer, (text) => context.admit(text, 'answer')))
   const prepared = await prepare(run, state)
   const setup = await RunSetup.open(context, plan, prepared, metadata)
   await checkConfig(state, setup, opening.configPolicy)

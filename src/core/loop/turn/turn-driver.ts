@@ -1,11 +1,11 @@
-import { HarnessError } from '#contracts/errors.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
 import { renderNotices, withNotices } from '#contracts/notices.js'
 import type { HarnessNotice } from '#contracts/notices.js'
 import type { PendingItem } from '#contracts/result.js'
 import { renderEnvelope } from '../../tools/boundary/envelope.js'
 import { contentOf, entryId, textOf } from '#contracts/entry.js'
 import type { ToolEntry, Unstamped, UserEntry } from '#contracts/entry.js'
-import type { IdentifiedMessage, InputMessage } from '../../stream/input.js'
+import type { IdentifiedMessage, InputMessage, InputPort } from '../../stream/input.js'
 import { reportEntries } from '../../state/other-runs.js'
 import { isSameConfig } from '../../state/config-digest.js'
 import type { RunContext } from '../run-context.js'
@@ -38,6 +38,8 @@ export class TurnDriver {
   readonly #promptAddition: string
   readonly #effects: Effects
   readonly #hasHostNotices: boolean
+  /** Messages to the run that its next request contains. */
+  readonly #steering: { readonly content: InputMessage; readonly messageId?: string }[] = []
   /** The answer as the caller's schema parsed it. */
   #value: unknown = NOT_PARSED
 
@@ -53,6 +55,7 @@ export class TurnDriver {
     this.#effects = effects
     this.#hasHostNotices = context.extensions.notices.length > 0
     context.tracer?.constants(setup.constants)
+    setup.plan.input?.attach?.((message) => context.admit(message, 'steering'))
   }
 
   /** Rejects with whatever ended the run before its time. */
@@ -103,6 +106,8 @@ export class TurnDriver {
 
   async #ask({ requestKind, correction, notices, closing }: Ask): Promise<void> {
     const context = this.#context
+    const { input } = this.#setup.plan
+    if (input !== null) await this.#takeSteering(input)
     const config = await this.#effects.configure()
     if (correction !== null) await context.emit('model_retry', { retryKind: 'structured_output', ...correction })
     const host = this.#hasHostNotices ? await this.#effects.hostNotices() : null
@@ -141,7 +146,7 @@ export class TurnDriver {
     const said: Said[] = []
     if (correction !== null) said.push(correctionEntry(correction))
     if (hasOtherRuns(state)) said.push(...reportEntries(state))
-    for (const message of this.#setup.plan.input?.take() ?? []) said.push(steeringEntry(message))
+    said.push(...this.#steering.splice(0).map(steeringEntry))
     const isFirst = requestKind === 'start' || requestKind === 'resume'
     const inPrompt = isFirst && said.length === 0 ? notices : []
     if (inPrompt.length < notices.length) placeLast(said, notices)
@@ -168,12 +173,29 @@ export class TurnDriver {
     }
   }
 
+  /** Takes the messages that wait, as the extensions let them pass; the run goes on without the others. */
+  async #takeSteering(input: InputPort): Promise<void> {
+    await input.settled?.()
+    for (const message of input.take()) {
+      const { content, ...identified } = isIdentified(message) ? message : { content: message }
+      try {
+        const isAdmitted = input.attach !== undefined
+        const admitted = isAdmitted ? content : await this.#context.admit(content, 'steering')
+        this.#steering.push({ ...identified, content: admitted })
+      } catch (error) {
+        this.#context.emitLive('warning', { message: messageOf(error) })
+      }
+    }
+  }
+
   /** Steering messages come before the answer, if the budget allows one more request. */
   async #steer(): Promise<boolean> {
     const { input } = this.#setup.plan
     if (input === null || input.waiting === 0) return false
     const command = decideSteering(this.#context.state)
     if (command.kind !== 'ask') return false
+    await this.#takeSteering(input)
+    if (this.#steering.length === 0) return false
     await this.#ask(command)
     return true
   }
@@ -192,9 +214,12 @@ export class TurnDriver {
   }
 }
 
-function steeringEntry(message: InputMessage | IdentifiedMessage): Said {
-  if (typeof message === 'string' || !('messageId' in message)) return { role: 'user', content: contentOf(message) }
-  return { role: 'user', content: contentOf(message.content), messageId: message.messageId }
+function isIdentified(message: InputMessage | IdentifiedMessage): message is IdentifiedMessage {
+  return typeof message !== 'string' && 'messageId' in message
+}
+
+function steeringEntry({ content, ...identified }: Omit<IdentifiedMessage, 'messageId'>): Said {
+  return { role: 'user', content: contentOf(content), ...identified }
 }
 
 function correctionEntry({ message, callId }: Correction): Said {
