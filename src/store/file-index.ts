@@ -25,6 +25,12 @@ export interface IndexEntry {
   readonly text: string
 }
 
+/** Turns the text of an entry into what the file holds of it; back null for what it cannot read. */
+export interface TextCodec {
+  readonly encode: (text: string, name: string, stamp: string) => string
+  readonly decode: (stored: string, name: string, stamp: string) => string | null
+}
+
 export interface PlacedEntry extends IndexEntry {
   /** Where its line is, or was, in the index: the order in which changes were noticed. */
   readonly position: number
@@ -47,6 +53,7 @@ export class FileIndex {
   readonly #folder: string
   readonly #path: string
   readonly #isThere: (name: string) => boolean
+  readonly #codec: TextCodec
   readonly #entries = new Map<string, PlacedEntry>()
   #file = ''
   /** Bytes of the file that were read, and those of the entries. */
@@ -61,10 +68,11 @@ export class FileIndex {
   #isDetached = false
 
   /** `isThere`: whether there is a log of this name. */
-  constructor(folder: string, isThere: (name: string) => boolean) {
+  constructor(folder: string, isThere: (name: string) => boolean, codec: TextCodec) {
     this.#folder = folder
     this.#path = join(folder, FILE)
     this.#isThere = isThere
+    this.#codec = codec
   }
 
   get exists(): boolean {
@@ -92,7 +100,7 @@ export class FileIndex {
   /** Adds entries, for all readers. Nothing depends on it: a file that cannot be written is done without. */
   add(entries: ReadonlyMap<string, IndexEntry>): void {
     if (entries.size === 0) return
-    const lines = [...entries].map(([name, entry]) => lineOf(name, entry, this.#placeOf(name, entry)))
+    const lines = [...entries].map(([name, entry]) => this.#lineOf(name, entry, this.#placeOf(name, entry)))
     try {
       if (this.#isDetached) throw new Error('The index is in memory.')
       if (!this.exists) this.#create('', 0, '')
@@ -126,6 +134,12 @@ export class FileIndex {
     if (this.#generation === '' || isLong || this.#entries.size > 2 * count + 1000) this.#writeAnew()
   }
 
+  /** Writes it in the present form of its texts. */
+  renew(): void {
+    this.update()
+    this.#writeAnew()
+  }
+
   /** Forgets, also on the disk, what it has of logs that are gone. */
   forgetGone(): void {
     this.update()
@@ -144,19 +158,26 @@ export class FileIndex {
   #take(line: string, position: number): void {
     const head = line.split(' ', HEAD)
     const [name = '', stamp = '', given = '', phase = '', time = '', length] = head
-    const text = line.slice(head.join(' ').length + 1)
+    const stored = line.slice(head.join(' ').length + 1)
     // Torn, or two in one.
-    if (length === undefined || text.length !== Number(length)) return
+    if (length === undefined || stored.length !== Number(length)) return
+    const text = this.#codec.decode(stored, name, stamp)
+    if (text === null) return
     const known = this.#entries.get(name)
     if (known?.stamp === stamp && known.phase === phase) return
     this.#counted += text.length - (known?.text.length ?? 0)
     this.#entries.set(name, { stamp, phase, time, text, position: given === '-' ? position : Number(given) })
   }
 
+  #lineOf(name: string, { stamp, phase, time, text }: IndexEntry, position: number | null): string {
+    const stored = this.#codec.encode(text, name, stamp)
+    return `${name} ${stamp} ${position ?? '-'} ${phase} ${time} ${stored.length} ${stored}`
+  }
+
   /** Without lines that no longer count, and logs that are gone. The places of the others stay. */
   #writeAnew(): void {
     for (const name of [...this.#entries.keys()]) if (!this.#isThere(name)) this.#entries.delete(name)
-    const lines = [...this.#entries].map(([name, entry]) => `${lineOf(name, entry, entry.position)}\n`)
+    const lines = [...this.#entries].map(([name, entry]) => `${this.#lineOf(name, entry, entry.position)}\n`)
     try {
       this.#create(this.#generation, this.#base + this.#read, lines.join(''))
       this.#removeLeft()
@@ -217,10 +238,6 @@ const HEAD = 6
 
 function newName(): string {
   return globalThis.crypto.randomUUID().replaceAll('-', '')
-}
-
-function lineOf(name: string, { stamp, phase, time, text }: IndexEntry, position: number | null): string {
-  return `${name} ${stamp} ${position ?? '-'} ${phase} ${time} ${text.length} ${text}`
 }
 
 /** The bytes of a file; null if it cannot be read. */

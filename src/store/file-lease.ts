@@ -6,12 +6,20 @@ import { isObject, parseJson } from '#util/json.js'
 import { makeFolder } from './file-paths.js'
 import { mendTail } from './log-file.js'
 import type { LogRef } from '#core/log/ref.js'
+import type { RecordCodec } from './codec/port.js'
 
 /** How long a lease file without content counts as a lease, in ms: its owner is about to write it. */
 const BEING_WRITTEN_MS = 5000
 /** How often a claim is tried again because another process was claiming at the same time. */
 const ATTEMPTS = 20
 const COPY_BYTES = 1 << 20
+
+/** How the file of a log is replaced. */
+export interface LogCopy {
+  readonly ref: LogRef
+  readonly codec: RecordCodec
+  readonly sync: (fd: number) => void
+}
 
 interface LeaseText {
   readonly owner: string
@@ -118,12 +126,12 @@ export class FileLease {
    * Replaces the log's file by a copy of its complete records: a former owner that was suspended with the old file open
    * then writes into a file without a name. False if the run was taken over in the meantime: then the copy has no name.
    */
-  replaceLog(logPath: string, { ref, sync }: { readonly ref: LogRef; readonly sync: (fd: number) => void }): boolean {
+  replaceLog(logPath: string, { ref, codec, sync }: LogCopy): boolean {
     if (this.#copy === null) return true
     const { fd, name } = this.#copy
     try {
       if (!copyInto(fd, logPath)) return true
-      mendTail(fd, ref)
+      mendTail(fd, ref, codec)
       sync(fd)
       renameSync(join(this.#folder, name), logPath)
       return true

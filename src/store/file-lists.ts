@@ -8,19 +8,22 @@ import { HarnessError } from '#contracts/errors.js'
 import type { LogEvent, LogStore } from '#core/log/log.js'
 import { runRef } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
-import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { inPieces } from '#util/pieces.js'
+import type { RecordCodec } from './codec/port.js'
 import { FileIndex } from './file-index.js'
-import type { IndexEntry, PlacedEntry } from './file-index.js'
+import type { IndexEntry, PlacedEntry, TextCodec } from './file-index.js'
 import { leaseOwner } from './file-lease.js'
 import { fileNameOf, fileNamesIn, folderOf, pathsOf, runIdOf } from './file-paths.js'
 import { chosenWaiting, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
+import { fileDigest } from './file-lines.js'
 import { readFirst, readLast } from './log-file.js'
+import type { ReadFile } from './log-file.js'
 
 /** Logs that are read before they get an index: below that it is not worth a file. */
 const FEW = 64
 const ENDING = '.jsonl'
+const INBOX = '.inbox'
 /** The last appends of this process, numbered, by the paths of the logs. */
 const lastAppends = new Map<string, number>()
 const APPENDS_KNOWN = 10_000
@@ -62,14 +65,16 @@ type Summary = LogSummaries[LogKind]
 export class FileLists {
   readonly #folder: string
   readonly #log: LogStore
+  readonly #codec: RecordCodec
   readonly #indexes: Readonly<Record<LogKind, FileIndex>>
 
-  constructor(folder: string, log: LogStore) {
+  constructor(folder: string, log: LogStore, codec: RecordCodec) {
     this.#folder = folder
     this.#log = log
+    this.#codec = codec
     const indexOf = (kind: LogKind): FileIndex => {
       const parent = folderOf(folder, kind)
-      return new FileIndex(parent, (name) => isThere(join(parent, `${name}${ENDING}`)))
+      return new FileIndex(parent, (name) => isThere(join(parent, `${name}${ENDING}`)), textCodec(kind, codec))
     }
     this.#indexes = { run: indexOf('run'), thread: indexOf('thread') }
   }
@@ -106,6 +111,25 @@ export class FileLists {
   /** Logs were removed: the index has nothing of them either. */
   forgetGone(): void {
     for (const index of Object.values(this.#indexes)) if (index.exists) index.forgetGone()
+  }
+
+  /** The logs, and those that have an inbox only. */
+  async refs(): Promise<LogRef[]> {
+    const refs: LogRef[] = []
+    for (const kind of ['run', 'thread'] as const) {
+      const names = await fileNamesIn(folderOf(this.#folder, kind))
+      const inboxes = names.flatMap((name) =>
+        name.endsWith(INBOX) ? (runIdOf(name.slice(0, -INBOX.length)) ?? []) : [],
+      )
+      const ids = new Set([...(await this.#found(kind, new Map())).map(({ id }) => id), ...inboxes])
+      for (const id of ids) refs.push({ kind, id })
+    }
+    return refs
+  }
+
+  /** The codec of the log has changed. */
+  renew(): void {
+    for (const index of Object.values(this.#indexes)) if (index.exists) index.renew()
   }
 
   /** Newest first; with -1 oldest first. */
@@ -180,7 +204,10 @@ export class FileLists {
   ): Promise<Omit<FoundLog, 'name' | 'stamp' | 'entry'> | null> {
     const path = join(folderOf(this.#folder, kind), `${name}${ENDING}`)
     const damaged = (): FirstEvent => ({ at: statSync(path).mtime.toISOString() })
-    const first = await unlessDamaged<FirstEvent | undefined>(readFirst(path, { kind, id: name }), damaged)
+    const first = await unlessDamaged<FirstEvent | undefined>(
+      readFirst({ path, ref: { kind, id: runIdOf(name) ?? name }, codec: this.#codec }),
+      damaged,
+    )
     if (first === null || first === undefined) return null
     const { at: time, runId, threadId, parentRunId = null } = first as FirstEvent & { readonly threadId?: string }
     const id = runIdOf(name) ?? (kind === 'run' ? runId : threadId)
@@ -214,7 +241,7 @@ export class FileLists {
       const times = { createdAt: time, updatedAt: time }
       return { threadId: id, ...times, lastSeq: 0, cursor, owner: this.#ownerOf(ref), digest: null, error }
     }
-    const { at: updatedAt = time, seq: lastSeq = 0 } = (await readLast(pathsOf(this.#folder, ref).log)) ?? {}
+    const { at: updatedAt = time, seq: lastSeq = 0 } = (await this.#lastOf(kind, { id })) ?? {}
     const known = { runId: id, startedAt: time, updatedAt, lastSeq, cursor }
     return unreadableRun(this.#log, known, new HarnessError(code, message))
   }
@@ -224,31 +251,41 @@ export class FileLists {
     try {
       return await foldRun(this.#log, ref.id)
     } catch {
-      const first = await readFirst<LogEvent>(pathsOf(this.#folder, ref).log, ref)
+      const first = await readFirst<LogEvent>(this.#fileOf(ref))
       return first === undefined ? null : foldRun(this.#log, ref.id)
     }
   }
 
   async #threadSummary(ref: LogRef, cursor: string): Promise<ThreadSummary | null> {
-    const { log, digest: path } = pathsOf(this.#folder, ref)
-    if (!isThere(log)) return null
-    const first = await readFirst<LogEvent>(log, ref)
-    let last = await readLast(log)
-    let digest = last === undefined ? null : readDigest(path, last.seq)
+    const file = this.#fileOf(ref)
+    if (!isThere(file.path)) return null
+    const first = await readFirst<LogEvent>(file)
+    let last = await readLast(file)
+    let digest = last === undefined ? null : this.#digestOf(ref, last.seq)
     if (digest === null) for await (last of this.#log.read<LogEvent>(ref));
     if (first === undefined || last === undefined) return null
-    digest ??= readDigest(path, last.seq)
+    digest ??= this.#digestOf(ref, last.seq)
     const { at: updatedAt, seq: lastSeq } = last
     const owner = this.#ownerOf(ref)
     return { threadId: ref.id, createdAt: first.at, updatedAt, lastSeq, cursor, owner, digest }
+  }
+
+  #fileOf(ref: LogRef): ReadFile {
+    return { path: pathsOf(this.#folder, ref).log, ref, codec: this.#codec }
+  }
+
+  /** The digest of a thread after its last event; null if its writer passed none with that, or it was not stored. */
+  #digestOf(ref: LogRef, lastSeq: number): JsonObject | null {
+    const { digest: path } = pathsOf(this.#folder, ref)
+    return isThere(path) ? fileDigest(this.#codec, { ref, lastSeq }, readFileSync(path, 'utf8')) : null
   }
 
   #ownerOf(ref: LogRef): string | null {
     return leaseOwner(pathsOf(this.#folder, ref).lease)
   }
 
-  async #lastOf(kind: LogKind, { id }: Place): Promise<LogEvent | null> {
-    return (await unlessDamaged(readLast(pathsOf(this.#folder, { kind, id }).log), () => undefined)) ?? null
+  async #lastOf(kind: LogKind, { id }: Pick<Place, 'id'>): Promise<LogEvent | null> {
+    return (await unlessDamaged(readLast(this.#fileOf({ kind, id })), () => undefined)) ?? null
   }
 
   /** The state of the files of a log: whatever is appended changes it. Null if there is none. */
@@ -256,6 +293,21 @@ export class FileLists {
     const base = join(folderOf(this.#folder, kind), name)
     const log = fileStamp(`${base}${ENDING}`)
     return log === null || kind === 'run' ? log : `${log}/${fileStamp(`${base}.digest.json`) ?? ''}`
+  }
+}
+
+/** How the index stores its texts; null: it has none of this log in a form that can be read. */
+function textCodec(kind: LogKind, codec: RecordCodec): TextCodec {
+  const indexPlace = (id: string, key: string) => ({ ref: { kind, id }, part: 'index', key }) as const
+  return {
+    encode: (text, name, stamp) => codec.encode(text, indexPlace(name, stamp)),
+    decode(stored, name, stamp) {
+      try {
+        return codec.decode(stored, indexPlace(name, stamp))
+      } catch {
+        return null
+      }
+    },
   }
 }
 
@@ -287,14 +339,6 @@ function entryOf(stamp: string, summary: Summary): IndexEntry {
   if (status === 'unreadable')
     return { stamp, phase: UNREADABLE, time, text: JSON.stringify({ runId: stored.runId, stamp }) }
   return runEntry(stamp, { ...stored, phase: status === 'running' || status === 'interrupted' ? 'open' : status })
-}
-
-/** The digest of a thread after its last event; null if its writer passed none with that, or it was not stored. */
-function readDigest(path: string, lastSeq: number): JsonObject | null {
-  if (!isThere(path)) return null
-  const parsed = parseJson(readFileSync(path, 'utf8'))
-  if (!parsed.ok || !isObject(parsed.value) || parsed.value['lastSeq'] !== lastSeq) return null
-  return parsed.value['digest'] as JsonObject
 }
 
 function isThere(path: string): boolean {

@@ -8,6 +8,8 @@ import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
 import { absolutePath, nodeModule } from '#util/platform/node.js'
 import { oneOf, partial } from '#util/shape.js'
+import { CIPHER } from './codec/port.js'
+import type { LogCodec, Rewritable, Rewriting } from './codec/port.js'
 import type { Fsync, OpenFileLog } from './open-file-log.js'
 
 export interface FileLogOptions {
@@ -20,9 +22,11 @@ export interface FileLogOptions {
    * Where the file system cannot sync files, `always` fails, and `interval` is `never` with one warning.
    */
   readonly fsync?: Fsync | undefined
+  /** Encrypts or compresses what is stored: `encryption({ … })`, `compression()`. Default: neither. */
+  readonly cipher?: LogCodec | undefined
 }
 
-const OPTIONS = partial<FileLogOptions>({ fsync: oneOf('always', 'interval', 'never') })
+const OPTIONS = partial<FileLogOptions>({ fsync: oneOf('always', 'interval', 'never'), cipher: CIPHER })
 
 /**
  * A log in a folder: one JSONL file for each run, named after its id, one event a line; those of threads are in the
@@ -30,25 +34,27 @@ const OPTIONS = partial<FileLogOptions>({ fsync: oneOf('always', 'interval', 'ne
  * network file system, claims are not reliable. Throws `invalid_options`. The code of the log is loaded on first use.
  */
 export function fileLog(folder: string, options: FileLogOptions = {}): LogStore {
-  const { fsync = 'interval' } = parse(OPTIONS, options, '`fileLog`')
+  const { fsync = 'interval', cipher } = parse(OPTIONS, options, '`fileLog`')
   if (typeof folder !== 'string' || folder === '')
     throw invalidOptions('Expected the folder of `fileLog` to be a path.')
   if (nodeModule('node:fs') === undefined)
     throw new HarnessError('missing_dependency', '`fileLog` needs the file system of Node, Deno or Bun.')
-  return new FileLog(absolutePath(folder), fsync)
+  return new FileLog(absolutePath(folder), fsync, cipher)
 }
 
 /** Loads the log on first use. */
-class FileLog implements LogStore {
+class FileLog implements LogStore, Rewritable {
   readonly outlives = true
   readonly #folder: string
   readonly #fsync: Fsync
+  readonly #cipher: LogCodec | undefined
   #opening: Promise<OpenFileLog> | undefined
   #opened: OpenFileLog | undefined
 
-  constructor(folder: string, fsync: Fsync) {
+  constructor(folder: string, fsync: Fsync, cipher: LogCodec | undefined) {
     this.#folder = folder
     this.#fsync = fsync
+    this.#cipher = cipher
   }
 
   append(ref: LogRef, events: readonly LogEvent[], options?: AppendOptions): Promise<void> {
@@ -101,11 +107,18 @@ class FileLog implements LogStore {
     return this.#each((log) => log.export(runId))
   }
 
+  rewrite(codec: LogCodec): Promise<Rewriting> {
+    return this.#use((log) => log.rewrite(codec))
+  }
+
   #open(): Promise<OpenFileLog> {
-    return (this.#opening ??= import('./open-file-log.js').then((module) => {
-      this.#opened = new module.OpenFileLog(this.#folder, this.#fsync)
-      return this.#opened
-    }))
+    return (this.#opening ??= this.#load())
+  }
+
+  async #load(): Promise<OpenFileLog> {
+    const module = await import('./open-file-log.js')
+    this.#opened = await module.OpenFileLog.open(this.#folder, this.#fsync, this.#cipher)
+    return this.#opened
   }
 
   #use<T>(work: (log: OpenFileLog) => Promise<T>): Promise<T> {

@@ -1,9 +1,10 @@
 import { makeFolder } from './file-paths.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
-import { parseEvent } from '#core/log/log.js'
 import type { LogEvent } from '#core/log/log.js'
 import { lastSeqOf, nameOf } from '#core/log/ref.js'
 import type { LogRef } from '#core/log/ref.js'
+import type { RecordCodec } from './codec/port.js'
+import { eventIn, lineOf } from './file-lines.js'
 import {
   closeSync,
   constants,
@@ -31,6 +32,7 @@ export interface LogWriter {
   readonly check: (fd: number | null) => void
   /** Is called when the file system refuses to sync the file; null: that is a failure. */
   readonly onRefusal: (() => void) | null
+  readonly codec: RecordCodec
 }
 
 /** The file of one log, open for appending. */
@@ -62,7 +64,7 @@ export class LogFile {
     try {
       // Not before the file is open: from here on it is this writer's, or one that another claim has replaced.
       writer.check(fd)
-      this.#lastSeq = mendTail(fd, ref)
+      this.#lastSeq = mendTail(fd, ref, writer.codec)
       this.#isNew = this.#lastSeq === 0
       const { ino, size } = fstatSync(fd)
       this.#inode = ino
@@ -84,7 +86,7 @@ export class LogFile {
   append(events: readonly LogEvent[]): void {
     if (this.#failure !== undefined) throw this.#failure
     const lastSeq = lastSeqOf(this.#ref, this.#lastSeq, events)
-    const bytes = Buffer.from(events.map((event) => `${JSON.stringify(event)}\n`).join(''))
+    const bytes = Buffer.from(events.map((event) => `${lineOf(this.#writer.codec, this.#ref, event)}\n`).join(''))
     this.#checkFile()
     const fd = (this.#fd ??= this.#reopened())
     if (!this.#writer.isOwner) this.#writer.check(fd)
@@ -258,7 +260,7 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /** Cuts off a torn last line, and gives the number of the last event; 0 for an empty file. */
-export function mendTail(fd: number, ref: LogRef): number {
+export function mendTail(fd: number, ref: LogRef, codec: RecordCodec): number {
   const { size } = fstatSync(fd)
   if (size === 0) return 0
   const tail = readTail(fd, size)
@@ -266,6 +268,7 @@ export function mendTail(fd: number, ref: LogRef): number {
   const lines = ends ? tail.subarray(0, -1) : tail
   const lineStart = lines.lastIndexOf(10) + 1
   const offset = size - tail.length + lineStart
+  const lineSeq = (line: Buffer): number | undefined => eventIn(codec, ref, line.toString())?.seq
   const seq = lineSeq(lines.subarray(lineStart))
   if (seq !== undefined) {
     if (!ends) writeSync(fd, '\n')
@@ -295,10 +298,6 @@ function readTail(fd: number, size: number): Buffer {
   }
 }
 
-function lineSeq(line: Buffer): number | undefined {
-  return parseEvent(line.toString())?.seq
-}
-
 /** The part of a log file that is read first to find its last event, in bytes. */
 const LAST_BYTES = 16 * 1024
 
@@ -306,8 +305,15 @@ const LAST_BYTES = 16 * 1024
  * The events in a log file that are numbered above `after`. A torn last line is no event. Throws `invalid_log` with the
  * number and the byte of a record that is damaged, or that does not follow the one before.
  */
-export function readEvents<Event extends LogEvent>(path: string, ref: LogRef, after: number): AsyncGenerator<Event> {
-  return new LogTail<Event>(path, ref).read(after)
+export function readEvents<Event extends LogEvent>(file: ReadFile, after: number): AsyncGenerator<Event> {
+  return new LogTail<Event>(file).read(after)
+}
+
+/** The file of a log that is read. */
+export interface ReadFile {
+  readonly path: string
+  readonly ref: LogRef
+  readonly codec: RecordCodec
 }
 
 /** A file of at most so many new bytes is read at once. */
@@ -315,26 +321,24 @@ const SHORT_BYTES = 64 * 1024
 
 /** Reads a log file again and again. Of a file that has only grown, it reads the new records alone. */
 export class LogTail<Event extends LogEvent> {
-  readonly #path: string
-  readonly #ref: LogRef
+  readonly #file: ReadFile
   #inode: number | undefined
   #lines: Lines<Event>
 
-  constructor(path: string, ref: LogRef) {
-    this.#path = path
-    this.#ref = ref
-    this.#lines = new Lines(ref)
+  constructor(file: ReadFile) {
+    this.#file = file
+    this.#lines = new Lines(file)
   }
 
   async *read(after: number): AsyncGenerator<Event> {
-    const stats = statSync(this.#path, { throwIfNoEntry: false })
+    const stats = statSync(this.#file.path, { throwIfNoEntry: false })
     if (stats === undefined) return
     const hasGrown = stats.ino === this.#inode && stats.size >= this.#lines.offset
-    if (!hasGrown) this.#lines = new Lines(this.#ref)
+    if (!hasGrown) this.#lines = new Lines(this.#file)
     this.#inode = stats.ino
     const lines = this.#lines
     lines.dropRest()
-    const short = stats.size - lines.offset <= SHORT_BYTES ? readNow(this.#path, lines.offset, stats.size) : null
+    const short = stats.size - lines.offset <= SHORT_BYTES ? readNow(this.#file.path, lines.offset, stats.size) : null
     const chunks: Iterable<Buffer> | AsyncIterable<Buffer> = short === null ? await this.#stream() : [short]
     for await (const chunk of chunks) for (const event of lines.in(chunk)) if (event.seq > after) yield event
     const last = lines.last()
@@ -342,7 +346,7 @@ export class LogTail<Event extends LogEvent> {
   }
 
   async #stream(): Promise<AsyncIterable<Buffer>> {
-    const file = await withDescriptor(() => open(this.#path))
+    const file = await withDescriptor(() => open(this.#file.path))
     return file.createReadStream({ start: this.#lines.offset })
   }
 }
@@ -363,10 +367,10 @@ function readNow(path: string, start: number, end: number): Buffer | null {
 }
 
 /** The first event in a log file; none if it is not there yet. Reads no more of the file than that. */
-export async function readFirst<Event extends LogEvent>(path: string, ref: LogRef): Promise<Event | undefined> {
-  const file = await withDescriptor(() => open(path))
+export async function readFirst<Event extends LogEvent>(read: ReadFile): Promise<Event | undefined> {
+  const file = await withDescriptor(() => open(read.path))
   try {
-    const lines = new Lines<Event>(ref)
+    const lines = new Lines<Event>(read)
     for (;;) {
       const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(4096) })
       if (bytesRead === 0) return lines.unended()
@@ -378,7 +382,8 @@ export async function readFirst<Event extends LogEvent>(path: string, ref: LogRe
 }
 
 /** The last event in a log file, read from its end; none if it has none there that can be read. */
-export async function readLast(path: string): Promise<LogEvent | undefined> {
+export async function readLast({ path, ref, codec }: ReadFile): Promise<LogEvent | undefined> {
+  const parsed = (line: string): LogEvent | undefined => eventIn(codec, ref, line)
   const file = await withDescriptor(() => open(path))
   try {
     const { size } = await file.stat()
@@ -387,10 +392,10 @@ export async function readLast(path: string): Promise<LogEvent | undefined> {
       const lines = buffer.subarray(0, bytesRead)
       const end = lines.lastIndexOf(10)
       const start = end <= 0 ? -1 : lines.lastIndexOf(10, end - 1)
-      const unended = end === -1 ? undefined : parseEvent(lines.toString('utf8', end + 1))
+      const unended = end === -1 ? undefined : parsed(lines.toString('utf8', end + 1))
       if (unended !== undefined) return unended
       if (start < 0 && length < size) continue
-      return parseEvent(end === -1 ? lines.toString() : lines.toString('utf8', start + 1, end))
+      return parsed(end === -1 ? lines.toString() : lines.toString('utf8', start + 1, end))
     }
   } finally {
     await file.close()
@@ -400,13 +405,15 @@ export async function readLast(path: string): Promise<LogEvent | undefined> {
 /** Cuts a file into its records, and checks each. */
 class Lines<Event extends LogEvent> {
   readonly #ref: LogRef
+  readonly #codec: RecordCodec
   #rest: Buffer[] = []
   #record = 0
   #offset = 0
   #lastSeq = 0
 
-  constructor(ref: LogRef) {
+  constructor({ ref, codec }: ReadFile) {
     this.#ref = ref
+    this.#codec = codec
   }
 
   /** The byte after the last whole record. */
@@ -426,7 +433,7 @@ class Lines<Event extends LogEvent> {
       const line = Buffer.concat([...this.#rest, chunk.subarray(start, end)])
       this.#rest = []
       start = end + 1
-      yield this.#checked(parseEvent(line.toString()) as Event | undefined, line.length + 1)
+      yield this.#checked(this.#eventIn(line), line.length + 1)
     }
     this.#rest.push(chunk.subarray(start))
   }
@@ -441,8 +448,12 @@ class Lines<Event extends LogEvent> {
 
   /** As `last`, and nothing also if it is the first. */
   unended(): Event | undefined {
-    const event = parseEvent(Buffer.concat(this.#rest).toString()) as Event | undefined
+    const event = this.#eventIn(Buffer.concat(this.#rest))
     return event && this.#following(event, this.#offset, this.#record + 1)
+  }
+
+  #eventIn(line: Buffer): Event | undefined {
+    return eventIn(this.#codec, this.#ref, line.toString()) as Event | undefined
   }
 
   #checked(event: Event | undefined, length: number): Event {

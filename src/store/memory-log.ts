@@ -9,6 +9,8 @@ import type { FollowOptions, Post, ReadOptions } from '#core/log/log.js'
 import { hasEnded } from '#util/platform/owner.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Removal } from './pruning.js'
+import type { KeptRecords } from './codec/kept-records.js'
+import type { LogCodec, Rewritable, Rewriting } from './codec/port.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { JsonObject } from '#util/json.js'
 import { inPieces } from '#util/pieces.js'
@@ -20,16 +22,18 @@ import type { LogKind, LogRef } from '#core/log/ref.js'
 export interface MemoryLogOptions {
   /** How many ended runs are kept, the latest first; runs that another log refers to are not counted. Default: all. */
   readonly keepEnded?: number | undefined
+  /** Encrypts or compresses what is kept: `encryption({ … })`, `compression()`. Default: events are kept by reference. */
+  readonly cipher?: LogCodec | undefined
 }
 
 /** A log in memory: events are kept by reference for as long as the log lives. */
-export function memoryLog({ keepEnded = Infinity }: MemoryLogOptions = {}): LogStore {
-  return new MemoryLog(keepEnded)
+export function memoryLog({ keepEnded = Infinity, cipher }: MemoryLogOptions = {}): LogStore {
+  return new MemoryLog(keepEnded, cipher)
 }
 
 interface KeptLog {
   readonly ref: LogRef
-  readonly events: LogEvent[]
+  events: LogEvent[]
   /** Numbers the appends to all logs: that of the last one to this. */
   changed: number
   /** Of a thread, if its writer passed one with the last events. */
@@ -43,7 +47,7 @@ interface KeptLog {
   inbox: { readonly ids: Set<string>; waiting: readonly Post[] } | null
 }
 
-class MemoryLog implements LogStore {
+class MemoryLog implements LogStore, Rewritable {
   readonly outlives = false
   readonly #keepEnded: number
   readonly #logs: Readonly<Record<LogKind, Map<string, KeptLog>>> = { run: new Map(), thread: new Map() }
@@ -52,22 +56,28 @@ class MemoryLog implements LogStore {
   #followers: Followers | null = null
   /** Appends to all logs. */
   #appends = 0
+  /** Is loaded by the first append or post. */
+  #cipher: LogCodec | undefined
+  /** Null: what is kept is what was given. */
+  #records: KeptRecords | null = null
 
-  constructor(keepEnded: number) {
+  constructor(keepEnded: number, cipher: LogCodec | undefined) {
     this.#keepEnded = keepEnded
+    this.#cipher = cipher
   }
 
   async append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
+    if (this.#cipher !== undefined) await this.#load(this.#cipher)
     const known = this.#find(ref)
     if (known?.claim?.owner !== options.owner) throw ownedByAnother(ref, options.owner)
     if (events.length === 0) return
     lastSeqOf(ref, known?.events.at(-1)?.seq ?? 0, events)
     const kept = known ?? this.#create(ref)
     if (kept.events.length === 0) this.#keepWithParent(kept, events[0])
-    for (const event of events) kept.events.push(event)
+    for (const event of events) kept.events.push(this.#records?.keepEvent(ref, event) ?? event)
     kept.changed = this.#appends += 1
     // Runs are folded when they are inspected: a digest at each append would cost more.
-    if (ref.kind === 'thread') kept.digest = (options.digest as JsonObject | undefined) ?? null
+    if (ref.kind === 'thread') this.#keepDigest(kept, options.digest as JsonObject | undefined)
     for (const to of options.references ?? []) this.#refer(kept, to)
     if (hasRunEnded(kept) || this.#ended.has(kept)) this.#countEnded(kept)
     const { posts = [] } = options
@@ -79,7 +89,8 @@ class MemoryLog implements LogStore {
     ref: LogRef,
     { after = 0 }: ReadOptions = {},
   ): AsyncGenerator<Event> {
-    for (const event of this.#find(ref)?.events ?? []) if (event.seq > after) yield event as Event
+    for (const event of this.#find(ref)?.events ?? [])
+      if (event.seq > after) yield this.#givenEvent(ref, event) as Event
   }
 
   async claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
@@ -93,19 +104,21 @@ class MemoryLog implements LogStore {
   }
 
   async post(ref: LogRef, post: Post): Promise<void> {
+    if (this.#cipher !== undefined) await this.#load(this.#cipher)
     const known = this.#find(ref)
     checkPost(ref, post)
     const kept = known ?? this.#create(ref)
     kept.inbox ??= { ids: new Set(), waiting: [] }
     if (kept.inbox.ids.has(post.id)) return
     kept.inbox.ids.add(post.id)
-    kept.inbox.waiting = [...kept.inbox.waiting, structuredClone(post)]
+    const { id, body } = structuredClone(post)
+    kept.inbox.waiting = [...kept.inbox.waiting, { id, body: this.#records?.keep(body, ref, 'post', id) ?? body }]
   }
 
   async takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
     const known = this.#find(ref)
     if (known?.claim?.owner !== owner) throw ownedByAnother(ref, owner)
-    return known.inbox?.waiting ?? []
+    return (known.inbox?.waiting ?? []).map((post) => this.#givenPost(ref, post))
   }
 
   follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
@@ -190,6 +203,51 @@ class MemoryLog implements LogStore {
     return appends > this.#appends ? 0 : appends
   }
 
+  /** Also logs that are owned: nobody else reads them. */
+  async rewrite(cipher: LogCodec): Promise<Rewriting> {
+    if (this.#cipher !== undefined) await this.#load(this.#cipher)
+    const records = await openRecords(cipher)
+    const given = [...this.#logs.run.values(), ...this.#logs.thread.values()].map((kept) => ({
+      kept,
+      events: kept.events.map((event) => this.#givenEvent(kept.ref, event)),
+      digest: this.#givenDigest(kept),
+      posts: kept.inbox?.waiting.map((post) => this.#givenPost(kept.ref, post)) ?? [],
+    }))
+    this.#records = records
+    for (const { kept, events, digest, posts } of given) {
+      const { ref, inbox } = kept
+      kept.events = events.map((event) => records.keepEvent(ref, event))
+      this.#keepDigest(kept, digest ?? undefined)
+      if (inbox !== null)
+        inbox.waiting = posts.map(({ id, body }) => ({ id, body: records.keep(body, ref, 'post', id) }))
+    }
+    return { rewritten: given.length, left: [], erased: true }
+  }
+
+  async #load(cipher: LogCodec): Promise<void> {
+    this.#records = await openRecords(cipher)
+    this.#cipher = undefined
+  }
+
+  #keepDigest(kept: KeptLog, digest: JsonObject | undefined): void {
+    const lastSeq = kept.events.at(-1)?.seq ?? 0
+    kept.digest = digest === undefined ? null : (this.#records?.keep(digest, kept.ref, 'digest', lastSeq) ?? digest)
+  }
+
+  #givenEvent(ref: LogRef, event: LogEvent): LogEvent {
+    return this.#records?.givenEvent(ref, event) ?? event
+  }
+
+  #givenDigest({ ref, events, digest }: KeptLog): JsonObject | null {
+    if (digest === null || this.#records === null) return digest
+    return this.#records.given(digest, ref, 'digest', events.at(-1)?.seq ?? 0) as JsonObject
+  }
+
+  #givenPost(ref: LogRef, post: Post): Post {
+    const { id, body } = post
+    return this.#records === null ? post : { id, body: this.#records.given(body, ref, 'post', id) }
+  }
+
   #find(ref: LogRef): KeptLog | undefined {
     checkRef(ref)
     return this.#logs[ref.kind].get(ref.id)
@@ -211,7 +269,7 @@ class MemoryLog implements LogStore {
   }
 
   async #summaryOf(kept: KeptLog): Promise<RunSummary | ThreadSummary | null> {
-    const { ref, events, changed, digest } = kept
+    const { ref, events, changed } = kept
     const [owner, cursor] = [claimOwner(kept.claim), `${changed}`]
     const [first, last] = [events[0], events.at(-1)]
     if (first === undefined || last === undefined) return null
@@ -219,7 +277,15 @@ class MemoryLog implements LogStore {
       const known = await foldRun(this, ref.id)
       return known === null ? null : summaryOf(known, owner !== null, cursor)
     }
-    return { threadId: ref.id, createdAt: first.at, updatedAt: last.at, lastSeq: last.seq, cursor, owner, digest }
+    return {
+      threadId: ref.id,
+      createdAt: first.at,
+      updatedAt: last.at,
+      lastSeq: last.seq,
+      cursor,
+      owner,
+      digest: this.#givenDigest(kept),
+    }
   }
 
   /** Of a run: threads are not read. */
@@ -278,6 +344,11 @@ function byStart({ ref, events }: KeptLog, { ref: other, events: others }: KeptL
 /** False for a run that has ended, is paused, is a child or has an owner. */
 function mayWait(kept: KeptLog): boolean {
   return kept.events.length > 0 && !hasRunEnded(kept) && mayHaveParent(kept, null) && claimOwner(kept.claim) === null
+}
+
+async function openRecords(cipher: LogCodec): Promise<KeptRecords> {
+  const module = await import('./codec/kept-records.js')
+  return module.KeptRecords.open(cipher)
 }
 
 function claimOwner(claim: KeptLog['claim']): string | null {

@@ -1,6 +1,11 @@
+import type { LogCodec, Rewritable, Rewriting } from './codec/port.js'
+import { StoreCodec } from './codec/store-codec.js'
+import { FileInbox } from './file-inbox.js'
 import { FileLease, isClaimed, leaseOwner } from './file-lease.js'
+import type { LogCopy } from './file-lease.js'
+import { digestText } from './file-lines.js'
 import { FileLists, noteAppend } from './file-lists.js'
-import { folderOf, pathsOf, fileNameOf, fileNamesIn, replaceText, makeFolder } from './file-paths.js'
+import { folderOf, pathsOf, fileNamesIn, replaceText, makeFolder } from './file-paths.js'
 import { exportRun } from './fold-run.js'
 import { Followers } from './followers.js'
 import {
@@ -12,7 +17,7 @@ import {
   LogTail,
   readEvents,
 } from './log-file.js'
-import type { LogWriter } from './log-file.js'
+import type { LogWriter, ReadFile } from './log-file.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Removal, Reference } from './pruning.js'
 import type { LogSummaries, RunDigest, RunSummary } from '#core/log/digest.js'
@@ -27,21 +32,7 @@ import type { DurableEvent } from '#core/state/events.js'
 import { HarnessError } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
 import { inPieces } from '#util/pieces.js'
-import {
-  fstatSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  unlinkSync,
-  closeSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  truncateSync,
-  writeSync,
-  appendFileSync,
-  existsSync,
-} from 'node:fs'
+import { fstatSync, readFileSync, rmSync, statSync, unlinkSync, fsyncSync, appendFileSync, existsSync } from 'node:fs'
 import { join, dirname } from 'node:path'
 
 /** When events are written to the disk; see `FileLogOptions`. */
@@ -53,10 +44,11 @@ const REMOVAL_MS = 60_000
 const FOLLOW_MS = 250
 
 /** The log of `fileLog`, in an absolute folder. */
-export class OpenFileLog implements LogStore {
+export class OpenFileLog implements LogStore, Rewritable {
   readonly outlives = true
   readonly #folder: string
   readonly #fsync: Fsync
+  readonly #codec: StoreCodec
   readonly #files = new Map<string, { readonly owner: string | undefined; readonly file: LogFile }>()
   readonly #leases = new Map<string, FileLease>()
   readonly #followers = new Followers()
@@ -66,10 +58,15 @@ export class OpenFileLog implements LogStore {
   /** A file was synced, or could not be. */
   #isTried = false
 
-  constructor(folder: string, fsync: Fsync) {
+  static async open(folder: string, fsync: Fsync, cipher: LogCodec | undefined): Promise<OpenFileLog> {
+    return new OpenFileLog(folder, fsync, await StoreCodec.load(cipher))
+  }
+
+  private constructor(folder: string, fsync: Fsync, codec: StoreCodec) {
     this.#folder = folder
     this.#fsync = fsync
-    this.#lists = new FileLists(folder, this)
+    this.#codec = codec
+    this.#lists = new FileLists(folder, this, codec)
     this.#onRefusal = fsync === 'interval' ? warnOnce(folder) : null
   }
 
@@ -97,7 +94,7 @@ export class OpenFileLog implements LogStore {
 
   read<Event extends LogEvent = DurableEvent>(ref: LogRef, { after = 0 }: ReadOptions = {}): AsyncIterable<Event> {
     checkRef(ref)
-    return readEvents<Event>(this.#pathsOf(ref).log, ref, after)
+    return readEvents<Event>(this.#fileOf(ref), after)
   }
 
   async claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
@@ -133,13 +130,13 @@ export class OpenFileLog implements LogStore {
 
   follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options: FollowOptions = {}): AsyncIterable<Event> {
     checkRef(ref)
-    const { log } = this.#pathsOf(ref)
-    const tail = new LogTail<Event>(log, ref)
+    const file = this.#fileOf(ref)
+    const tail = new LogTail<Event>(file)
     return this.#followers.follow<Event>(ref, options, {
       read: ({ after = 0 }) => tail.read(after),
       longestMs: FOLLOW_MS,
       version: () => {
-        const stats = statSync(log, { throwIfNoEntry: false })
+        const stats = statSync(file.path, { throwIfNoEntry: false })
         return `${stats?.ino}:${stats?.size}`
       },
     })
@@ -156,6 +153,23 @@ export class OpenFileLog implements LogStore {
 
   waiting(options?: WaitingOptions): Promise<readonly RunSummary[]> {
     return this.#lists.waiting(options)
+  }
+
+  async rewrite(codec: LogCodec): Promise<Rewriting> {
+    const { rewriteFiles } = await import('./rewrite-files.js')
+    await this.#codec.change(codec)
+    const left: LogRef[] = []
+    let rewritten = 0
+    for await (const ref of inPieces(await this.#lists.refs())) {
+      const paths = this.#pathsOf(ref)
+      const lease = FileLease.take(paths.lease, { owner: newOwner(), ttlMs: REMOVAL_MS }, paths.log)
+      await this.#close(ref)
+      const isRewritten = lease === null ? null : await rewriteFiles(paths, { ref, codec: this.#codec, lease })
+      if (isRewritten === null) left.push(ref)
+      else if (isRewritten) rewritten += 1
+    }
+    this.#lists.renew()
+    return { rewritten, left, erased: true }
   }
 
   export(runId: string): AsyncIterable<DurableEvent> {
@@ -220,8 +234,12 @@ export class OpenFileLog implements LogStore {
     return pathsOf(this.#folder, ref)
   }
 
+  #fileOf(ref: LogRef): ReadFile {
+    return { path: this.#pathsOf(ref).log, ref, codec: this.#codec }
+  }
+
   #inboxOf(ref: LogRef): FileInbox {
-    return new FileInbox(this.#pathsOf(ref).inbox)
+    return new FileInbox(this.#pathsOf(ref).inbox, ref, this.#codec)
   }
 
   #open(ref: LogRef, owner: string | undefined): LogFile {
@@ -250,7 +268,7 @@ export class OpenFileLog implements LogStore {
       if (may) return
       throw lease?.owner === owner && lease?.hasLostFolder === true ? lostFolder(ref, log) : ownedByAnother(ref, owner)
     }
-    return { isOwner: owner !== undefined, check: checkOwner, onRefusal: this.#onRefusal }
+    return { isOwner: owner !== undefined, check: checkOwner, onRefusal: this.#onRefusal, codec: this.#codec }
   }
 
   async #claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
@@ -267,7 +285,7 @@ export class OpenFileLog implements LogStore {
     const sync = (fd: number): void => {
       if (this.#fsync !== 'never') this.#syncNow(fd)
     }
-    if (!replaceLog(lease, log, { ref, sync })) return false
+    if (!replaceLog(lease, log, { ref, codec: this.#codec, sync })) return false
     // A claim of this process that had expired.
     if (held !== undefined) await this.#letGo(ref, held)
     else await this.#close(ref)
@@ -302,7 +320,7 @@ export class OpenFileLog implements LogStore {
 
   #storeDigest(ref: LogRef, lastSeq: number, { digest }: AppendOptions): void {
     if (digest === undefined) return
-    replaceText(this.#pathsOf(ref).digest, JSON.stringify({ lastSeq, digest }))
+    replaceText(this.#pathsOf(ref).digest, digestText(this.#codec, { ref, lastSeq, digest }))
   }
 
   /** False if it has more events than when it was chosen, or an owner. */
@@ -353,11 +371,7 @@ function isThere(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false }) !== undefined
 }
 
-function replaceLog(
-  lease: FileLease,
-  path: string,
-  how: { readonly ref: LogRef; readonly sync: (fd: number) => void },
-): boolean {
+function replaceLog(lease: FileLease, path: string, how: LogCopy): boolean {
   let replaced = false
   try {
     replaced = lease.replaceLog(path, how)
@@ -365,69 +379,6 @@ function replaceLog(
   } finally {
     if (!replaced) lease.release()
   }
-}
-
-interface DatedPost extends Post {
-  /** When it was posted, in ms with fractions: the order of the inbox. */
-  readonly atMs: number
-}
-
-/** The posts to one log: a file for each, named after its id. The file of a post that has left the inbox is empty. */
-export class FileInbox {
-  readonly #folder: string
-
-  constructor(folder: string) {
-    this.#folder = folder
-  }
-
-  /** `sync`: waits for the disk. */
-  post({ id, body }: Post, sync: boolean): void {
-    makeFolder(this.#folder)
-    const written = join(this.#folder, `new-${globalThis.crypto.randomUUID()}`)
-    const fd = openSync(written, 'wx', 0o600)
-    try {
-      const post: DatedPost = { id, body, atMs: nowMs() }
-      writeSync(fd, JSON.stringify(post))
-      if (sync) fsyncSync(fd)
-      linkSync(written, this.#pathOf(id))
-    } catch (error) {
-      // There is or was a post with this id.
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    } finally {
-      closeSync(fd)
-      unlinkSync(written)
-    }
-  }
-
-  /** The posts that have not left the inbox, in the order of their arrival. */
-  async posts(): Promise<Post[]> {
-    // Nearly always there is none, and the owner of a thread looks often.
-    if (statSync(this.#folder, { throwIfNoEntry: false }) === undefined) return []
-    const names = (await fileNamesIn(this.#folder)).filter((name) => name.endsWith('.json'))
-    const posts = names.flatMap((name) => parsedPost(readFileSync(join(this.#folder, name), 'utf8')) ?? [])
-    return posts.sort((left, right) => left.atMs - right.atMs).map(({ id, body }) => ({ id, body }))
-  }
-
-  empty(ids: readonly string[]): void {
-    for (const id of ids) truncateSync(this.#pathOf(id))
-  }
-
-  #pathOf(id: string): string {
-    return join(this.#folder, `${fileNameOf(id)}.json`)
-  }
-}
-
-function parsedPost(text: string): DatedPost | undefined {
-  const parsed = parseJson(text)
-  return parsed.ok && isObject(parsed.value) ? (parsed.value as unknown as DatedPost) : undefined
-}
-
-let lastMs = 0
-
-/** The time with fractions of a ms, later each time. */
-function nowMs(): number {
-  lastMs = Math.max(performance.timeOrigin + performance.now(), lastMs + 0.001)
-  return lastMs
 }
 
 const ENDING = '.references'

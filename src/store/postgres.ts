@@ -1,15 +1,19 @@
+import { placeOfEvent } from './codec/clear.js'
+import { CIPHER } from './codec/port.js'
+import type { LogCodec } from './codec/port.js'
+import type { RenewedRecord, RewrittenRow, StoredEvent, StoredPost } from './codec/rewrite-tables.js'
 import { changesAfter, cursorAfter, newPosition, positionOf } from './postgres-cursor.js'
 import { checkPlace, POSTGRES_PLACE, createTables, openPool, WAITING } from './postgres-pool.js'
 import type { PostgresPool, OwnPool } from './postgres-pool.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
-import { digestColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
-import type { ClaimedRow, DigestColumns, LogRow, OpenQuery, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
+import { digestColumns, encodedColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
+import type { ClaimedRow, DigestColumns, LogRow, OpenQuery, OwnerTexts, PageQuery, SqlTables } from './sql-log.js'
 import { HarnessError } from '#contracts/errors.js'
 import { parse } from '#contracts/parse.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { checkClaim, ownedByAnother } from '#core/log/log.js'
-import type { AppendOptions, LogEvent, LogStore, Post } from '#core/log/log.js'
+import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'
 import { hasEnded } from '#util/platform/owner.js'
 import { checkRef, keyOf, lastSeqOf, nameOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
@@ -24,6 +28,8 @@ export interface PostgresLogOptions {
   readonly pool?: PostgresPool | undefined
   /** The schema of the tables, which are created if they are missing. Default `thinharness`. */
   readonly schema?: string | undefined
+  /** Encrypts or compresses what is stored: `encryption({ … })`, `compression()`. Default: neither. */
+  readonly cipher?: LogCodec | undefined
 }
 
 export interface PostgresLog extends LogStore, AsyncDisposable {
@@ -31,7 +37,7 @@ export interface PostgresLog extends LogStore, AsyncDisposable {
   close(): Promise<void>
 }
 
-const OPTIONS = partial<PostgresLogOptions>(POSTGRES_PLACE)
+const OPTIONS = partial<PostgresLogOptions>({ ...POSTGRES_PLACE, cipher: CIPHER })
 
 /**
  * A log in PostgreSQL, for any number of processes on any number of machines. Needs the package `pg`, unless a pool is
@@ -59,7 +65,7 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
   #ownPool: OwnPool | null = null
 
   constructor(options: PostgresLogOptions) {
-    super()
+    super(options.cipher)
     this.#options = options
   }
 
@@ -67,13 +73,14 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
     return this.use(`store an event of ${nameOf(ref)}`, async (tables) => {
       checkRef(ref)
       const { owner, references = [], posts = [] } = options
-      const texts = events.map((event) => ({ seq: event.seq, event: JSON.stringify(event) }))
+      const texts = events.map((event) => this.#stored(ref, event))
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const row = await this.#rowFor(tables, ref, { events, owner })
         const [first, ...rest] = events
         if (first === undefined) return
         const { version } = row
-        const columns = digestColumns([first, ...rest], options.digest, row.lastSeq === 0)
+        const isNew = row.lastSeq === 0
+        const columns = encodedColumns(this.codec, ref, digestColumns([first, ...rest], options.digest, isNew))
         const next = await versionAfter(tables, {
           ref,
           version,
@@ -120,6 +127,15 @@ class PostgresLogStore extends SqlLog<PostgresTables> implements PostgresLog {
       // Threads first: they refer to runs.
       return (await removeOfKind('thread')) + (await removeOfKind('run'))
     })
+  }
+
+  /** Former versions of rows stay until the next vacuum. */
+  protected erase(): Promise<boolean> {
+    return Promise.resolve(false)
+  }
+
+  #stored(ref: LogRef, event: LogEvent): StoredEvent {
+    return { seq: event.seq, event: this.codec.encode(JSON.stringify(event), placeOfEvent(ref, event.seq)) }
   }
 
   /** The row of the log, if `owner` may append `events` to it. A remembered row may be out of date. */
@@ -230,6 +246,7 @@ interface RawRow {
   readonly last_seq: number
   readonly started_at: string
   readonly updated_at: string
+  readonly resource_id: string | null
   readonly digest: string | null
   readonly owner: string | null
   readonly in_time: boolean
@@ -380,16 +397,42 @@ class PostgresTables implements SqlTables {
     return true
   }
 
-  async post({ kind, id }: LogRef, post: Post): Promise<void> {
+  async post({ kind, id }: LogRef, post: StoredPost): Promise<void> {
     const sql = `insert into ${this.#posts} (kind, log_id, post_id, body) values ($1, $2, $3, $4) on conflict do nothing`
-    await this.#pool.query(sql, [kind, id, post.id, JSON.stringify(post.body)])
+    await this.#pool.query(sql, [kind, id, post.id, post.body])
   }
 
-  async posts({ kind, id }: LogRef): Promise<Post[]> {
+  posts({ kind, id }: LogRef): Promise<StoredPost[]> {
     const sql = `
-      select post_id, body from ${this.#posts} where kind = $1 and log_id = $2 and body is not null order by number`
-    const rows = await this.#rows<{ post_id: string; body: string }>(sql, [kind, id])
-    return rows.map((row) => ({ id: row.post_id, body: JSON.parse(row.body) as Post['body'] }))
+      select post_id as id, body from ${this.#posts} where kind = $1 and log_id = $2 and body is not null order by number`
+    return this.#rows<StoredPost>(sql, [kind, id])
+  }
+
+  inboxes(): Promise<LogRef[]> {
+    return this.#rows<LogRef>(`select distinct kind, log_id as id from ${this.#posts} where body is not null`, [])
+  }
+
+  async changeEvents({ kind, id: logId }: LogRef, changes: readonly RenewedRecord<number>[]): Promise<void> {
+    const { events, id } = this.#names[kind]
+    const sql = `
+      update ${events} as stored set event = given.after
+      from unnest($2::integer[], $3::text[], $4::text[]) as given (seq, before, after)
+      where stored.${id} = $1 and stored.seq = given.seq and stored.event = given.before`
+    await this.#pool.query(sql, [logId, ...columnsOf(changes)])
+  }
+
+  async changePosts({ kind, id }: LogRef, changes: readonly RenewedRecord<string>[]): Promise<void> {
+    const sql = `
+      update ${this.#posts} as stored set body = given.after
+      from unnest($3::text[], $4::text[], $5::text[]) as given (id, before, after)
+      where stored.kind = $1 and stored.log_id = $2 and stored.post_id = given.id and stored.body = given.before`
+    await this.#pool.query(sql, [kind, id, ...columnsOf(changes)])
+  }
+
+  async changeRow(kind: LogKind, { id: logId, lastSeq, resourceId, digest }: RewrittenRow): Promise<void> {
+    const { logs, id } = this.#names[kind]
+    const sql = `update ${logs} set resource_id = $3, digest = $4 where ${id} = $1 and last_seq = $2`
+    await this.#pool.query(sql, [logId, lastSeq, resourceId, digest])
   }
 
   async page(query: PageQuery): Promise<LogRow[]> {
@@ -437,13 +480,13 @@ class PostgresTables implements SqlTables {
     return changesAfter(position, found).map(({ row, cursor }) => ({ ...versionedRow(row), cursor }))
   }
 
-  #conditions({ kind, phases, parentRunId, resourceId, labels, changedAfter }: PageQuery, place: Place): string[] {
+  #conditions({ kind, phases, parentRunId, owner, labels, changedAfter }: PageQuery, place: Place): string[] {
     const { logs, id } = this.#names[kind]
     const conditions = ['last_seq > 0']
     if (phases !== null) conditions.push(`(phase is null or phase = any(${place(phases)}))`)
     if (parentRunId === null) conditions.push('parent_run_id is null')
     else if (parentRunId !== undefined) conditions.push(`parent_run_id = ${place(parentRunId)}`)
-    if (resourceId !== undefined) conditions.push(`resource_id = ${place(resourceId)}`)
+    if (owner !== undefined) conditions.push(ownerCondition(owner, place))
     for (const [name, value] of changedAfter === undefined ? labels.slice(1) : labels)
       conditions.push(`exists (select 1 from ${this.#labels} as own where own.run_id = ${logs}.${id}
         and own.name = ${place(name)} and own.value = ${place(value)})`)
@@ -531,17 +574,38 @@ function placesIn(values: unknown[]): Place {
   return (value) => `$${values.push(value)}`
 }
 
+function ownerCondition({ text, foreign }: OwnerTexts, place: Place): string {
+  const others = foreign.map(([from, below]) => ` or (resource_id >= ${place(from)} and resource_id < ${place(below)})`)
+  return `(resource_id = ${place(text)}${others.join('')})`
+}
+
+function columnsOf(changes: readonly RenewedRecord<unknown>[]): unknown[] {
+  return [changes.map(({ key }) => key), changes.map(({ before }) => before), changes.map(({ after }) => after)]
+}
+
 function columnNames({ logs, id }: Names): string {
   const inTime = 'coalesce(owned_until > clock_timestamp(), false) as in_time'
   const place = 'changed::text as changed, pg_current_snapshot()::text as snapshot'
-  return `${logs}.${id} as id, version, last_seq, ${logs}.started_at, updated_at, digest, owner, ${inTime}, ${place}`
+  return `${logs}.${id} as id, version, last_seq, ${logs}.started_at, updated_at, resource_id, digest, owner, ${inTime}, ${place}`
 }
 
 function versionedRow(row: RawRow): VersionedRow {
-  const { id, version, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, digest, owner } = row
+  const { id, version, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, resource_id: resourceId } = row
+  const { digest, owner } = row
   const isHeld = owner !== null && row.in_time && !hasEnded(owner)
   const cursor = cursorAfter(positionOf(row))
-  return { id, version, lastSeq, startedAt, updatedAt, cursor, digest, claimant: owner, owner: isHeld ? owner : null }
+  return {
+    id,
+    version,
+    lastSeq,
+    startedAt,
+    updatedAt,
+    cursor,
+    resourceId,
+    digest,
+    claimant: owner,
+    owner: isHeld ? owner : null,
+  }
 }
 
 function newRow(id: string): VersionedRow {
@@ -552,6 +616,7 @@ function newRow(id: string): VersionedRow {
     startedAt: '',
     updatedAt: '',
     cursor: '',
+    resourceId: null,
     digest: null,
     claimant: null,
     owner: null,

@@ -10,6 +10,9 @@ import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
+import { CLEAR, placeOfDigest, placeOfEvent, placeOfPost } from './codec/clear.js'
+import type { LogCodec, RecordCodec, Rewritable, Rewriting } from './codec/port.js'
+import type { MaybePromise, RewrittenRow, RewrittenTables, StoredEvent, StoredPost } from './codec/rewrite-tables.js'
 import { chosenWaiting, exportRun, foldRun, unlessDamaged, unreadableRun } from './fold-run.js'
 import { Followers } from './followers.js'
 
@@ -71,6 +74,17 @@ function labelsSetBy(events: readonly LogEvent[], run: RunDigest | null): LabelP
   return isObject(labels) ? Object.entries(labels).map(([name, value]) => [name, String(value)] as const) : []
 }
 
+/** The columns as they are stored. */
+export function encodedColumns(codec: RecordCodec, ref: LogRef, columns: DigestColumns): DigestColumns {
+  if (codec === CLEAR) return columns
+  const { digest, resourceId, lastSeq } = columns
+  return {
+    ...columns,
+    resourceId: resourceId === null ? null : codec.ownerText(resourceId),
+    digest: digest === null ? null : codec.encode(digest, placeOfDigest(ref, lastSeq)),
+  }
+}
+
 function isRunDigest(digest: LogDigest | undefined): digest is RunDigest {
   return digest !== undefined && 'phase' in digest && 'usage' in digest && 'startedAt' in digest
 }
@@ -89,28 +103,17 @@ export interface PageQuery extends Pick<ListQuery, 'labels' | 'changedAfter'> {
   /** Of the runs; null: all. Rows without a phase are wanted in any case. */
   readonly phases: readonly RunDigest['phase'][] | null
   readonly parentRunId: string | null | undefined
-  readonly resourceId: string | undefined
+  /** Undefined: all. */
+  readonly owner: OwnerTexts | undefined
   readonly before: Place | null
 }
 
 /** A log as a row stores it. */
-export interface LogRow {
-  readonly id: string
-  readonly lastSeq: number
+export interface LogRow extends RewrittenRow {
   readonly startedAt: string
   readonly updatedAt: string
   /** Where its last append is among all. */
   readonly cursor: string
-  /** JSON. */
-  readonly digest: string | null
-  /** Who has claimed it, if that claim has not expired and its process is not known to have ended. */
-  readonly owner: string | null
-}
-
-/** A stored event: its number and its JSON. */
-export interface StoredEvent {
-  readonly seq: number
-  readonly event: string
 }
 
 /** The row of a log, and the owner that has claimed it, even if that claim has expired. */
@@ -118,16 +121,21 @@ export interface ClaimedRow extends LogRow {
   readonly claimant: string | null
 }
 
+export interface OwnerTexts {
+  /** As a column stores an owner. */
+  readonly text: string
+  /** Texts of the column that may be those of any owner. */
+  readonly foreign: RecordCodec['foreignOwners']
+}
+
 /** The queries of a database. */
-export interface SqlTables {
+export interface SqlTables extends RewrittenTables {
   log(ref: LogRef): MaybePromise<ClaimedRow | null>
-  events(ref: LogRef, after: number, limit: number): MaybePromise<readonly StoredEvent[]>
   page(query: PageQuery): MaybePromise<readonly LogRow[]>
   /** The oldest runs at the top that have not ended, after `place` and without those of tenants that are left out. */
   open(query: OpenQuery): MaybePromise<readonly LogRow[]>
   referrers(ref: LogRef): MaybePromise<readonly LogRef[]>
-  post(ref: LogRef, post: Post): MaybePromise<void>
-  posts(ref: LogRef): MaybePromise<readonly Post[]>
+  post(ref: LogRef, post: StoredPost): MaybePromise<void>
 }
 
 export interface OpenQuery {
@@ -136,15 +144,20 @@ export interface OpenQuery {
   readonly without: readonly string[]
 }
 
-type MaybePromise<T> = T | Promise<T>
-
 /** The methods of a log that are the same in every SQL database. It is opened when it is first used. */
-export abstract class SqlLog<Tables extends SqlTables> implements LogStore, AsyncDisposable {
+export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Rewritable, AsyncDisposable {
   abstract readonly outlives: boolean
   /** The longest time until a follower sees an event of another process, in ms; null if there are no others. */
   protected abstract readonly followMs: number | null
   protected readonly followers = new Followers()
+  protected codec: RecordCodec = CLEAR
+  /** Is loaded when the database is first opened. */
+  #cipher: LogCodec | undefined
   #opening: Promise<Tables> | null = null
+
+  constructor(cipher: LogCodec | undefined) {
+    this.#cipher = cipher
+  }
 
   abstract append(ref: LogRef, events: readonly LogEvent[], options?: AppendOptions): Promise<void>
   abstract claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean>
@@ -157,15 +170,18 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
     { after = 0 }: ReadOptions = {},
   ): AsyncGenerator<Event> {
     checkRef(ref)
-    yield* readPages<Event>(ref, after, (start) =>
-      this.use(`read ${nameOf(ref)}`, (tables) => tables.events(ref, start, PAGE_ROWS)),
-    )
+    yield* readPages<Event>(ref, {
+      after,
+      fetchPage: (start) => this.use(`read ${nameOf(ref)}`, (tables) => tables.events(ref, start, PAGE_ROWS)),
+      decode: ({ seq, event }) => this.codec.decode(event, placeOfEvent(ref, seq)),
+    })
   }
 
   post(ref: LogRef, post: Post): Promise<void> {
     return this.use(`take a post to ${nameOf(ref)}`, (tables) => {
       checkPost(ref, post)
-      return tables.post(ref, post)
+      const { id, body } = post
+      return tables.post(ref, { id, body: this.codec.encode(JSON.stringify(body), placeOfPost(ref, id)) })
     })
   }
 
@@ -173,7 +189,9 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
     return this.use(`give the posts to ${nameOf(ref)}`, async (tables) => {
       checkRef(ref)
       if ((await tables.log(ref))?.claimant !== owner) throw ownedByAnother(ref, owner)
-      return tables.posts(ref)
+      return (await tables.posts(ref)).map(({ id, body }) => {
+        return { id, body: JSON.parse(this.codec.decode(body, placeOfPost(ref, id))) as Post['body'] }
+      })
     })
   }
 
@@ -188,19 +206,44 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
       checkRef(ref)
       const row = await tables.log(ref)
       if (row === null || row.lastSeq === 0) return null
-      return (await summaryOfRow(ref.kind, row, this)) as LogSummaries[Kind] | null
+      return (await summaryOfRow(ref.kind, row, this.#reader)) as LogSummaries[Kind] | null
     })
   }
 
   list<Kind extends LogKind = 'run'>(options?: ListOptions<Kind>): AsyncIterable<LogSummaries[Kind]> {
-    return listPages(options, (query) => this.use('list its logs', (tables) => tables.page(query)), this)
+    return listRows(options, this.#fetchPage, this.#reader)
   }
 
   waiting(options?: WaitingOptions): Promise<readonly RunSummary[]> {
     const fetchPage = (query: OpenQuery): Promise<readonly LogRow[]> =>
       this.use('list its logs', (tables) => tables.open(query))
-    return chosenWaiting(options, (full) => openPages(full, fetchPage, this))
+    return chosenWaiting(options, (full) => openPages(full, fetchPage, this.#reader))
   }
+
+  async rewrite(cipher: LogCodec): Promise<Rewriting> {
+    const use = <T>(work: (tables: Tables) => MaybePromise<T>): Promise<T> => this.use('write its logs anew', work)
+    await use(() => undefined)
+    const { renewedCodec, rewriteTables } = await import('./codec/rewrite-tables.js')
+    const codec = await renewedCodec(this.codec, cipher)
+    this.codec = codec
+    const rows = (kind: LogKind): AsyncIterable<LogRow> => rowsOf(listQuery({ kind }), this.#fetchPage)
+    const done = await rewriteTables({ codec, use, rows })
+    return { ...done, erased: await this.erase() }
+  }
+
+  /** False if what was there before a rewriting may still be in the files. */
+  protected abstract erase(): Promise<boolean>
+
+  get #reader(): RowReader {
+    return { log: this, digest: (ref, { lastSeq, digest }) => digestIn(this.codec, ref, { lastSeq, digest }) }
+  }
+
+  readonly #fetchPage: FetchPage = ({ resourceId, ...query }) =>
+    this.use('list its logs', (tables) => {
+      const { codec } = this
+      const ownerOf = (id: string): OwnerTexts => ({ text: codec.ownerText(id), foreign: codec.foreignOwners })
+      return tables.page({ ...query, owner: resourceId === undefined ? undefined : ownerOf(resourceId) })
+    })
 
   export(runId: string): AsyncIterable<DurableEvent> {
     return exportRun(this, runId)
@@ -227,11 +270,17 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
   /** Rejects with `store_failure`, which names the `act`. If the database cannot be opened, the next use tries again. */
   protected async use<T>(act: string, work: (tables: Tables) => MaybePromise<T>): Promise<T> {
     try {
-      this.#opening ??= this.openTables()
+      this.#opening ??= this.#cipher === undefined ? this.openTables() : this.#openWith(this.#cipher)
       return await work(await this.#opening.catch((error: unknown) => this.#notOpened(error)))
     } catch (error) {
       throw storeFailure(act, error)
     }
+  }
+
+  async #openWith(cipher: LogCodec): Promise<Tables> {
+    this.codec = await cipher.load()
+    this.#cipher = undefined
+    return this.openTables()
   }
 
   #notOpened(error: unknown): never {
@@ -240,23 +289,35 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Asyn
   }
 }
 
+type FetchPage = (query: Omit<PageQuery, 'owner'> & Pick<ListQuery, 'resourceId'>) => Promise<readonly LogRow[]>
+
+/** What the summary of a row needs. */
+interface RowReader {
+  readonly log: LogStore
+  readonly digest: (ref: LogRef, row: LogRow) => LogDigest | null
+}
+
 /** The summaries of a list that is fetched page by page. */
-async function* listPages<Kind extends LogKind = 'run'>(
+async function* listRows<Kind extends LogKind = 'run'>(
   options: ListOptions<Kind> | undefined,
-  fetchPage: (query: PageQuery) => Promise<readonly LogRow[]>,
-  log: LogStore,
+  fetchPage: FetchPage,
+  reader: RowReader,
 ): AsyncGenerator<LogSummaries[Kind]> {
   const query = listQuery(options)
+  for await (const row of rowsOf(query, fetchPage)) {
+    const summary = await summaryOrDamage(query.kind, row, reader)
+    if (summary !== null && isListed(query, summary)) yield summary as LogSummaries[Kind]
+  }
+}
+
+async function* rowsOf(query: ListQuery, fetchPage: FetchPage): AsyncGenerator<LogRow> {
   const { kind, parentRunId, resourceId, labels } = query
   const phases = queriedPhases(query.statuses)
   let { before, changedAfter } = query
   for (;;) {
     const page = { kind, phases, parentRunId, resourceId, labels, before, changedAfter }
     const rows: readonly LogRow[] = await fetchPage(page)
-    for (const row of rows) {
-      const summary = await summaryOrDamage(kind, row, log)
-      if (summary !== null && isListed(query, summary)) yield summary as LogSummaries[Kind]
-    }
+    yield* rows
     const last = rows.at(-1)
     if (rows.length < PAGE_ROWS || last === undefined) return
     if (changedAfter === undefined) before = { time: kind === 'run' ? last.startedAt : last.updatedAt, id: last.id }
@@ -268,29 +329,45 @@ async function* listPages<Kind extends LogKind = 'run'>(
 async function* openPages(
   full: ReadonlySet<string>,
   fetchPage: (query: OpenQuery) => Promise<readonly LogRow[]>,
-  log: LogStore,
+  reader: RowReader,
 ): AsyncGenerator<RunSummary | null> {
   let after: Place | null = null
   for (;;) {
     const rows: readonly LogRow[] = await fetchPage({ after, without: [...full] })
-    for (const row of rows) if (row.owner === null) yield (await summaryOrDamage('run', row, log)) as RunSummary | null
+    for (const row of rows)
+      if (row.owner === null) yield (await summaryOrDamage('run', row, reader)) as RunSummary | null
     const last = rows.at(-1)
     if (rows.length < PAGE_ROWS || last === undefined) return
     after = { time: last.startedAt, id: last.id }
   }
 }
 
-function summaryOrDamage(kind: LogKind, row: LogRow, log: LogStore): Promise<LogSummaries[LogKind] | null> {
-  const { id: runId, startedAt, updatedAt, lastSeq, cursor } = row
-  return unlessDamaged<LogSummaries[LogKind]>(summaryOfRow(kind, row, log), (error) =>
-    unreadableRun(log, { runId, startedAt, updatedAt, lastSeq, cursor }, error),
-  )
+function summaryOrDamage(kind: LogKind, row: LogRow, reader: RowReader): Promise<LogSummaries[LogKind] | null> {
+  const { id, startedAt, updatedAt, lastSeq, cursor, owner } = row
+  return unlessDamaged<LogSummaries[LogKind]>(summaryOfRow(kind, row, reader), (error) => {
+    if (kind === 'run') return unreadableRun(reader.log, { runId: id, startedAt, updatedAt, lastSeq, cursor }, error)
+    const { code, message } = error
+    return {
+      threadId: id,
+      createdAt: startedAt,
+      updatedAt,
+      lastSeq,
+      cursor,
+      owner,
+      digest: null,
+      error: { code, message },
+    }
+  })
 }
 
 /** The summary of a log; of a run without a digest by folding its events. */
-async function summaryOfRow(kind: LogKind, row: LogRow, log: LogStore): Promise<RunSummary | ThreadSummary | null> {
+async function summaryOfRow(
+  kind: LogKind,
+  row: LogRow,
+  { log, digest: digestOf }: RowReader,
+): Promise<RunSummary | ThreadSummary | null> {
   const { id, lastSeq, startedAt, updatedAt, cursor, owner } = row
-  const stored = digestIn(row)
+  const stored = digestOf({ kind, id }, row)
   if (kind === 'thread') {
     const digest = stored as JsonObject | null
     return { threadId: id, createdAt: startedAt, updatedAt, lastSeq, cursor, owner, digest }
@@ -300,23 +377,34 @@ async function summaryOfRow(kind: LogKind, row: LogRow, log: LogStore): Promise<
 }
 
 /** Null for one that is not there, or that is damaged. */
-function digestIn({ digest }: LogRow): LogDigest | null {
-  const parsed = digest === null ? null : parseJson(digest)
-  return parsed?.ok === true && isObject(parsed.value) ? parsed.value : null
+function digestIn(
+  codec: RecordCodec,
+  ref: LogRef,
+  { lastSeq, digest }: Pick<LogRow, 'lastSeq' | 'digest'>,
+): LogDigest | null {
+  if (digest === null) return null
+  const parsed = parseJson(codec.decode(digest, placeOfDigest(ref, lastSeq)))
+  return parsed.ok && isObject(parsed.value) ? parsed.value : null
+}
+
+interface PageReader {
+  readonly after: number
+  readonly fetchPage: (after: number) => Promise<readonly StoredEvent[]>
+  readonly decode: (row: StoredEvent) => string
 }
 
 /** Reads the events of a log page by page, and checks that none is missing. */
 async function* readPages<Event extends LogEvent>(
   ref: LogRef,
-  after: number,
-  fetchPage: (after: number) => Promise<readonly StoredEvent[]>,
+  { after, fetchPage, decode }: PageReader,
 ): AsyncGenerator<Event> {
   let last: number | null = null
   for (;;) {
     const rows = await fetchPage(last ?? after)
-    for (const { seq, event } of rows) {
+    for (const row of rows) {
+      const { seq } = row
       if (last !== null && seq !== last + 1) throw damagedEventError(ref, last + 1, 'is missing')
-      const stored = parseEvent(event)
+      const stored = parseEvent(decode(row))
       if (stored?.seq !== seq) throw damagedEventError(ref, seq, 'cannot be read')
       last = seq
       yield stored as Event

@@ -1,14 +1,18 @@
+import { placeOfEvent } from './codec/clear.js'
+import { CIPHER } from './codec/port.js'
+import type { LogCodec, RecordCodec } from './codec/port.js'
+import type { RenewedRecord, RewrittenRow, StoredEvent, StoredPost } from './codec/rewrite-tables.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
-import { digestColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
-import type { ClaimedRow, DigestColumns, LogRow, OpenQuery, PageQuery, SqlTables, StoredEvent } from './sql-log.js'
+import { digestColumns, encodedColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
+import type { ClaimedRow, DigestColumns, LogRow, OpenQuery, PageQuery, SqlTables } from './sql-log.js'
 import { DatabaseFiles, openDatabase, WAITING } from './sqlite-schema.js'
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
 import { invalidCursor } from '#core/log/listing.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { checkClaim, ownedByAnother } from '#core/log/log.js'
-import type { AppendOptions, LogEvent, LogStore, Post } from '#core/log/log.js'
+import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'
 import { endOwner, hasEnded } from '#util/platform/owner.js'
 import { checkRef, keyOf, lastSeqOf, nameOf } from '#core/log/ref.js'
 import type { LogRef, LogKind } from '#core/log/ref.js'
@@ -26,6 +30,8 @@ export interface SqliteLogOptions {
    * - `normal` (default): a crash of the machine may lose the last appends.
    */
   readonly synchronous?: 'normal' | 'full' | undefined
+  /** Encrypts or compresses what is stored: `encryption({ … })`, `compression()`. Default: neither. */
+  readonly cipher?: LogCodec | undefined
 }
 
 export interface SqliteLog extends LogStore, AsyncDisposable {
@@ -33,7 +39,7 @@ export interface SqliteLog extends LogStore, AsyncDisposable {
   close(): Promise<void>
 }
 
-const OPTIONS = partial<SqliteLogOptions>({ synchronous: oneOf('normal', 'full') })
+const OPTIONS = partial<SqliteLogOptions>({ synchronous: oneOf('normal', 'full'), cipher: CIPHER })
 
 /**
  * A log in a SQLite file, opened when it is first used: for any number of runs and threads, and of processes on one
@@ -41,9 +47,9 @@ const OPTIONS = partial<SqliteLogOptions>({ synchronous: oneOf('normal', 'full')
  * first use if the folder of the file does not exist.
  */
 export function sqliteLog(path: string, options: SqliteLogOptions = {}): SqliteLog {
-  const { synchronous = 'normal' } = parse(OPTIONS, options, '`sqliteLog`')
+  const { synchronous = 'normal', cipher } = parse(OPTIONS, options, '`sqliteLog`')
   if (typeof path !== 'string' || path === '') throw invalidOptions('Expected the file of `sqliteLog` to be a path.')
-  return new SqliteLogStore(path === ':memory:' ? path : resolve(path), synchronous)
+  return new SqliteLogStore(path === ':memory:' ? path : resolve(path), synchronous, cipher)
 }
 
 class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
@@ -59,8 +65,8 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
   /** Who had claimed a log in files that have lost their names. */
   readonly #lost = new Set<string>()
 
-  constructor(path: string, synchronous: 'normal' | 'full') {
-    super()
+  constructor(path: string, synchronous: 'normal' | 'full', cipher: LogCodec | undefined) {
+    super(cipher)
     this.#path = path
     this.#synchronous = synchronous
     this.outlives = path !== ':memory:'
@@ -72,7 +78,7 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
     await this.use(`store an event of ${nameOf(ref)}`, (tables) => {
       this.#checkOwner(options.owner)
       tables.transaction(() => {
-        appendEvents(tables, ref, { events, options })
+        appendEvents(tables, ref, { events, options, codec: this.codec })
         tables.emptyPosts(ref, options.posts ?? [])
       })
     })
@@ -127,6 +133,10 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
     })
   }
 
+  protected erase(): Promise<boolean> {
+    return this.use('overwrite former records', (tables) => tables.scrub()).catch(() => false)
+  }
+
   /** Whatever is found under the name of the file is opened, if it is not what was open. */
   protected override use<T>(act: string, work: (tables: SqliteTables) => T | Promise<T>): Promise<T> {
     const files = this.#files
@@ -173,11 +183,13 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
   }
 }
 
-function appendEvents(
-  tables: SqliteTables,
-  ref: LogRef,
-  { events, options }: { readonly events: readonly LogEvent[]; readonly options: AppendOptions },
-): void {
+interface EventsToAppend {
+  readonly events: readonly LogEvent[]
+  readonly options: AppendOptions
+  readonly codec: RecordCodec
+}
+
+function appendEvents(tables: SqliteTables, ref: LogRef, { events, options, codec }: EventsToAppend): void {
   const { owner, references = [] } = options
   const row = tables.log(ref)
   if ((row?.claimant ?? undefined) !== owner) throw ownedByAnother(ref, owner)
@@ -185,8 +197,9 @@ function appendEvents(
   lastSeqOf(ref, lastSeq, events)
   const [first, ...rest] = events
   if (first === undefined) return
-  for (const event of events) tables.insertEvent(ref, event.seq, JSON.stringify(event))
-  tables.putDigest(ref, digestColumns([first, ...rest], options.digest, lastSeq === 0))
+  for (const event of events)
+    tables.insertEvent(ref, event.seq, codec.encode(JSON.stringify(event), placeOfEvent(ref, event.seq)))
+  tables.putDigest(ref, encodedColumns(codec, ref, digestColumns([first, ...rest], options.digest, lastSeq === 0)))
   for (const to of references) tables.refer(ref, to)
 }
 
@@ -201,6 +214,7 @@ interface RawRow {
   readonly last_seq: number
   readonly started_at: string
   readonly updated_at: string
+  readonly resource_id: string | null
   readonly digest: string | null
   readonly owner: string | null
   readonly owned_until: number
@@ -238,7 +252,7 @@ class SqliteTables implements SqlTables {
       'insert into posts (kind, log_id, post_id, body) values (?, ?, ?, ?) on conflict do nothing',
     )
     this.#posts = prepare(
-      'select post_id, body from posts where kind = ? and log_id = ? and body is not null order by number',
+      'select post_id as id, body from posts where kind = ? and log_id = ? and body is not null order by number',
     )
     this.#emptyPost = prepare('update posts set body = null where kind = ? and log_id = ? and post_id = ?')
     this.#dropPosts = prepare('delete from posts where kind = ? and log_id = ?')
@@ -311,13 +325,35 @@ class SqliteTables implements SqlTables {
     return this.#referrers.all(kind, id) as LogRef[]
   }
 
-  post({ kind, id }: LogRef, post: Post): void {
-    this.#addPost.run(kind, id, post.id, JSON.stringify(post.body))
+  post({ kind, id }: LogRef, post: StoredPost): void {
+    this.#addPost.run(kind, id, post.id, post.body)
   }
 
-  posts({ kind, id }: LogRef): Post[] {
-    const rows = this.#posts.all(kind, id) as { post_id: string; body: string }[]
-    return rows.map((row) => ({ id: row.post_id, body: JSON.parse(row.body) as Post['body'] }))
+  posts({ kind, id }: LogRef): StoredPost[] {
+    return this.#posts.all(kind, id) as StoredPost[]
+  }
+
+  inboxes(): LogRef[] {
+    const sql = 'select distinct kind, log_id as id from posts where body is not null'
+    return this.#database.prepare(sql).all() as LogRef[]
+  }
+
+  changeEvents({ kind, id: logId }: LogRef, changes: readonly RenewedRecord<number>[]): void {
+    const { events, id } = NAMES[kind]
+    const change = this.#database.prepare(`update ${events} set event = ? where ${id} = ? and seq = ? and event = ?`)
+    this.transaction(() => changes.forEach(({ key, before, after }) => change.run(after, logId, key, before)))
+  }
+
+  changePosts({ kind, id }: LogRef, changes: readonly RenewedRecord<string>[]): void {
+    const sql = 'update posts set body = ? where kind = ? and log_id = ? and post_id = ? and body = ?'
+    const change = this.#database.prepare(sql)
+    this.transaction(() => changes.forEach(({ key, before, after }) => change.run(after, kind, id, key, before)))
+  }
+
+  changeRow(kind: LogKind, { id: logId, lastSeq, resourceId, digest }: RewrittenRow): void {
+    const { logs, id } = NAMES[kind]
+    const sql = `update ${logs} set resource_id = ?, digest = ? where ${id} = ? and last_seq = ?`
+    this.#database.prepare(sql).run(resourceId, digest, logId, lastSeq)
   }
 
   emptyPosts({ kind, id }: LogRef, postIds: readonly string[]): void {
@@ -387,7 +423,7 @@ class LogStatements {
     const prepare = (sql: string): Statement => database.prepare(sql)
     this.#database = database
     this.#kind = kind
-    this.#columns = `${logs}.${id} as id, last_seq, ${logs}.started_at, updated_at, digest, owner, owned_until, changed`
+    this.#columns = `${logs}.${id} as id, last_seq, ${logs}.started_at, updated_at, resource_id, digest, owner, owned_until, changed`
     this.#log = prepare(`select ${this.#columns} from ${logs} where ${id} = ?`)
     this.events = prepare(`select seq, event from ${events} where ${id} = ? and seq > ? order by seq limit ?`)
     this.insertEvent = prepare(`insert into ${events} (${id}, seq, event) values (?, ?, ?)`)
@@ -414,7 +450,7 @@ class LogStatements {
     return row === undefined ? null : claimedRow(row)
   }
 
-  page({ phases, parentRunId, resourceId, labels, changedAfter, before }: PageQuery): LogRow[] {
+  page({ phases, parentRunId, owner, labels, changedAfter, before }: PageQuery): LogRow[] {
     const { logs, id, order } = NAMES[this.#kind]
     const [first, ...others] = labels
     const conditions = ['last_seq > 0']
@@ -425,7 +461,10 @@ class LogStatements {
     }
     if (phases !== null) require(`(phase is null or phase in (${marks(phases)}))`, ...phases)
     if (parentRunId !== undefined) require('parent_run_id is ?', parentRunId)
-    if (resourceId !== undefined) require('resource_id = ?', resourceId)
+    if (owner !== undefined) {
+      const foreign = owner.foreign.map(() => ' or (resource_id >= ? and resource_id < ?)').join('')
+      require(`(resource_id = ?${foreign})`, owner.text, ...owner.foreign.flat())
+    }
     for (const label of others) require(`exists (select 1 from run_labels where run_id = ${id} and ${LABEL})`, ...label)
     // The index of labels has the order of the list.
     const isLabelled = first !== undefined && changedAfter === undefined
@@ -469,8 +508,19 @@ function marks(values: readonly unknown[]): string {
 }
 
 function claimedRow(row: RawRow): ClaimedRow {
-  const { id, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, digest, owner } = row
+  const { id, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, resource_id: resourceId } = row
+  const { digest, owner } = row
   const cursor = `${row.changed}`
   const isHeld = owner !== null && row.owned_until > Date.now() && !hasEnded(owner)
-  return { id, lastSeq, startedAt, updatedAt, cursor, digest, claimant: owner, owner: isHeld ? owner : null }
+  return {
+    id,
+    lastSeq,
+    startedAt,
+    updatedAt,
+    cursor,
+    resourceId,
+    digest,
+    claimant: owner,
+    owner: isHeld ? owner : null,
+  }
 }
