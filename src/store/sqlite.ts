@@ -492,7 +492,11 @@ class LogStatements {
       values.push(...without)
     }
     const where = conditions.join(' and ')
-    return this.#rows(`from runs where ${where} order by started_at, run_id limit ${PAGE_ROWS}`, values)
+    // Without statistics SQLite would go through all runs at the top.
+    return this.#rows(
+      `from runs indexed by runs_waiting where ${where} order by started_at, run_id limit ${PAGE_ROWS}`,
+      values,
+    )
   }
 
   #rows(query: string, values: readonly Value[]): LogRow[] {

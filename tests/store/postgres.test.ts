@@ -5,6 +5,7 @@ import { postgresLog } from 'thinharness/store/postgres'
 import type { PostgresLog } from 'thinharness/store/postgres'
 import { runLogContract } from 'thinharness/testing'
 import { event } from '../core/state/support.js'
+import { WAITING } from '#store/postgres-pool.js'
 import { startPostgres } from '../support/postgres.js'
 import type { PostgresServer } from '../support/postgres.js'
 import { eventsOfRun } from '../support/collect.js'
@@ -117,6 +118,20 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     expect(rest).toEqual([all, 'run_later,run_c,run_d', 'run_c,run_d', 'run_d', ''])
     for (const client of clients) client.release()
     await pool.end()
+  })
+
+  test('what waits and what has changed is found among many runs by an index', async () => {
+    const schema = fresh()
+    await using log = open(schema)
+    await log.append({ kind: 'run', id: 'run_a' }, [begun('run_a')])
+    await admin.query(`insert into "${schema}".runs (run_id, last_seq, phase, started_at, updated_at, changed)
+      select 'ended_' || n, 2, 'completed', 'a' || n, 'a' || n, pg_current_xact_id() from generate_series(1, 20000) as n`)
+    const plan = async (where: string): Promise<string> =>
+      JSON.stringify((await admin.query(`explain select * from "${schema}".runs where ${where} limit 100`)).rows)
+    expect(await plan(`${WAITING} order by started_at, run_id`)).toContain('runs_waiting')
+    const later = `last_seq > 0 and (changed, run_id) > ('3'::xid8, '') order by runs.changed, run_id`
+    expect(await plan(later)).toContain('runs_by_change')
+    expect((await log.waiting()).map(({ runId }) => runId)).toEqual(['run_a'])
   })
 
   test('tables that were restored on another server list all changes', async () => {
