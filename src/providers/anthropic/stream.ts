@@ -19,7 +19,7 @@ export class MessagesReplyFold implements ReplyFold {
   readonly #blocks: BlockFold[] = []
   /** By the index of the events; a gateway may use one twice. */
   readonly #byIndex = new Map<unknown, BlockFold>()
-  #isComplete = false
+  #hasStopped = false
 
   constructor({ callIdFor, onDelta }: ReplyFoldOptions) {
     this.#onDelta = onDelta
@@ -28,13 +28,17 @@ export class MessagesReplyFold implements ReplyFold {
     )
   }
 
+  get isComplete(): boolean {
+    return this.#hasStopped || stringIn(this.#message?.['stop_reason']) !== ''
+  }
+
   get usage(): TokenUsage {
     return tokenUsage(this.#usage)
   }
 
   add({ event, data }: WireChunk): void {
     if (event === 'error' || isError(data)) throw errorFromBody(200, {}, data)
-    if (this.#isComplete || !isObject(data)) return
+    if (this.#hasStopped || !isObject(data)) return
     const { type, index, delta, content_block: start } = data
     switch (type) {
       case 'content_block_delta':
@@ -54,12 +58,12 @@ export class MessagesReplyFold implements ReplyFold {
         if (isObject(data['usage'])) this.#count(data['usage'])
         return
       case 'message_stop':
-        this.#isComplete = true
+        this.#hasStopped = true
     }
   }
 
   end(): DecodedReply {
-    if (this.#message === null || !this.#isComplete) {
+    if (this.#message === null || !this.isComplete) {
       throw brokenStream('Anthropic ended its stream before `message_stop`: the reply is incomplete.')
     }
     const content: WireFields[] = []

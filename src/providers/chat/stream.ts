@@ -40,6 +40,10 @@ export class ChatFold implements ReplyFold {
     this.#oldCall = new CallsFold(callIdFor, emitCall)
   }
 
+  get isComplete(): boolean {
+    return this.#finish['finish_reason'] !== undefined
+  }
+
   get usage(): TokenUsage {
     return chatUsage(this.#usage)
   }

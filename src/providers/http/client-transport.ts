@@ -4,6 +4,7 @@ import type { JsonObject } from '#util/json.js'
 import { connectionError, isConnectionFailure, errorFromBody, notJson, providerError } from './errors.js'
 import { flatHeaders } from './exchange.js'
 import { withCallers } from './endpoint.js'
+import { REST_AFTER_REPLY_MS } from './http-transport.js'
 import { RequestGuard } from './request-guard.js'
 import type { TimeLimits } from './time-limits.js'
 import { WHOLE_REPLY } from './wire.js'
@@ -81,7 +82,7 @@ export class ClientTransport implements Transport {
       const nextEvent = (): Promise<IteratorResult<unknown, unknown>> => events.next()
       // A client ends an aborted stream as if it were complete: the guard has failed before it can.
       for (;;) {
-        const { done, value } = await guard.wait('idleMs', nextEvent, (error) => clientError(error, true))
+        const { done, value } = await nextOf(nextEvent, request, guard)
         if (done === true) break
         yield [{ event: eventType(value), data: value }]
       }
@@ -105,6 +106,23 @@ export class ClientTransport implements Transport {
       () => this.#call(body as JsonObject, options),
       (error) => clientError(error, false),
     )
+  }
+}
+
+/** The next event. The end of a complete reply is not required. */
+async function nextOf<T>(
+  next: () => Promise<IteratorResult<T, unknown>>,
+  { isComplete }: TransportRequest,
+  guard: RequestGuard,
+): Promise<IteratorResult<T, unknown>> {
+  const ends = isComplete?.() === true
+  if (ends) guard.hurry(REST_AFTER_REPLY_MS)
+  try {
+    return await guard.wait('idleMs', next, (error) => clientError(error, true))
+  } catch (error) {
+    if (!ends) throw error
+    guard.throwIfAborted()
+    return { done: true, value: undefined }
   }
 }
 

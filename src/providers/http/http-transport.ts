@@ -29,6 +29,9 @@ const STREAM = { accept: 'text/event-stream' }
 /** Longest wait for the end of a stream after `[DONE]`, in ms. */
 const REST_AFTER_DONE_MS = 1000
 
+/** The same after the finish reason: the usage may follow. */
+export const REST_AFTER_REPLY_MS = 3000
+
 /** Sends JSON, and reads JSON or server-sent events, over any exchange. */
 export class HttpTransport implements Transport {
   readonly bodies = 'bytes'
@@ -64,7 +67,7 @@ export class HttpTransport implements Transport {
         return
       }
       const reader = await newEventReader()
-      for (let bytes = first; bytes !== null; bytes = await readMore(answer, reader, guard)) {
+      for (let bytes = first; bytes !== null; bytes = await readMore(answer, restOf(reader, request), guard)) {
         const events = reader.push(bytes)
         if (events.length > 0) yield events
         if (reader.failure !== null) throw reader.failure
@@ -112,11 +115,16 @@ async function newEventReader(): Promise<EventReader> {
   return new Reader()
 }
 
-/** More of the body. After `[DONE]`, its end is waited for briefly so that the connection can be reused, but not required. */
-async function readMore(answer: HttpResponse, reader: EventReader, guard: RequestGuard): Promise<Uint8Array | null> {
+/** How long the end of a stream is waited for once the reply is complete; null: it is not yet. */
+function restOf({ isDone }: EventReader, { isComplete }: TransportRequest): number | null {
+  return isDone ? REST_AFTER_DONE_MS : isComplete?.() === true ? REST_AFTER_REPLY_MS : null
+}
+
+/** More of the body. The end of a complete reply is waited for, so that the connection can be reused, but not required. */
+async function readMore(answer: HttpResponse, restMs: number | null, guard: RequestGuard): Promise<Uint8Array | null> {
   guard.throwIfFailed()
-  if (!reader.isDone) return await readOrFinish(answer, guard)
-  guard.hurry(REST_AFTER_DONE_MS)
+  if (restMs === null) return await readOrFinish(answer, guard)
+  guard.hurry(restMs)
   try {
     return await readOrFinish(answer, guard)
   } catch {

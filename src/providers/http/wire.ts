@@ -66,6 +66,8 @@ export interface ReplyFoldOptions {
 export interface ReplyFold {
   /** Usage that was reported so far; absent if the API reports it at the end only. */
   readonly usage?: TokenUsage
+  /** The reply has told how it ended. Default: only the end of the stream tells that. */
+  readonly isComplete?: boolean
   /** Ignores unknown chunks. Throws `provider_error` for an error inside the stream. */
   add(chunk: WireChunk): void
   /** Throws `provider_error` if the stream stopped before its terminal event. */
@@ -125,4 +127,6 @@ export interface TransportRequest {
   /** Pieces that are sent one after the other, or the body as an object, depending on `Transport.bodies`. */
   readonly body: readonly Uint8Array[] | JsonObject
   readonly signal: AbortSignal
+  /** True once a stream has told how its reply ended: its end is then waited for briefly, and is not required. */
+  readonly isComplete?: () => boolean
 }

@@ -40,6 +40,10 @@ export class ResponseFold implements ReplyFold {
     this.#ids = new ReplyCallIds(callIdFor)
   }
 
+  get isComplete(): boolean {
+    return this.#final !== null
+  }
+
   add({ event, data }: WireChunk): void {
     if (!isObject(data)) return
     const type = stringIn(data['type']) || stringIn(event)

@@ -295,7 +295,10 @@ export class WireSession implements ModelSession {
     // Nothing is emitted if nobody reads it.
     const folding = { callIdFor, onDelta: onDelta && emit }
     if (!streamed) return wholeReply(await transport.send(request), format, folding)
-    const reply = await streamedReply(transport.stream(request), format, { ...folding, options })
+    const reply = await streamedReply((isComplete) => transport.stream({ ...request, isComplete }), format, {
+      ...folding,
+      options,
+    })
     signal.throwIfAborted()
     return reply
   }
@@ -345,13 +348,13 @@ function wholeReply(data: unknown, format: WireFormat, options: ReplyFoldOptions
 
 /** Adds up a stream. If the server sent a whole reply instead, its parts are emitted at once. */
 async function streamedReply(
-  stream: AsyncIterable<readonly WireChunk[]>,
+  open: (isComplete: () => boolean) => AsyncIterable<readonly WireChunk[]>,
   format: WireFormat,
   { options: { signal, onUsage }, ...options }: StreamOptions,
 ): Promise<DecodedReply> {
   const fold = format.fold(options)
   try {
-    for await (const chunks of stream) {
+    for await (const chunks of open(() => fold.isComplete === true)) {
       const [first] = chunks
       if (first?.event === WHOLE_REPLY) return wholeReply(first.data, format, options)
       for (const chunk of chunks) fold.add(chunk)
