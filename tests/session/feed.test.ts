@@ -3,7 +3,7 @@ import { memoryLog } from 'thinharness'
 import type { ChatEvent, ChatSnapshot } from 'thinharness/session'
 import { reduceChat } from 'thinharness/session'
 import { ScriptedModel } from 'thinharness/testing'
-import { harnessOf } from '../harness/support.js'
+import { harnessOf, tool } from '../harness/support.js'
 import { gate, sessionsOf } from './support.js'
 
 const TURNS = 40
@@ -22,7 +22,7 @@ async function longChat() {
     const text = 'x'.repeat(40_000)
     return turn < TURNS ? { text, calls: [{ name: 'none', arguments: {} }] } : text
   })
-  const sessions = sessionsOf({ log: memoryLog(), harness: harnessOf({ model }) })
+  const sessions = sessionsOf({ log: memoryLog(), harness: harnessOf({ model, tools: [tool('none')] }) })
   const chat = await sessions.open('t1')
   const { done } = await chat.send('Go.')
   await asked

@@ -53,7 +53,7 @@ async function startStream(context: HandlerContext, request: Request, url: URL):
     ? await answerPending(thread, post, options)
     : regenerates
       ? await regenerateReply(thread, post)
-      : await sendMessage(thread, {
+      : await sendAfterRecovery(thread, {
           messageId: messages.at(-1)?.id ?? '',
           content: fromUIMessages(messages, { allowUrl: options.allowUrl }),
           whenBusy: readWhenBusy(body),
@@ -73,7 +73,7 @@ async function startStream(context: HandlerContext, request: Request, url: URL):
 }
 
 /** An interrupted run answers its own message first: pages show each answer below its question. */
-async function sendMessage(thread: Thread, message: NewMessage): Promise<MessageDelivery> {
+async function sendAfterRecovery(thread: Thread, message: NewMessage): Promise<MessageDelivery> {
   const { latest } = thread
   if (latest?.status === 'interrupted') await thread.recover(latest.runId)
   return thread.send(message)
