@@ -2,13 +2,15 @@ import { placeOfEvent } from './codec/clear.js'
 import { CIPHER } from './codec/port.js'
 import type { LogCodec } from './codec/port.js'
 import type { RenewedRecord, RewrittenRow, StoredEvent, StoredPost } from './codec/rewrite-tables.js'
-import { changesAfter, cursorAfter, newPosition, positionOf } from './postgres-cursor.js'
+import { changesAfter, newPosition } from './postgres-cursor.js'
+import { columnNames, newRow, versionedRow } from './postgres-rows.js'
+import type { Names, RawRow, VersionedRow } from './postgres-rows.js'
 import { checkPlace, POSTGRES_PLACE, createTables, openPool, WAITING } from './postgres-pool.js'
 import type { PostgresPool, OwnPool } from './postgres-pool.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
 import { digestColumns, encodedColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
-import type { ClaimedRow, DigestColumns, LogRow, OpenQuery, OwnerTexts, PageQuery, SqlTables } from './sql-log.js'
+import type { DigestColumns, LogRow, OpenQuery, OwnerTexts, PageQuery, SqlTables } from './sql-log.js'
 import { HarnessError } from '#contracts/errors.js'
 import { parse } from '#contracts/parse.js'
 import type { PruneOptions } from '#core/log/listing.js'
@@ -222,12 +224,6 @@ async function lookUp(tables: PostgresTables, { ref, texts }: VersionedAppend): 
   throw failure
 }
 
-/** The row of a log, with its version. */
-export interface VersionedRow extends ClaimedRow {
-  /** Changes with each append and each new owner: an append is for one version. */
-  readonly version: number
-}
-
 /** An append to a log of one version. */
 export interface VersionedAppend {
   readonly ref: LogRef
@@ -238,30 +234,6 @@ export interface VersionedAppend {
   readonly references: readonly LogRef[]
   /** Ids of posts that leave the inbox. */
   readonly posts: readonly string[]
-}
-
-interface RawRow {
-  readonly id: string
-  readonly version: number
-  readonly last_seq: number
-  readonly started_at: string
-  readonly updated_at: string
-  readonly resource_id: string | null
-  readonly digest: string | null
-  readonly owner: string | null
-  readonly in_time: boolean
-  /** The transaction of its last append; null: it has none. */
-  readonly changed: string | null
-  /** The snapshot in which the row was read. */
-  readonly snapshot: string
-}
-
-/** The names of the tables for logs of one kind. */
-interface Names {
-  readonly logs: string
-  readonly events: string
-  readonly id: string
-  readonly order: string
 }
 
 /** The statements: each is a transaction of its own. */
@@ -581,44 +553,4 @@ function ownerCondition({ text, foreign }: OwnerTexts, place: Place): string {
 
 function columnsOf(changes: readonly RenewedRecord<unknown>[]): unknown[] {
   return [changes.map(({ key }) => key), changes.map(({ before }) => before), changes.map(({ after }) => after)]
-}
-
-function columnNames({ logs, id }: Names): string {
-  const inTime = 'coalesce(owned_until > clock_timestamp(), false) as in_time'
-  const place = 'changed::text as changed, pg_current_snapshot()::text as snapshot'
-  return `${logs}.${id} as id, version, last_seq, ${logs}.started_at, updated_at, resource_id, digest, owner, ${inTime}, ${place}`
-}
-
-function versionedRow(row: RawRow): VersionedRow {
-  const { id, version, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, resource_id: resourceId } = row
-  const { digest, owner } = row
-  const isHeld = owner !== null && row.in_time && !hasEnded(owner)
-  const cursor = cursorAfter(positionOf(row))
-  return {
-    id,
-    version,
-    lastSeq,
-    startedAt,
-    updatedAt,
-    cursor,
-    resourceId,
-    digest,
-    claimant: owner,
-    owner: isHeld ? owner : null,
-  }
-}
-
-function newRow(id: string): VersionedRow {
-  return {
-    id,
-    version: 1,
-    lastSeq: 0,
-    startedAt: '',
-    updatedAt: '',
-    cursor: '',
-    resourceId: null,
-    digest: null,
-    claimant: null,
-    owner: null,
-  }
 }

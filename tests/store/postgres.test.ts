@@ -86,7 +86,8 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
       return [found, cursor]
     }
     await append(log, 'run_a')
-    const clients = await Promise.all([pool.connect(), pool.connect()])
+    const clients = await Promise.all([pool.connect(), pool.connect()] as const)
+    const [slow, slower] = clients
     const [late, later] = clients.map((client) =>
       postgresLog({ pool: { query: (text, values) => client.query(text, values) }, schema }),
     )
@@ -101,13 +102,13 @@ describe.skipIf(server === null)('a log in PostgreSQL', () => {
     await append(log, 'run_c')
     const [second, afterC] = await changes(afterB)
     expect(second).toEqual(['run_c'])
-    await clients[0]?.query('commit')
+    await slow.query('commit')
     const [third, afterLate] = await changes(afterC)
     expect(third).toEqual(['run_late', 'run_late_too'])
     expect((await changes(afterB))[0]).toEqual(['run_late', 'run_late_too', 'run_c'])
     expect((await changes(afterLate))[0]).toEqual([])
     await append(log, 'run_d')
-    await clients[1]?.query('commit')
+    await slower.query('commit')
     const [fourth, afterLater] = await changes(afterLate)
     expect(fourth).toEqual(['run_later', 'run_d'])
     expect((await changes(afterLater))[0]).toEqual([])

@@ -8,7 +8,6 @@ export async function work(harness: Harness, log: LogStore, signal: AbortSignal)
     // Fair between customers: the two oldest of each.
     const waiting = await log.waiting({ limit: 20, perTenant: 2 })
     for (const { runId } of waiting) {
-      if (signal.aborted) return
       await harness.recover(runId).catch((error: unknown) => {
         // Another worker was faster.
         if (!(error instanceof HarnessError && error.code === 'run_owned')) console.error(runId, error)
