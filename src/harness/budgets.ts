@@ -1,7 +1,7 @@
 import type { BudgetOptions, Limits, RunLimits, StallOptions, StallRules } from '#contracts/limits.js'
 import type { Given } from '#util/shape.js'
 import type { PlannedRules } from '#core/loop/run-plan.js'
-import type { RunRules } from '#core/state/rules.js'
+import type { RunState } from '#core/state/state.js'
 
 /** The limits of a run, and the effect of reaching one. */
 export interface Budgets {
@@ -68,8 +68,13 @@ export function plannedRules(
 }
 
 /** The rules of a program: its calls are under the limits of the run above it. What stops that run stops the program too. */
-export function programRules(options: BudgetOptions & RetryOptions, above: RunRules): PlannedRules {
-  const { modelRequests, toolCalls } = above.limits
+export function programRules(
+  options: BudgetOptions & RetryOptions,
+  { rules: above, usage }: Pick<RunState, 'rules' | 'usage'>,
+): PlannedRules {
+  const { modelRequests: most, toolCalls } = above.limits
+  // Its tools may ask how many requests are left to the run.
+  const modelRequests = most === null ? null : Math.max(0, most - usage.modelRequests)
   const limits = { inputTokens: null, outputTokens: null, timeMs: null, costUsd: null, modelRequests, toolCalls }
   const { outputRetries, toolRetries, onLimit = 'fail' } = above
   return plannedRules(

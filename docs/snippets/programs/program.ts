@@ -35,7 +35,7 @@ function nextStep(
       const value = values.get(callId)
       if (value !== undefined) return Promise.resolve(value)
       const failed = results.get(callId)
-      if (failed !== undefined) return Promise.reject(new Error(String(failed.content)))
+      if (failed !== undefined) return Promise.reject(new Error(JSON.stringify(failed.content)))
       const made = { type: 'tool_call', callId, name, arguments: JSON.stringify(args) } as const
       resolve({ parts: [made], finishReason: 'tool_calls' })
       // It is awaited in a later turn.

@@ -286,7 +286,7 @@ export class RunLauncher<Output> implements RunHost {
       configPolicy: parent.configPolicy,
       ...(isProgram ? partsOfProgram(parent) : this.#partsOfChild(parent, options)),
     })
-    const plan = createChildPlan(this.#dependencies, { opening, options, parent: setup, above: parent.state.rules })
+    const plan = createChildPlan(this.#dependencies, { opening, options, parent: setup, above: parent.state })
     const conducted = (): Promise<HarnessResult<unknown>> => conduct(context, plan)
     const outcome = isProgram
       ? this.#programs.within(parent, context, (rules) =>

@@ -3,7 +3,7 @@ import { AnswerForm } from '#run/output/answer-form.js'
 import type { RequestedAnswer } from '#run/output/answer-form.js'
 import type { RunContext } from '#core/loop/run-context.js'
 import type { Offer, Opening, RunHost, RunPlan, RunSetup, ToolOffers } from '#core/loop/run-plan.js'
-import type { RunRules } from '#core/state/rules.js'
+import type { RunState } from '#core/state/state.js'
 import { demandsEvidence } from '#schema/evidence.js'
 import { outputSchemaOf } from '#run/output/forms.js'
 import type { OutputType } from '#core/tools/output-type.js'
@@ -86,8 +86,8 @@ interface PlannedChild {
   readonly opening: Opening
   readonly options: SpawnOptions<unknown>
   readonly parent: RunSetup
-  /** The rules of the run that starts it. */
-  readonly above: RunRules
+  /** The state of the run that starts it. */
+  readonly above: RunState
 }
 
 /** The plan of a child run: the options of its tool, else those of its parent. */

@@ -1,4 +1,4 @@
-import type { HarnessError } from '#contracts/errors.js'
+import { HarnessError } from '#contracts/errors.js'
 import type { HarnessResult } from '#contracts/result.js'
 import type { RunContext } from '#core/loop/run-context.js'
 import type { RunRules } from '#core/state/rules.js'
@@ -30,7 +30,8 @@ export class Programs {
     const callId = program.parent?.callId ?? ''
     line.last = outcome.then(
       ({ usage }) => line.calls.push({ callId, count: usage.toolCalls }),
-      (error: HarnessError) => {
+      (error: unknown) => {
+        if (!(error instanceof HarnessError)) return
         line.calls.push({ callId, count: error.run?.usage.toolCalls ?? 0 })
         if (endsRun(program, error)) above.abort.abort(error)
       },

@@ -33,7 +33,7 @@ async function fateOf(
   const script = runScript(async (call) =>
     call('pay', { amount: 5 }).then(
       (value) => void heard.push(JSON.stringify(value)),
-      (error: Error) => void heard.push(error.message),
+      (error: unknown) => void heard.push((error as Error).message),
     ),
   )
   const model = new ScriptedModel().always(({ turn }) => (turn === 0 ? { calls: [CALLS[way]] } : 'Done.'))

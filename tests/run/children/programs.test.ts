@@ -77,7 +77,7 @@ test('a program gets values whole, however long; its entries and events keep the
   const text = tool('text', () => 'x'.repeat(100_000))
   const script: Script = async (call) => {
     const [all, long] = await Promise.all([call('rows'), call('text')])
-    return [(all as unknown[]).length, (all as { index: number }[]).at(-1)?.index, String(long).length]
+    return [(all as unknown[]).length, (all as { index: number }[]).at(-1)?.index, JSON.stringify(long).length - 2]
   }
   const result = await harnessOf({ model: program(script), tools: [rows, text] }).run('Go.')
   expect(result.text).toBe('[60000,59999,100000]')
@@ -90,7 +90,7 @@ test('what a hook has left of a result is what a program gets of it, also behind
     event: 'after_tool_call',
     handler: ({ output }: { output: string }) => ({ output: output.replace('sk-secret', '[key]') }),
   } as const
-  const script: Script = async (call) => (await call('rows')) as object
+  const script: Script = (call) => call('rows')
   const { text } = await harnessOf({ model: program(script), tools: [tool('rows', () => secret)], hooks: [hide] }).run(
     'Go.',
   )
@@ -153,7 +153,8 @@ test('failures that a program catches count against no budget; one that leaves i
   }
   const catches: Script = async (call) => {
     const failed: string[] = []
-    for (let time = 0; time < 5; time++) await call('picky').catch((error: Error) => failed.push(error.message))
+    for (let time = 0; time < 5; time++)
+      await call('picky').catch((error: unknown) => failed.push((error as Error).message))
     return failed.length
   }
   expect((await scripted(catches, { tools: [strict] }).run('Go.')).toolCallRecords[0]?.output).toContain('5')
@@ -182,7 +183,8 @@ test('two programs of one reply are together under the limit of calls', async ()
 test('with `onLimit: answer` a program hears that its calls were refused, and the run answers', async () => {
   const heard: string[] = []
   const tries: Script = async (call) => {
-    for (let n = 1; n <= 4; n++) await call('square', { n }).catch((error: Error) => heard.push(error.message))
+    for (let n = 1; n <= 4; n++)
+      await call('square', { n }).catch((error: unknown) => heard.push((error as Error).message))
     return heard.length
   }
   const result = await scripted(tries, { tools: [square], limits: { toolCalls: 3 }, onLimit: 'answer' }).run('Go.')
@@ -247,6 +249,15 @@ test('hooks about runs are not asked about a program, and its events have the na
     toolCalls: 1,
     scriptSteps: 2,
   })
+})
+
+test('a tool that a program calls knows how many requests are left to the run', async () => {
+  const asks = tool('asks', (_, { requestsLeft }) => ({ left: requestsLeft?.() }))
+  const { toolCallRecords } = await scripted((call) => call('asks'), {
+    tools: [asks],
+    limits: { modelRequests: 5 },
+  }).run('Go.')
+  expect(toolCallRecords[0]?.output).toContain('4')
 })
 
 test('the events of a program come with those of its run', async () => {

@@ -185,5 +185,5 @@ function within({ ok, content, metadata }: Envelope, spec: ToolSpec | undefined)
 /** The value in the text that hooks have left of a result: JSON if the result was, else the text. */
 function valueIn(content: string, outcome: ToolOutcome): JsonValue {
   const parsed = outcome.kind === 'succeeded' && outcome.value !== undefined ? parseJson(content) : null
-  return parsed?.ok === true ? (parsed.value as JsonValue) : content
+  return parsed?.ok === true ? parsed.value : content
 }
