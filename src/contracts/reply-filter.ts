@@ -1,4 +1,5 @@
 import { isObject, mapStrings, parseJson } from '#util/json.js'
+import { atOnce } from '#util/wrapped.js'
 import type { AssistantPart } from './entry.js'
 import { HarnessError, ModelRetry } from './errors.js'
 
@@ -18,6 +19,24 @@ export function chained(filters: readonly OutputFilter[]): OutputFilter {
   }
 }
 
+/** A filter that is opened when it is first asked. Whatever it throws but a block is its failure. */
+export function openedWhenAsked(open: () => OutputFilter, failed: (cause: unknown) => Error): OutputFilter {
+  let filter: OutputFilter | undefined
+  const filtered = (ask: (opened: OutputFilter) => unknown): string => {
+    try {
+      const text = atOnce('it', ask((filter ??= open())))
+      if (typeof text === 'string') return text
+      throw new TypeError(`Expected a text, got ${typeof text}.`)
+    } catch (cause) {
+      throw isBlock(cause) ? cause : failed(cause)
+    }
+  }
+  return {
+    text: (piece, partId) => filtered((opened) => opened.text(piece, partId)),
+    end: (partId) => filtered((opened) => opened.end(partId)),
+  }
+}
+
 /** Withholds each part until its end. */
 export function holding(): OutputFilter {
   const held = new Map<string, string>()
@@ -31,7 +50,7 @@ export function holding(): OutputFilter {
 }
 
 /** True if a filter has blocked what it read, and did not fail. */
-export function isBlock(error: unknown): boolean {
+function isBlock(error: unknown): boolean {
   return error instanceof ModelRetry || (error instanceof HarnessError && error.code === 'guard_blocked')
 }
 

@@ -1,5 +1,5 @@
 import { textOf } from '#contracts/entry.js'
-import { ArrivingParts, chained, FilteredTexts, holding, isBlock } from '#contracts/reply-filter.js'
+import { ArrivingParts, chained, FilteredTexts, holding, openedWhenAsked } from '#contracts/reply-filter.js'
 import type { OutputFilter } from '#contracts/reply-filter.js'
 import type { HarnessResult, RunReport } from '#contracts/result.js'
 import { isObject, mapStrings } from '#util/json.js'
@@ -116,22 +116,8 @@ function withoutParts(event: Reply): Reply {
   return { ...shown, entry: { ...entry, parts: [] } }
 }
 
-/** A filter of an extension, for one reply: opened when it is first asked. Whatever it throws but a block is its failure. */
-function openedFilter({ extension, member: open }: Named<() => OutputFilter>): OutputFilter {
-  let filter: OutputFilter | undefined
-  const filtered = (ask: (opened: OutputFilter) => unknown): string => {
-    try {
-      const text = atOnce('it', ask((filter ??= open())))
-      if (typeof text === 'string') return text
-      throw new TypeError(`Expected a text, got ${typeof text}.`)
-    } catch (cause) {
-      throw isBlock(cause) ? cause : failedMember(`\`output\` of extension \`${extension}\``, cause)
-    }
-  }
-  return {
-    text: (piece, partId) => filtered((opened) => opened.text(piece, partId)),
-    end: (partId) => filtered((opened) => opened.end(partId)),
-  }
+function openedFilter({ extension, member }: Named<() => OutputFilter>): OutputFilter {
+  return openedWhenAsked(member, (cause) => failedMember(`\`output\` of extension \`${extension}\``, cause))
 }
 
 /** A text as readers get it: like a text that a model says. */

@@ -1,7 +1,6 @@
-import type { ContentPart } from '#contracts/entry.js'
+import type { InputMessage } from '#contracts/input.js'
 
-/** A message to a running model. */
-export type InputMessage = string | readonly ContentPart[]
+export type { InputMessage } from '#contracts/input.js'
 
 /** A message whose entry in the transcript keeps an id of the host. */
 export interface IdentifiedMessage {

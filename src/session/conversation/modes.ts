@@ -1,7 +1,7 @@
 import { messageOf } from '#contracts/errors.js'
 import type { Answer } from '#core/state/answers.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
-import type { InputAbout } from '#core/extension/input.js'
+import type { InputAbout } from '#contracts/input.js'
 import type { InputMessage } from '#core/stream/input.js'
 import type { HarnessStream } from '#core/stream/stream.js'
 import type { Model, ModelCapabilities } from '#core/model-session.js'

@@ -1,4 +1,4 @@
-import { admittedAnswer } from '../../extension/input.js'
+import { admittedAnswer } from '#contracts/input.js'
 import { rememberContinued } from '../../log/continued.js'
 import type { Answer, ApprovalAnswer } from '../../state/answers.js'
 import type { BatchCall } from '../../state/batch-call.js'

@@ -123,7 +123,8 @@ export class LiveEffects implements Effects {
     const { message } = reply
     const { resolution } = message
     try {
-      if (this.#reader?.failure != null) throw this.#reader.failure.error
+      const failure = this.#reader?.failure ?? null
+      if (failure !== null) throw failure.error
       const output = readers.check(message)
       if (resolution.kind !== 'final' || JSON.stringify(output) === JSON.stringify(resolution.output)) return reply
       await this.#setup.plan.answer.read(output as JsonValue).catch((cause: unknown) => {

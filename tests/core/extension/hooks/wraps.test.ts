@@ -171,7 +171,7 @@ describe('arguments that a wrap passes on', () => {
 
   test('are checked like those of the model: what does not fit is a failed result, and the tool does not run', async () => {
     let runs = 0
-    const pay = defineTool({ name: 'pay', description: 'Pays.', parameters, handler: () => void runs++ })
+    const pay = defineTool({ name: 'pay', description: 'Pays.', parameters, handler: () => String((runs += 1)) })
     const wrong: WrapToolCall = ({ args }, next) => next({ ...args, n: 'many' })
     const model = new ScriptedModel().calls('pay', { n: 1 }).says('Done.')
     const result = await harnessOf({ model, tools: [pay], wrapToolCall: [wrong] }).run('Go.')

@@ -1,9 +1,9 @@
-import { HarnessError } from '#contracts/errors.js'
+import type { ContentPart } from './entry.js'
+import { HarnessError, messageOf } from './errors.js'
 import { isObject, mapStringsLater } from '#util/json.js'
-import type { Answer } from '../state/answers.js'
-import type { InputMessage } from '../stream/input.js'
-import { failedMember } from './context.js'
-import type { Named } from './context.js'
+
+/** A message to a model. */
+export type InputMessage = string | readonly ContentPart[]
 
 /** What somebody says: the prompt of a run, a message to a run in progress, a text in an answer to a pending item. */
 export interface InputAbout {
@@ -24,7 +24,7 @@ export const INPUT_IS_ASKED: unique symbol = Symbol('the sessions have asked `in
  * @throws HarnessError `guard_blocked` if one refuses it, `hook_failed` if one fails or returns anything else.
  */
 export async function admittedInput(
-  members: readonly Named<AskInput>[],
+  members: readonly { readonly extension: string; readonly member: AskInput }[],
   content: InputMessage,
   about: InputAbout,
 ): Promise<InputMessage> {
@@ -38,7 +38,9 @@ export async function admittedInput(
       passed = answer
     } catch (cause) {
       if (cause instanceof HarnessError && cause.code === 'guard_blocked') throw cause
-      throw failedMember(`\`input\` of extension \`${extension}\``, cause)
+      throw new HarnessError('hook_failed', `\`input\` of extension \`${extension}\` failed: ${messageOf(cause)}`, {
+        cause,
+      })
     }
   }
   return passed
@@ -50,7 +52,7 @@ function isContent(answer: unknown, { kind }: InputAbout): answer is InputMessag
 }
 
 /** An answer with each of its texts as `admit` gives it: those of its value, of edited arguments, and its reason. */
-export async function admittedAnswer<Given extends Answer>(
+export async function admittedAnswer<Given extends object>(
   given: Given,
   admit: (text: string) => Promise<InputMessage>,
 ): Promise<Given> {
