@@ -80,6 +80,7 @@ function contextOf(root: string): ToolContext {
     signal,
     progress: () => undefined,
     ask: impossible,
+    decide: impossible,
     spawn: impossible,
   }
 }

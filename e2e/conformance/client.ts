@@ -137,6 +137,7 @@ function contextOf(callId: string): ToolContext {
     signal: new AbortController().signal,
     progress: () => undefined,
     ask: impossible,
+    decide: impossible,
     spawn: impossible,
   }
 }

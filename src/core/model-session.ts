@@ -1,4 +1,6 @@
 import type { Attempt, Candidate, ModelRun, RequestWait, SubmittedRequest } from '#contracts/attempt.js'
+import type { Decided, Question } from '#contracts/decision.js'
+import type { ModelRef } from '#contracts/model-reference.js'
 import type { ProviderFailure } from '#contracts/failure.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import type { AssistantEntry, NativePart, TokenUsage, TranscriptEntry, Unstamped } from '#contracts/entry.js'
@@ -240,3 +242,11 @@ export interface ModelToolCall {
   /** Raw JSON text. */
   readonly arguments: string
 }
+
+/**
+ * Has a model choose between a few answers. Paid for within the limits of the run, and stored as `aside`. Rejects with
+ * `limit_reached` if it could pass a limit, and if the model gives none of the choices.
+ */
+export type Decide = <const Choice extends string>(
+  question: Question<Choice, ModelRef | Model>,
+) => Promise<Decided<Choice>>

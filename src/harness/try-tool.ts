@@ -86,6 +86,7 @@ function contextOutside<Deps>(
     deps: deps as Deps,
     metadata: plainJson(metadata) as JsonObject,
     ask: askWith(new Map(known.map(([key, value]) => [key, plainJson(value)])), name),
+    decide: () => Promise.reject(new HarnessError('invalid_state', 'There is no run whose model could decide.')),
     spawn: () => {
       throw new HarnessError('invalid_state', 'A child run can only be started by a call within a run.')
     },

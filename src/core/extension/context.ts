@@ -1,6 +1,7 @@
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { RunUsage } from '#contracts/result.js'
+import type { Decide } from '../model-session.js'
 import type { JsonObject } from '#util/json.js'
 
 /** The run that asks an extension for something, as it stands now. Read-only. */
@@ -17,6 +18,7 @@ export interface ExtensionContext<out Deps = unknown> {
   readonly usage: RunUsage
   /** Aborted when the run is cancelled. */
   readonly signal: AbortSignal
+  readonly decide: Decide
 }
 
 /** The names of extensions that are options of the harness begin with this. */

@@ -27,6 +27,7 @@ import {
 import { withTimeout } from '#util/timeout.js'
 import type { LimitKind } from '../state/rules.js'
 import { failedMember, OF_HARNESS } from './context.js'
+import type { Decide } from '../model-session.js'
 import type { Named } from './context.js'
 
 /** Input of each hook, in addition to `event`, `runId`, `deps` and `metadata`. Read-only data. */
@@ -123,6 +124,7 @@ export type HookContext<Event extends HookEvent> = HookContexts[Event] & {
   readonly deps: unknown
   /** The run's metadata, a copy for each firing. */
   readonly metadata: JsonObject
+  readonly decide: Decide
 }
 
 type HookOf<Event extends HookEvent> = {

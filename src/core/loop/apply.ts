@@ -99,6 +99,13 @@ function change(state: RunState, event: DurableEvent): void {
       return changeByPrepared(state, event)
     case 'extension_recorded':
       return changeByRecord(state, event)
+    case 'aside':
+      state.usage = withTokens(
+        state.usage,
+        event.usage,
+        event.costUsd === null ? null : Math.round(event.costUsd * 1e6),
+      )
+      return
     case 'run_started':
       return changeByContinuation(state, event)
     case 'run_queued':
@@ -165,15 +172,13 @@ function changeByRequest(state: RunState, event: Event<'model_request_started'>)
   state.phase = { at: 'asking', requestKind: event.requestKind, notices: event.notices }
 }
 
-function changeByView(state: RunState, { changes, policy, usage, cost }: Event<'view_changed'>): void {
-  if (usage !== null) state.usage = withTokens(state.usage, usage, cost)
+function changeByView(state: RunState, { changes, policy }: Event<'view_changed'>): void {
   if (changes.length === 0) return
   forgetHidden(state, changes)
   state.view = withChanges(state, changes, policy)
 }
 
-function changeByPrepared(state: RunState, { policy, from, to, shown, usage, cost }: Event<'view_prepared'>): void {
-  if (usage !== null) state.usage = withTokens(state.usage, usage, cost)
+function changeByPrepared(state: RunState, { policy, from, to, shown }: Event<'view_prepared'>): void {
   if (shown !== null) state.view = withPrepared(state, { policy, from, to, shown })
 }
 

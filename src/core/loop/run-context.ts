@@ -10,6 +10,7 @@ import type { RunDigest } from '../log/digest.js'
 import { storeFailure } from '../log/log.js'
 import type { RunLog } from '../log/log.js'
 import { RunWriter } from '../log/run-writer.js'
+import type { Decide } from '../model-session.js'
 import type { OuterPurse, RequestPayer } from '../money.js'
 import type { ConfigPolicy } from '../state/config-digest.js'
 import type {
@@ -103,6 +104,8 @@ export class RunContext {
   readonly children: ChildStates
   /** The provider's raw replies. They are not in the state, since no event contains them. */
   readonly responses: unknown[] = []
+  /** Set when the run has its model. */
+  decide: Decide = () => Promise.reject(new HarnessError('invalid_state', 'A run without a model cannot decide.'))
   /** The attempts at the request that has no answer yet. */
   attempts: RequestPayer | null = null
   readonly #writer: RunWriter
@@ -432,8 +435,8 @@ export class RunContext {
     about: HookContexts[Event],
     fold: FoldAnswer<Event> = (same) => same,
   ): Promise<void> {
-    const { runId, metadata, deps } = this
-    return this.#extensions.hooks.ask({ event, runId, metadata, deps, ...about }, this, fold)
+    const { runId, metadata, deps, decide } = this
+    return this.#extensions.hooks.ask({ event, runId, metadata, deps, decide, ...about }, this, fold)
   }
 
   /** The parts of a stored state that are not in the state. `responses` are those of the run so far. */
@@ -546,8 +549,16 @@ export class StateAhead {
 }
 
 /** The run as extensions see it. */
-export function extensionContext({ runId, agentName, metadata, deps, state, signal }: RunContext): ExtensionContext {
+export function extensionContext({
+  runId,
+  agentName,
+  metadata,
+  deps,
+  state,
+  signal,
+  decide,
+}: RunContext): ExtensionContext {
   const { transcript, usage } = state
   const shown = readOnly({ metadata, transcript, usage })
-  return { runId, agentName, deps, signal, ...shown }
+  return { runId, agentName, deps, signal, decide, ...shown }
 }

@@ -1,5 +1,5 @@
 import type { ModelRun } from '#contracts/attempt.js'
-import type { Model, ModelSession, ModelSettings, RequestConstants } from '../model-session.js'
+import type { Decide, Model, ModelSession, ModelSettings, RequestConstants } from '../model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { MoneyPort, RunMoney } from '../money.js'
 import type { AnswerPort, OutputFormat } from '../state/output-format.js'
@@ -58,6 +58,8 @@ export interface RunHost {
   /** Ends the child runs whose call has ended without starting them again, and the runs below them. */
   endForgotten(parent: RunContext, forgotten: Forgotten): Promise<void>
   readonly children: ChildrenPort<RunContext, RunSetup>
+  /** Asks models on behalf of a run, beside its conversation. */
+  decider(context: RunContext, prepared: Pick<PreparedRun, 'model' | 'money'>): Decide
   /** The effects of a recorded run. */
   recordedEffects(context: RunContext, setup: RunSetup, recording: Recording): Effects
 }

@@ -83,6 +83,7 @@ export function toolContext(
     get ask() {
       return (ask ??= askWith(answers(), toolName))
     },
+    decide: context.decide,
     spawn: <Output>(options: SpawnOptions<Output>) => {
       if (hasEnded())
         throw new HarnessError('invalid_state', `Call \`${callId}\` has ended: it starts no runs any more.`)

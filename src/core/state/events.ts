@@ -1,6 +1,6 @@
 import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { ProviderFailure } from '#contracts/failure.js'
-import type { RequestAttempt, RequestWait, SubmittedRequest } from '#contracts/attempt.js'
+import type { RequestAttempt, RequestPurpose, RequestWait, SubmittedRequest } from '#contracts/attempt.js'
 import type { CacheBust, ModelToolCall, TransportRetry } from '../model-session.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import type { Resolution } from './resolve-turn.js'
@@ -229,6 +229,15 @@ export interface DurablePayloads {
     readonly usage: TokenUsage | null
     /** In whole micro-dollars; null if unknown. */
     readonly cost: number | null
+  }
+  /** A model was asked beside the conversation. Its usage counts as the run's. */
+  aside: {
+    readonly purpose: RequestPurpose
+    readonly usage: TokenUsage
+    /** Null if it is unknown. */
+    readonly costUsd: number | null
+    /** The answer to a question with a closed list of them. */
+    readonly choice?: string
   }
   /** A value that an extension keeps of this run. */
   extension_recorded: { readonly extension: string; readonly value: JsonValue }

@@ -1,5 +1,5 @@
 import type { BudgetOptions } from '#contracts/limits.js'
-import type { Model, ModelSettings, StructuredOutputMode } from '../model-session.js'
+import type { Decide, Model, ModelSettings, StructuredOutputMode } from '../model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { HarnessResult } from '#contracts/result.js'
 import type { ContentPart, ContentSource, TranscriptEntry } from '#contracts/entry.js'
@@ -189,6 +189,7 @@ export interface ToolContext<out Deps = unknown> {
    * `onUnknownOutcome: 'retry'`.
    */
   readonly spawn: Spawn<Deps>
+  readonly decide: Decide
 }
 
 /** The result of an earlier call, as it is recorded. */

@@ -386,6 +386,7 @@ function eventMark(event: RunEvent, content: CapturedContent): SpanEvent | null 
     case 'answer_received':
     case 'transcript_repaired':
     case 'extension_recorded':
+    case 'aside':
     case 'request_submitted':
     case 'request_waiting':
     case 'text_delta':

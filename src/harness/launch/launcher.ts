@@ -3,7 +3,7 @@ import type { Parsed } from '../option-shapes.js'
 import type { Config } from '../config.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { BudgetOptions } from '#contracts/limits.js'
-import type { Model } from '#core/model-session.js'
+import type { Decide, Model } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { HarnessResult } from '#contracts/result.js'
 import { budgetsOf } from '../budgets.js'
@@ -25,7 +25,7 @@ import { historyOfChild, promptOfChild } from '#run/children/fork-history.js'
 import { conduct } from '#core/loop/run/conduct.js'
 import type { ConfigPolicy } from '#core/state/config-digest.js'
 import type { ChildStart, Forgotten, StartedChild } from '#core/loop/child-run.js'
-import type { FreshOpening, GoOnOpening, Offer, Opening, RunHost, RunSetup } from '#core/loop/run-plan.js'
+import type { FreshOpening, GoOnOpening, Offer, Opening, PreparedRun, RunHost, RunSetup } from '#core/loop/run-plan.js'
 import { RunContext } from '#core/loop/run-context.js'
 import type { RunSurroundings } from '#core/loop/run-context.js'
 import { forkOpening } from '#run/replay/fork.js'
@@ -209,6 +209,14 @@ export class RunLauncher<Output> implements RunHost {
   }
 
   /** Nothing depends on it: if the log does not answer, the runs stay open. */
+  decider(context: RunContext, prepared: Pick<PreparedRun, 'model' | 'money'>): Decide {
+    const loadModel = (model: ModelRef | Model): Promise<Model> => this.loadModel(model)
+    return async (question) => {
+      const { decideInRun } = await import('#run/decide.js')
+      return decideInRun(question, { context, loadModel, ...prepared, signal: context.signal })
+    }
+  }
+
   recordedEffects(context: RunContext, setup: RunSetup, recording: Recording): Effects {
     return new RecordedEffects(context, setup, recording)
   }

@@ -106,6 +106,7 @@ export function contextOf(beside: Partial<ToolContext> = {}): ToolContext {
     signal: calm(),
     progress: () => undefined,
     ...answering({}),
+    decide: () => Promise.reject(new Error('There is no model.')),
     spawn: () => {
       throw new Error('no child runs here')
     },

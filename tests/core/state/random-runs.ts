@@ -318,6 +318,7 @@ function planOf(
     inherited: null,
     recordedRules: null,
     host: {
+      decider: () => () => Promise.reject(new Error('Nobody decides here.')),
       loadModel: () => Promise.resolve(model),
       startChild: () => {
         throw new Error('No run is started here.')

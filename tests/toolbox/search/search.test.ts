@@ -397,6 +397,7 @@ function outside(root: string): Parameters<ReturnType<typeof searchTool>['call']
     ask: () => {
       throw new Error('There is nobody to ask.')
     },
+    decide: () => Promise.reject(new Error('There is no model.')),
     spawn: () => {
       throw new Error('No run is started here.')
     },

@@ -25,10 +25,19 @@ export async function changeView(
       member(viewContext(context, setup, { refusals, isTooLarge, policy: extension })),
     )
     if (change === null) continue
-    await context.emit('view_changed', change)
+    await Promise.all([countAside(context, change), context.emit('view_changed', change)])
     hasChanged ||= change.changes.length > 0
   }
   return hasChanged
+}
+
+/** What a policy has asked of a model counts by an event of its own. */
+async function countAside(
+  context: RunContext,
+  { usage, cost }: Pick<DurablePayloads['view_changed'], 'usage' | 'cost'>,
+): Promise<void> {
+  const costUsd = cost === null ? null : inDollars(cost)
+  if (usage !== null) await context.emit('aside', { purpose: 'summarise', usage, costUsd })
 }
 
 /** A policy that fails is reported, and changes nothing. */
@@ -97,7 +106,8 @@ function viewContext(
     },
     prepare: async ({ from, to, shown, usage = null, costUsd }) => {
       requireRange(state, { from, to })
-      await context.emit('view_prepared', { policy, from, to, shown, usage, cost: inMicro(costUsd) })
+      const prepared = { policy, from, to, shown, usage, cost: inMicro(costUsd) }
+      await Promise.all([countAside(context, prepared), context.emit('view_prepared', prepared)])
     },
   }
 }

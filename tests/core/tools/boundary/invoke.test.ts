@@ -21,6 +21,7 @@ const context: ToolContext = {
   ask: () => {
     throw new Error('There is nobody to ask.')
   },
+  decide: () => Promise.reject(new Error('There is no model.')),
   spawn: () => {
     throw new Error('No run is started here.')
   },
