@@ -14,7 +14,7 @@ const FORM = /^aes1:(text|deflate):([\w.-]{1,64}):([A-Za-z0-9+/]*={0,2})$/
 
 /** The options of `encryption`, checked. */
 interface AesOptions {
-  readonly keyOf: (keyId: string) => Uint8Array | undefined
+  readonly bytesOf: (keyId: string) => Uint8Array | undefined
   readonly keyId: string
   readonly hideOwners?: boolean
   readonly compress?: boolean
@@ -99,7 +99,7 @@ export class AesCodec implements RecordCodec {
   }
 
   #known(keyId: string): Uint8Array | undefined {
-    const key = this.#keys.get(keyId) ?? this.#options.keyOf(keyId)
+    const key = this.#keys.get(keyId) ?? this.#options.bytesOf(keyId)
     if (key !== undefined) this.#keys.set(keyId, key)
     return key
   }

@@ -35,12 +35,12 @@ const KEY_BYTES = 32
  */
 export function encryption(options: EncryptionOptions): LogCodec {
   const { key, keyId, ...flags } = parse(OPTIONS, options, '`encryption`')
-  const keyOf = (id: string): Uint8Array | undefined => checkedKey(key, id)
-  if (keyOf(keyId) === undefined)
+  const bytesOf = (id: string): Uint8Array | undefined => checkedKey(key, id)
+  if (bytesOf(keyId) === undefined)
     throw invalidOptions(
       `Expected \`key\` of \`encryption\` to give the key of \`keyId\`, \`${keyId}\`; it gives none.`,
     )
-  return { load: async () => new (await import('./aes.js')).AesCodec({ keyOf, keyId, ...flags }) }
+  return { load: async () => new (await import('./aes.js')).AesCodec({ bytesOf, keyId, ...flags }) }
 }
 
 /** A key; undefined if there is none of that name. Throws `invalid_options` for anything else. */
