@@ -224,6 +224,8 @@ export interface CacheBust {
 export interface ModelTurn {
   /** The run replaces `id` and `at`. */
   readonly entry: Unstamped<AssistantEntry>
+  /** The reply comes from a cache of replies: nobody was asked. Default false. */
+  readonly cached?: boolean
   /** The provider's own finish reason. Default: null, the provider gave none. */
   readonly nativeFinishReason?: string | null
   /** The explanation of a refusal, if the provider gave one. It is not part of the text. */

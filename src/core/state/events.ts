@@ -131,6 +131,8 @@ export interface DurablePayloads {
     readonly resolvedCalls?: readonly ModelToolCall[]
     /** Why a filter blocked the reply: it is not in the transcript, and readers get it without its parts. */
     readonly blocked?: string
+    /** The reply came from a cache of replies. */
+    readonly cached?: true
     /** All attempts at the request, the last of which is the answer; absent if it was the only one. */
     readonly attempts?: readonly RequestAttempt[]
   }

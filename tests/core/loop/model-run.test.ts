@@ -67,6 +67,13 @@ test.each(['responses', 'chat', 'messages'] as const)(
   },
 )
 
+test('a reply from a cache of replies says so', async () => {
+  const turn: ModelSession['turn'] = async () => ({ ...reply('Done.'), cached: true })
+  const model: Model = { provider: 'own', id: 'm', capabilities: {}, openSession: () => ({ turn }) }
+  const { events } = await told(harnessOf({ model }).stream('Go.'))
+  expect(ofKind(events, 'model_message')).toMatchObject([{ cached: true }])
+})
+
 test('a request that waits tells the readers of the run, and is not stored', async () => {
   const log = memoryLog()
   const model = modelOf(({ waiting }) => {

@@ -113,6 +113,7 @@ export class LiveEffects implements Effects {
       ...(cost !== null && { cost }),
       ...(!isCut && answered.resolved.length > 0 && { resolvedCalls: answered.resolved }),
       ...(attempts.length > 1 && { attempts }),
+      ...(turn.cached === true && { cached: true as const }),
     }
     const { readers } = this.#context.extensions
     return readers?.filterReplies ? this.#filtered({ message, value }, readers) : { message, value }
