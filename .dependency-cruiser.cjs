@@ -11,6 +11,7 @@ const below = {
   store: ['util', 'contracts', 'core', 'run'],
   providers: ['util', 'contracts', 'schema', 'core'],
   toolbox: ['util', 'contracts', 'schema', 'core'],
+  models: ['util', 'contracts', 'core', 'providers'],
   harness: ['util', 'contracts', 'schema', 'core', 'run', 'store', 'providers', 'toolbox'],
   index: ['util', 'contracts', 'schema', 'core', 'run', 'store', 'harness'],
   testing: ['util', 'contracts', 'core', 'harness'],

@@ -156,6 +156,8 @@ export interface TurnOptions {
   readonly turn?: number
   /** How often a failed request may be repeated, in place of the model's own number; 0: not at all. */
   readonly retries?: number
+  /** The longest wait for the first byte of the answer, and between two pieces of it, in ms. Default: the model's own. */
+  readonly idleMs?: number
   /** Number of the view. Under one number it only grows; under another one, earlier entries may differ. */
   readonly generation: number
   /** If set, the request is streamed, and each piece is passed on once, in order. Must not throw. */

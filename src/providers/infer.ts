@@ -18,7 +18,12 @@ export async function inferModel(ref: ModelRef): Promise<Model> {
       return (await import('./chat/index.js')).openrouter(id)
     case 'local': {
       const { openaiCompatible } = await import('./chat/index.js')
-      return openaiCompatible(id, { baseUrl: baseUrl ?? environment('THINHARNESS_LOCAL_URL') ?? LOCAL_URL })
+      return openaiCompatible(id, { baseUrl: baseUrl ?? localUrl() })
     }
   }
+}
+
+/** The address of the server that `local:…` means. */
+export function localUrl(): string {
+  return environment('THINHARNESS_LOCAL_URL') ?? LOCAL_URL
 }

@@ -1,6 +1,6 @@
 import type { ProposedChange, ViewContext } from '#core/extension/view.js'
 import type { Extension } from '#core/extension/extension.js'
-import { estimateEntry, estimateText } from './estimate.js'
+import { estimateEntry, estimateText } from '#contracts/estimate.js'
 import type { Need, TriggerOptions } from './context-need.js'
 import { isSaid, keptWords, lastNotices, skillsRead, wordsLength } from './kept-words.js'
 import { countCalls, entryIndex, recallHint, viewSteps } from './spans.js'

@@ -1,4 +1,4 @@
-import { estimateEntry } from './estimate.js'
+import { estimateEntry } from '#contracts/estimate.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { ViewContext } from '#core/extension/view.js'
 import { functionAtOnce, milliseconds, number, where } from '#util/shape.js'

@@ -2,7 +2,7 @@ import type { Model, RequestConstants, ToolDefinition } from '#core/model-sessio
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import { inferModel } from '#providers/infer.js'
-import { estimateEntry, estimateText, entryTokens } from './estimate.js'
+import { estimateEntry, estimateText, entryTokens } from '#contracts/estimate.js'
 
 export interface CountOptions {
   /** The system prompt. Default: none. */

@@ -1,6 +1,6 @@
 import type { ContentPart, TranscriptEntry } from '#contracts/entry.js'
 import type { ProposedChange, ViewContext, ViewProposal } from '#core/extension/view.js'
-import { estimateEntry } from './estimate.js'
+import { estimateEntry } from '#contracts/estimate.js'
 import type { TriggerOptions } from './context-need.js'
 import { entryContent } from './recall.js'
 import { recallHint, viewSteps } from './spans.js'

@@ -10,7 +10,7 @@ import { inferModel } from '#providers/infer.js'
 import { addTokens, NO_TOKENS } from '#contracts/entry.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import type { ViewContext } from '#core/extension/view.js'
-import { estimateText } from './estimate.js'
+import { estimateText } from '#contracts/estimate.js'
 
 /** A model that writes about a conversation. */
 export interface WriterOptions {

@@ -31,7 +31,7 @@ export class AiSdkTransport implements Transport {
   }
 
   async send(request: TransportRequest): Promise<unknown> {
-    const guard = new RequestGuard(request.signal, this.#limits)
+    const guard = new RequestGuard(request, this.#limits)
     try {
       const result = await this.#call('doGenerate', request, guard)
       guard.finish()
@@ -42,7 +42,7 @@ export class AiSdkTransport implements Transport {
   }
 
   async *stream(request: TransportRequest): AsyncGenerator<readonly WireChunk[], void, void> {
-    const guard = new RequestGuard(request.signal, this.#limits)
+    const guard = new RequestGuard(request, this.#limits)
     let reader: Reader | undefined
     try {
       reader = streamReader(await this.#call('doStream', request, guard))

@@ -60,7 +60,7 @@ export class ClientTransport implements Transport {
   }
 
   async send(request: TransportRequest): Promise<unknown> {
-    const guard = new RequestGuard(request.signal, this.#limits)
+    const guard = new RequestGuard(request, this.#limits)
     try {
       const reply = await this.#ask(request, guard)
       guard.finish()
@@ -71,7 +71,7 @@ export class ClientTransport implements Transport {
   }
 
   async *stream(request: TransportRequest): AsyncGenerator<readonly WireChunk[], void, void> {
-    const guard = new RequestGuard(request.signal, this.#limits)
+    const guard = new RequestGuard(request, this.#limits)
     try {
       const reply = await this.#ask(request, guard)
       if (!isStream(reply)) {

@@ -48,7 +48,7 @@ export class HttpTransport implements Transport {
   }
 
   async send(request: TransportRequest): Promise<unknown> {
-    const guard = new RequestGuard(request.signal, this.#limits)
+    const guard = new RequestGuard(request, this.#limits)
     try {
       const answer = await this.#post(request, WHOLE, guard)
       return await bodyValue(answer, guard)
@@ -58,7 +58,7 @@ export class HttpTransport implements Transport {
   }
 
   async *stream(request: TransportRequest): AsyncGenerator<readonly WireChunk[], void, void> {
-    const guard = new RequestGuard(request.signal, this.#limits)
+    const guard = new RequestGuard(request, this.#limits)
     try {
       const answer = await this.#post(request, STREAM, guard)
       const first = await readOrFinish(answer, guard)

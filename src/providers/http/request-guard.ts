@@ -1,5 +1,6 @@
 import { markUnsent, providerError } from './errors.js'
 import type { TimeLimits } from './time-limits.js'
+import type { TransportRequest } from './wire.js'
 
 type Phase = 'connectMs' | 'firstByteMs' | 'idleMs'
 
@@ -25,9 +26,9 @@ export class RequestGuard {
   #reject: ((reason: Error) => void) | null = null
   #stop: (() => void) | null = null
 
-  constructor(signal: AbortSignal, limits: TimeLimits) {
+  constructor({ signal, idleMs }: Pick<TransportRequest, 'signal' | 'idleMs'>, limits: TimeLimits) {
     this.#signal = signal
-    this.#limits = limits
+    this.#limits = idleMs === undefined ? limits : { ...limits, ...atMost(limits, idleMs) }
     this.#totalEnd = limits.totalMs === null ? Infinity : performance.now() + limits.totalMs
     if (signal.aborted) this.#failure = { reason: abortReason(signal) }
     else signal.addEventListener('abort', this.#onAbort)
@@ -157,4 +158,9 @@ function timeoutError(limit: keyof TimeLimits, limits: TimeLimits): Error {
     totalMs: `The request was not done within ${time}.`,
   }
   return providerError(messages[limit], { retryable: true, failure: 'timeout' })
+}
+
+/** The limits of one request, which has a shorter one. */
+function atMost({ firstByteMs, idleMs }: TimeLimits, most: number): Pick<TimeLimits, 'firstByteMs' | 'idleMs'> {
+  return { firstByteMs: Math.min(firstByteMs ?? most, most), idleMs: Math.min(idleMs ?? most, most) }
 }

@@ -127,6 +127,8 @@ export interface TransportRequest {
   /** Pieces that are sent one after the other, or the body as an object, depending on `Transport.bodies`. */
   readonly body: readonly Uint8Array[] | JsonObject
   readonly signal: AbortSignal
+  /** The longest wait for the first byte and between two pieces, in ms, for this request. Default: the model's limits. */
+  readonly idleMs?: number | undefined
   /** True once a stream has told how its reply ended: its end is then waited for briefly, and is not required. */
   readonly isComplete?: () => boolean
 }

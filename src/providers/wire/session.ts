@@ -278,13 +278,13 @@ export class WireSession implements ModelSession {
 
   async #ask({ entries, carried, headers }: Sending, options: TurnOptions, attempt: RetriedAttempt): Promise<DecodedReply> {
     const { format, transport } = this.#options
-    const { toolChoice, signal, onDelta } = options
+    const { toolChoice, signal, idleMs, onDelta } = options
     const maxOutputTokens = attempt.maxOutputTokens ?? options.maxOutputTokens
     const previousResponseId = this.#chainEnd?.responseId ?? null
     const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
     const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId })
     const body = this.#messages.finish(carried === null ? tail : { ...carried, ...tail })
-    const request: TransportRequest = { path: format.path, headers, body, signal }
+    const request: TransportRequest = { path: format.path, headers, body, signal, idleMs }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
     if (!streamed && onDelta === undefined)
       return wholeReply(await transport.send(request), format, { callIdFor, onDelta })

@@ -7,7 +7,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 function guardWith(timeouts: Timeouts = {}, signal = new AbortController().signal): RequestGuard {
-  return new RequestGuard(signal, timeLimitsOf(timeouts))
+  return new RequestGuard({ signal }, timeLimitsOf(timeouts))
 }
 
 const never = (): Promise<never> => new Promise(() => undefined)

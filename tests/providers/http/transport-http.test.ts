@@ -101,7 +101,7 @@ describe('kept connections', () => {
     await using server = await loopback((response) => response.end('{}'))
     const [first, second] = [httpExchange(), httpExchange()]
     const post = async (exchange: typeof first): Promise<void> => {
-      const guard = new RequestGuard(new AbortController().signal, timeLimitsOf())
+      const guard = new RequestGuard({ signal: new AbortController().signal }, timeLimitsOf())
       const answer = await exchange.post({ url: new URL(server.url), headers: {}, body: [] }, guard)
       while ((await answer.read()) !== null);
       guard.finish()

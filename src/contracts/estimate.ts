@@ -1,6 +1,6 @@
 import { byteLength } from '#util/bytes.js'
-import { resultForModel } from '#contracts/entry.js'
-import type { AssistantPart, ContentPart, TranscriptEntry } from '#contracts/entry.js'
+import { resultForModel } from './entry.js'
+import type { AssistantPart, ContentPart, TranscriptEntry } from './entry.js'
 
 /** Bytes of text for one token: about right for English, code and Chinese alike. */
 const BYTES_PER_TOKEN = 4

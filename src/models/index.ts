@@ -1,0 +1,6 @@
+export { fallback } from './fallback.js'
+export type { AfterFailure, FallbackOptions } from './fallback.js'
+export { byComplexity, route } from './route.js'
+export type { RouteRequest } from './route.js'
+export type { BreakerOptions } from './breaker.js'
+export type { CandidateOption } from './candidate-model.js'
