@@ -6,13 +6,13 @@ import ts from 'typescript'
 
 const LIMITS = {
   /** Lines that are neither blank nor comment. */
-  codeLines: 68_600,
-  files: 615,
+  codeLines: 71_400,
+  files: 630,
   coreLines: 8600,
   loopLines: 4300,
   rooms: 18,
   floors: 10,
-  arrows: 64,
+  arrows: 68,
   /** Floors inside `harness/` and `session/`. */
   floorsInside: 6,
   /** Places that define a function of one name. */

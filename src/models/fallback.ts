@@ -5,38 +5,11 @@ import type { ProviderFailure } from '#contracts/failure.js'
 import type { Model, ModelSession, ModelTurn, RequestConstants, TurnOptions } from '#core/model-session.js'
 import { sleep } from '#util/timeout.js'
 import { CandidateModel } from './candidate-model.js'
-import type { BreakerOptions } from './breaker.js'
 import type { CandidateOption } from './candidate-model.js'
 import { ComposedModel } from './composed-model.js'
-import type { ComposedWindow } from './composed-model.js'
 import { ConversationNeeds } from './conversation-needs.js'
 import { checkFallback } from './options.js'
-
-/** What is done after a failure: the same candidate again, the next one, or nothing. */
-export type AfterFailure = 'retry' | 'next' | 'fail'
-
-export interface FallbackOptions {
-  /** Further requests to one candidate after a failure that passes. Default 1. */
-  readonly retries?: number | undefined
-  /** The longest wait before a candidate is asked again, in ms; if it asks for more, the next one is asked at once. Default 2,000. */
-  readonly maxWaitMs?: number | undefined
-  /** The longest wait for the first byte of an answer, and between two pieces of it, in ms; not for the whole. Default 60,000. */
-  readonly attemptMs?: number | undefined
-  /** A run goes back to a candidate before its own when that had no failure for so long, in ms. Default 60,000. */
-  readonly recoverMs?: number | undefined
-  /** Counts failures of each candidate, in this process. */
-  readonly breaker?: BreakerOptions | undefined
-  /** Window of the whole: that of the `smallest` candidate, so that each can answer, or of the `first` one. Default `smallest`. */
-  readonly window?: ComposedWindow | undefined
-  /**
-   * Decides what follows a failure. Default: what passes (`rate_limit`, `overloaded`, `timeout`, `connection`, `server`) is tried
-   * again, then the next candidate is asked; after `auth`, `not_found`, `quota` and `unknown` the next one at once; after `context`
-   * one with a larger window; after `invalid` and `content` nothing.
-   */
-  readonly on?:
-    | ((failure: ProviderFailure, candidate: { readonly provider: string; readonly model: string }) => AfterFailure)
-    | undefined
-}
+import type { AfterFailure, FallbackOptions } from './options.js'
 
 /**
  * A model that asks the next of its candidates when one fails, also in the middle of a conversation and of a batch. Text that was

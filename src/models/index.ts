@@ -1,5 +1,5 @@
 export { fallback } from './fallback.js'
-export type { AfterFailure, FallbackOptions } from './fallback.js'
+export type { AfterFailure, FallbackOptions } from './options.js'
 export { byComplexity, route } from './route.js'
 export type { RouteRequest } from './route.js'
 export type { BreakerOptions } from './breaker.js'

@@ -1,4 +1,4 @@
-import { invalidCursor } from '#core/log/listing.js'
+import { invalidCursor } from './list-query.js'
 
 /**
  * Where a reader is among the appends: after those of transaction `changed` up to the log `id`, except those of the transactions in

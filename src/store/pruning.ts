@@ -1,5 +1,5 @@
 import type { RunStatus, RunSummary } from '#core/log/digest.js'
-import { checkPruneOptions } from '#core/log/listing.js'
+import { checkPruneOptions } from './list-query.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { keyOf, runRef } from '#core/log/ref.js'
 import type { LogRef } from '#core/log/ref.js'

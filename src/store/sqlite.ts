@@ -9,7 +9,7 @@ import type { ClaimedRow, DigestColumns, LogRow, OpenQuery, PageQuery, SqlTables
 import { DatabaseFiles, openDatabase, WAITING } from './sqlite-schema.js'
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
-import { invalidCursor } from '#core/log/listing.js'
+import { invalidCursor } from './list-query.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { checkClaim, ownedByAnother } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'

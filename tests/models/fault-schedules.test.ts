@@ -126,7 +126,8 @@ async function misses(schedule: Schedule): Promise<readonly string[]> {
         (!schedule.stream || seen.withdrawn === withdrawn) &&
         (seen.failure === failure || isAllOpen(seen)),
     )
-    if (!fits && !isWholeBeforeStall(schedule, seen)) found.push(`call ${index}: ${JSON.stringify(seen)} instead of ${JSON.stringify(ideal)}`)
+    if (!fits && !isWholeBeforeStall(schedule, seen))
+      found.push(`call ${index}: ${JSON.stringify(seen)} instead of ${JSON.stringify(ideal)}`)
   }
   for (const [name, { least = 0, most = Infinity }] of Object.entries(schedule.ideal.total)) {
     const count = stage.requests[name] ?? 0

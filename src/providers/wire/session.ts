@@ -276,7 +276,11 @@ export class WireSession implements ModelSession {
     return isOurs && rest.every((entry) => entry.role !== 'assistant') ? rest : null
   }
 
-  async #ask({ entries, carried, headers }: Sending, options: TurnOptions, attempt: RetriedAttempt): Promise<DecodedReply> {
+  async #ask(
+    { entries, carried, headers }: Sending,
+    options: TurnOptions,
+    attempt: RetriedAttempt,
+  ): Promise<DecodedReply> {
     const { format, transport } = this.#options
     const { toolChoice, signal, idleMs, onDelta } = options
     const maxOutputTokens = attempt.maxOutputTokens ?? options.maxOutputTokens

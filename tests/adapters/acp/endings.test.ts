@@ -273,7 +273,9 @@ test('AC-25 the basic profile: a prompt, a cancel in flight, an idle cancel and 
 
 test('an editor sees what the filters of the harness let pass, live and when the session is loaded', async () => {
   const key = 'sk-SECRET1'
-  const model = new ScriptedModel().calls('look', { key }, { text: `I use ${key}.`, reasoning: key }).says(`It was ${key}.`)
+  const model = new ScriptedModel()
+    .calls('look', { key }, { text: `I use ${key}.`, reasoning: key })
+    .says(`It was ${key}.`)
   const harness = harnessOf({ model, tools: [tool('look', () => key)], use: [masking] })
   const editor = await editorOf({ sessions: sessionsOf({ harness }) })
   const cwd = temporaryFolder()

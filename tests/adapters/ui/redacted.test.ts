@@ -122,24 +122,30 @@ test.each(Object.keys(WAYS))(
   },
 )
 
-test.each([mask, masking])('the end of a message, the events and the snapshot of a chat are redacted, also when they are loaded: $name', async (extension) => {
-  const log = memoryLog()
-  const open = () => new Sessions({ log, harness: harnessOf({ model: modelOf(), tools: [tool('look')], use: [extension] }) })
-  await using sessions = open()
-  const chat = await sessions.open('t1')
-  const { text, result } = await (await chat.send(`Use ${SECRET}.`)).done
-  expect([text, result?.text, result?.status === 'completed' && result.output]).toEqual(Array(3).fill('It was [key].'))
-  await sessions.close()
-  await using others = open()
-  const other = await others.open('t1')
-  const seen = [
-    await collect(other.events({ live: false })),
-    other.snapshot.runs[0]?.entries,
-    other.snapshot.runs[0]?.calls,
-  ]
-  expect(JSON.stringify(seen)).not.toContain(SECRET)
-  expect(JSON.stringify(seen)).toContain('[key]')
-})
+test.each([mask, masking])(
+  'the end of a message, the events and the snapshot of a chat are redacted, also when they are loaded: $name',
+  async (extension) => {
+    const log = memoryLog()
+    const open = () =>
+      new Sessions({ log, harness: harnessOf({ model: modelOf(), tools: [tool('look')], use: [extension] }) })
+    await using sessions = open()
+    const chat = await sessions.open('t1')
+    const { text, result } = await (await chat.send(`Use ${SECRET}.`)).done
+    expect([text, result?.text, result?.status === 'completed' && result.output]).toEqual(
+      Array(3).fill('It was [key].'),
+    )
+    await sessions.close()
+    await using others = open()
+    const other = await others.open('t1')
+    const seen = [
+      await collect(other.events({ live: false })),
+      other.snapshot.runs[0]?.entries,
+      other.snapshot.runs[0]?.calls,
+    ]
+    expect(JSON.stringify(seen)).not.toContain(SECRET)
+    expect(JSON.stringify(seen)).toContain('[key]')
+  },
+)
 
 test('`redact` is refused over sessions, which have extensions', () => {
   const sessions = new Sessions({ harness: harnessOf({ model: modelOf() }) })

@@ -16,7 +16,10 @@ function failure(details: { retryable?: boolean; retryAfterMs?: number; status?:
 }
 
 /** Fails with these, one after the other, then succeeds. */
-function failing(...errors: readonly Error[]): { ask: (attempt: RetriedAttempt) => Promise<Reply>; asked: () => number } {
+function failing(...errors: readonly Error[]): {
+  ask: (attempt: RetriedAttempt) => Promise<Reply>
+  asked: () => number
+} {
   let count = 0
   return {
     async ask() {
