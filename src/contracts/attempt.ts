@@ -37,7 +37,7 @@ export interface Attempt {
    * Counts what it has cost, once: the usage of its reply, zeros if nothing was charged. Null, or never called: it keeps what was
    * reserved, except for a refusal, of status 400 and up. `ended` says how it failed; without it, it is the answer.
    */
-  settle(usage: TokenUsage | null, ended?: AttemptEnd): void
+  readonly settle: (usage: TokenUsage | null, ended?: AttemptEnd) => void
 }
 
 /** How an attempt ended. */

@@ -17,18 +17,15 @@ export function inputPort(): InputPort {
   let closed = false
   const listeners = new Set<() => void>()
   const askRun = (item: SentMessage, by: NonNullable<typeof admit>): void => {
-    settled = settled
-      .then(() => by(item.message))
-      .then(
-        (message) => {
-          if (sent.delete(item)) accepted.push(message)
-          item.accept()
-        },
-        (reason: unknown) => {
-          sent.delete(item)
-          item.refuse(reason)
-        },
-      )
+    const take = (message: InputMessage): void => {
+      if (sent.delete(item)) accepted.push(message)
+      item.accept()
+    }
+    const drop = (reason: unknown): void => {
+      sent.delete(item)
+      item.refuse(reason)
+    }
+    settled = settled.then(() => by(item.message)).then(take, drop)
   }
   return {
     send(message) {

@@ -97,6 +97,6 @@ function choiceIn<Choice extends string>(
   const text = toolCallsOf(parts).find(({ name }) => name === FINAL_RESULT)?.arguments ?? textOf(parts)
   const parsed = parseJson(text)
   const value = parsed.ok && isObject(parsed.value) ? parsed.value['choice'] : parsed.ok ? parsed.value : text
-  const said = String(value).trim().toLowerCase()
+  const said = typeof value === 'string' ? value.trim().toLowerCase() : JSON.stringify(value)
   return choices.find((each) => each === value) ?? choices.find((each) => each.toLowerCase() === said)
 }

@@ -138,7 +138,7 @@ describe('a fallback', () => {
     ['no candidate', () => fallback([]), 'at least one model, got an empty list'],
     ['a candidate that is none', () => fallback([7 as never]), 'Expected a candidate to be a model'],
     ['an unknown option', () => fallback(['openai:x'], { retrys: 1 } as never), 'Did you mean `retries`?'],
-    ['an unknown provider', () => fallback(['opnai:x' as never]), 'Did you mean `openai`?'],
+    ['an unknown provider', () => fallback(['opnai:x']), 'Did you mean `openai`?'],
     ['a route without models', () => route({}), 'at least one model'],
   ])('%s is refused', (_, make, message) => expect(make).toThrow(message))
 })

@@ -100,10 +100,10 @@ function isAllOpen({ requests, failure }: Seen): boolean {
 
 /** Lets virtual time pass until `work` has settled. */
 async function inVirtualTime<T>(work: Promise<T>): Promise<T> {
-  let isOver = false
-  const over = (): void => void (isOver = true)
+  const state = { isOver: false }
+  const over = (): void => void (state.isOver = true)
   work.then(over, over)
-  while (!isOver) await vi.advanceTimersByTimeAsync(10)
+  while (!state.isOver) await vi.advanceTimersByTimeAsync(10)
   return work
 }
 

@@ -117,8 +117,8 @@ function streamOf(
 /** Waits, unless the request is aborted. */
 function aborted(signal: AbortSignal | null | undefined, ms: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (ms === 0) return void resolve()
-    if (ms < Infinity) setTimeout(resolve, ms)
+    if (ms === 0) resolve()
+    else if (ms < Infinity) setTimeout(resolve, ms)
     signal?.addEventListener('abort', () => reject(signal.reason as Error))
   })
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { defineTool, Harness } from 'thinharness'
-import type { JsonObject, Model } from 'thinharness'
+import type { History, JsonObject, Model } from 'thinharness'
 import { anthropic, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
 import type { ProviderOptions } from 'thinharness/providers'
 
@@ -90,8 +90,8 @@ async function requestsAt(wire: Wire, host: string, given: { readonly history?: 
   }
   const model = wire.make({ fetch, apiKey: 'any', baseUrl: `https://${host}/v1`, maxRetries: 0 })
   const harness = new Harness({ model, tools: [look], builtinTools: [] })
-  const history = given.history as never
-  const result = await harness.run('Go.', history === undefined ? {} : { history })
+  const { history = null } = given as { readonly history?: History | null }
+  const result = await harness.run('Go.', { history })
   return { bodies, state: result.resumeState }
 }
 

@@ -41,7 +41,7 @@ export class RequestAttempts implements RequestPayer {
   /** Reserved for a model that makes no attempts of its own. */
   #whole: Reservation | null = null
   /** Why nothing could be reserved for the request as a whole. */
-  #shortage: unknown = null
+  #shortage: Error | null = null
   #begun = 0
 
   constructor({ model, spending, price, isAside = false }: RequestMoney) {
@@ -68,7 +68,7 @@ export class RequestAttempts implements RequestPayer {
     } catch (error) {
       // One of them may cost less.
       if (this.#model.candidates === undefined) throw error
-      this.#shortage = error
+      this.#shortage = error instanceof Error ? error : new Error(String(error))
     }
     this.#begun = performance.now()
     const before = this.#made.length
@@ -135,7 +135,7 @@ export class RequestAttempts implements RequestPayer {
 
   /** Of all of them, in micro-dollars; null if that of the answer is unknown. */
   async cost(): Promise<number | null> {
-    const costs = await Promise.all(this.#made.map(({ cost }) => cost))
+    const costs = await Promise.all(this.#made.map(async ({ cost }) => cost))
     return (costs.at(-1) ?? null) === null ? null : costs.reduce<number>((sum, cost) => sum + (cost ?? 0), 0)
   }
 

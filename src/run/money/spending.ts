@@ -18,7 +18,7 @@ export interface Reservation {
   /** Tokens of the reply that it pays for; null: as many as the settings allow. */
   readonly maxOutputTokens: number | null
   /** Counts the cost of the reply instead, and gives it; of null, what was reserved. Null: it is unknown. */
-  settle(answered: AnsweredTurn | null): Promise<number | null>
+  readonly settle: (answered: AnsweredTurn | null) => Promise<number | null>
 }
 
 /** A model that may be asked, as far as its price goes. */

@@ -171,8 +171,8 @@ test('CO-01 every delta of the arguments of a call names its tool', async () => 
 
 test('CO-02 a message that a person gave to the run is an entry without `notice`; those of the harness have it', async () => {
   const log = memoryLog()
-  let steer: (text: string) => void = () => undefined
-  const look = tool('look', () => steer('Be brief.'))
+  let steer: (text: string) => unknown = () => undefined
+  const look = tool('look', () => void steer('Be brief.'))
   const model = new ScriptedModel().calls('look').says('Done.')
   const harness = harnessOf({ model, tools: [look], log, limits: { modelRequests: 3 } })
   const stream = harness.stream('Hi.', { runId: 'run_1' })

@@ -293,7 +293,7 @@ describe('the end of the run', () => {
     for await (const event of stream) {
       if (event.agentName !== null) continue
       if (event.kind === 'model_request_started') kinds.push(event.requestKind)
-      if (event.kind === 'model_message' && event.text === 'I wait.') setTimeout(() => input.send('How far?'), 5)
+      if (event.kind === 'model_message' && event.text === 'I wait.') setTimeout(() => void input.send('How far?'), 5)
       if (event.kind === 'model_message' && event.text === 'Soon.') mayEnd.open()
     }
     expect(kinds).toEqual(['start', 'tool_outputs', 'steering', 'background_report'])

@@ -130,8 +130,8 @@ test('RP-07 a steering message is replayed with the notice that it carries', asy
   const log = memoryLog()
   using model = new ScriptedModel().calls('a', {}).says('Done.')
   const limits = { modelRequests: 2 }
-  let steer: (message: string) => void = () => undefined
-  const harness = harnessOf({ model, log, limits, tools: [tool('a', () => steer('Be brief.'))] })
+  let steer: (message: string) => unknown = () => undefined
+  const harness = harnessOf({ model, log, limits, tools: [tool('a', () => void steer('Be brief.'))] })
   const stream = harness.stream('Go.', { runId: 'run_r' })
   steer = (message) => stream.steer(message)
   const first = await stream.result

@@ -104,9 +104,9 @@ function spawning(plain: readonly ToolSpec[]): ToolSpec[] {
 /** Executes a planned run to its end, or until nothing answers its items any more, with all of its events. */
 export async function record({ plan, decisions, answersAll }: PlannedRun, runId = 'run_planned'): Promise<RecordedRun> {
   const log = memoryLog()
-  let steer: (message: string) => void = () => undefined
+  let steer: (message: string) => unknown = () => undefined
   const model = new ScriptedModel({ capabilities: { supportsJsonSchemaOutput: true } }).always((request) =>
-    answerTo(request, (message) => steer(message)),
+    answerTo(request, (message) => void steer(message)),
   )
   const output: Partial<HarnessOptions<unknown>> =
     plan.output === null
