@@ -81,12 +81,12 @@ function contextOutside<Deps>(
     idempotencyKey: 'outside_a_run:call_1',
     signal: new AbortController().signal,
     progress: () => undefined,
+    decide: () => Promise.reject(new HarnessError('invalid_state', 'There is no run whose model could decide.')),
     ...withoutUndefined(given),
     // A tool that needs dependencies and is given none finds none: its type says so.
     deps: deps as Deps,
     metadata: plainJson(metadata) as JsonObject,
     ask: askWith(new Map(known.map(([key, value]) => [key, plainJson(value)])), name),
-    decide: () => Promise.reject(new HarnessError('invalid_state', 'There is no run whose model could decide.')),
     spawn: () => {
       throw new HarnessError('invalid_state', 'A child run can only be started by a call within a run.')
     },

@@ -10,7 +10,7 @@ import { absolutePath, nodeModule } from '#util/platform/node.js'
 import { oneOf, partial } from '#util/shape.js'
 import { CIPHER } from './codec/port.js'
 import type { LogCodec, Rewritable, Rewriting } from './codec/port.js'
-import type { Fsync, OpenFileLog } from './open-file-log.js'
+import type { Fsync, OpenFileLog } from './file/open-file-log.js'
 
 export interface FileLogOptions {
   /**
@@ -116,7 +116,7 @@ class FileLog implements LogStore, Rewritable {
   }
 
   async #load(): Promise<OpenFileLog> {
-    const module = await import('./open-file-log.js')
+    const module = await import('./file/open-file-log.js')
     this.#opened = await module.OpenFileLog.open(this.#folder, this.#fsync, this.#cipher)
     return this.#opened
   }

@@ -3,13 +3,16 @@ import { readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { callTool, defineTool, Harness, memoryLog } from 'thinharness'
+import type { ToolContext } from 'thinharness'
 import { Sessions } from 'thinharness/session'
 import { ScriptedModel, scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
 import { expect, test, vi } from 'vitest'
+import { NO_TOKENS } from '#contracts/entry.js'
 import { expireApprovals } from '../../docs/snippets/conversations/expire.js'
 import { continueAll } from '../../docs/snippets/conversations/startup.js'
 import { chooseSlot } from '../../docs/snippets/tools/question.js'
+import { fileTicket } from '../../docs/snippets/tools/decide.js'
 import { now } from '../../docs/snippets/tools/minimal.js'
 import { chart } from '../../docs/snippets/tools/result.js'
 import { inTemporaryFolder } from '../support/folder.js'
@@ -193,6 +196,7 @@ test('every snippet that is a program is run', () => {
     'tools/bounds.ts',
     'tools/protect.ts',
     'tools/question.ts',
+    'tools/decide.ts',
   ]
   expect(programs.sort()).toEqual([...Object.keys(PROGRAMS), ...tools].sort())
 })
@@ -211,6 +215,15 @@ test.each([
 ])('a handler that returns a ToolResult: %s', async (quarter, expected) => {
   await writeFile('2026-Q3.png', Buffer.from([1, 2, 3]))
   expect(await callTool(chart, { quarter }, { root: process.cwd() })).toMatchObject(expected)
+})
+
+test('a tool that has a model decide returns its choice', async () => {
+  const decide = (({ choices }: { readonly choices: readonly string[] }) =>
+    Promise.resolve({ choice: choices[0], usage: NO_TOKENS, costUsd: null })) as ToolContext['decide']
+  expect(await callTool(fileTicket, { text: 'My card was charged twice.' }, { decide })).toMatchObject({
+    ok: true,
+    content: 'Filed for billing.',
+  })
 })
 
 test('a tool that asks a question pauses the run, and continues with the answer', async () => {

@@ -178,6 +178,7 @@ describe('tools of a harness', () => {
         aborted: false,
         spawn: expect.any(Function) as unknown,
         ask: expect.any(Function) as unknown,
+        decide: expect.any(Function) as unknown,
         progress: expect.any(Function) as unknown,
         results: expect.any(Function) as unknown,
         transcript: expect.any(Array) as unknown,

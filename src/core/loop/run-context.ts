@@ -104,10 +104,9 @@ export class RunContext {
   readonly children: ChildStates
   /** The provider's raw replies. They are not in the state, since no event contains them. */
   readonly responses: unknown[] = []
-  /** Set when the run has its model. */
-  decide: Decide = () => Promise.reject(new HarnessError('invalid_state', 'A run without a model cannot decide.'))
+  #decide: Decide = () => Promise.reject(new HarnessError('invalid_state', 'A run without a model cannot decide.'))
   /** The attempts at the request that has no answer yet. */
-  attempts: RequestPayer | null = null
+  #attempts: RequestPayer | null = null
   readonly #writer: RunWriter
   readonly #depsFor: CreateDeps | null
   readonly #origin: Pick<EventBase, 'parentRunId' | 'parentToolCallId' | 'agentName'>
@@ -205,6 +204,20 @@ export class RunContext {
   /** The dependencies of tools, hooks and policies. They are never logged. */
   get deps(): unknown {
     return this.#deps?.value
+  }
+
+  /** Has a model decide, from now on: the run has its model. */
+  decideWith(decide: Decide): void {
+    this.#decide = decide
+  }
+
+  get decide(): Decide {
+    return this.#decide
+  }
+
+  /** The attempts at the request in progress; null: it has its answer. */
+  noteAttempts(attempts: RequestPayer | null): void {
+    this.#attempts = attempts
   }
 
   /** Gives the extensions their state of this run. `state` is the state that the run continues from; null for a new run. */
@@ -339,7 +352,7 @@ export class RunContext {
   async #attemptsOfEnd(): Promise<readonly RequestAttempt[]> {
     const next = this.recording?.next
     if (next !== undefined) return (next.kind === 'run_failed' && next.attempts) || []
-    return (await this.attempts?.all(false)) ?? []
+    return (await this.#attempts?.all(false)) ?? []
   }
 
   /**

@@ -47,7 +47,7 @@ export async function withRetries<T extends Used>(
 ): Promise<T> {
   const { maxRetries, signal, onRetry, begin } = options
   for (let failed = 1; ; failed++) {
-    const paid = await begin?.()
+    const paid = begin === undefined ? undefined : await begin()
     const attempt: RetriedAttempt = { hasEmitted: false, maxOutputTokens: paid?.maxOutputTokens ?? null }
     try {
       const reply = await ask(attempt)

@@ -110,11 +110,16 @@ export function reduceChat(snapshot: ChatSnapshot | undefined, event: ThreadEven
     return { ...begun, runs: runs.filter(({ runId }) => !replaces.runIds.includes(runId)).concat(run), tasks: [] }
   }
   const isTakenBack = thread.run === null && runs.at(-1)?.status === 'begun'
-  const phase = isTakenBack ? 'idle' : (snapshot?.phase ?? 'idle')
-  const pending = snapshot?.pending ?? []
   const kept = isTakenBack ? runs.slice(0, -1) : runs
-  const shown = event.kind === 'mode_handed_over' ? handedOver(runs, thread) : kept
-  return { thread, phase, queue, held, pending, runs: shown, tasks }
+  return {
+    thread,
+    phase: isTakenBack ? 'idle' : (snapshot?.phase ?? 'idle'),
+    queue,
+    held,
+    pending: snapshot?.pending ?? [],
+    runs: event.kind === 'mode_handed_over' ? handedOver(runs, thread) : kept,
+    tasks,
+  }
 }
 
 function newRun(
@@ -200,7 +205,7 @@ function waitingMessages(
   if (steering.length === 0 || chat?.phase !== 'idle') return queue
   const read = readBy(chat.runs.at(-1))
   const unread = steering.filter(({ messageId }) => !read.has(messageId))
-  return unread.length === 0 ? queue : [...unread, ...queue]
+  return [...unread, ...queue]
 }
 
 /** Ids of the steering messages that a run has read. */
@@ -264,7 +269,7 @@ const CHANGES: { readonly [Kind in RunEvent['kind']]?: Change<Kind> } = {
     return { entries: said.length === 0 ? run.entries : [...run.entries, ...said], open: NOTHING_OPEN }
   },
   model_message: (run, { entry, blocked }) => ({
-    entries: blocked === undefined ? [...run.entries, entry] : run.entries,
+    entries: blocked ? run.entries : [...run.entries, entry],
     calls: requestedCalls(run, entry),
     open: null,
   }),
@@ -325,7 +330,7 @@ function endedCalls({ calls }: ChatRun, answers: boolean): ChatRun['calls'] {
 /** The changes of a run by an event; null if it shows nothing of it. */
 function changedRun(run: ChatRun, event: RunEvent): Partial<ChatRun> | null {
   const change = CHANGES[event.kind] as Change<RunEvent['kind']> | undefined
-  return change === undefined ? null : change(run, event)
+  return change?.(run, event) ?? null
 }
 
 function requestedCalls({ calls }: ChatRun, { parts }: AssistantEntry): ChatRun['calls'] {
@@ -341,7 +346,7 @@ function withCall(calls: ChatRun['calls'], callId: string, change: Partial<ChatC
   // Events are mostly about the latest calls. A copied list is a copied block of memory, which an object is not.
   const index = calls.findLastIndex((each) => each.callId === callId)
   const call = calls[index]
-  return call === undefined ? calls : calls.with(index, { ...call, ...change })
+  return call ? calls.with(index, { ...call, ...change }) : calls
 }
 
 function completedCall({

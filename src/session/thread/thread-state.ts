@@ -127,7 +127,7 @@ function threadChange(
     case 'setting_changed':
       return settingChanged(state, event)
     case 'title_changed':
-      return { title: event.title, isNamed: event.auto !== true }
+      return { title: event.title, isNamed: !event.auto }
     case 'tags_changed':
       return { tags: event.tags }
     case 'queue_held':

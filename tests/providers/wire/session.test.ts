@@ -255,7 +255,7 @@ describe('streams', () => {
     const transport = new EchoTransport('bytes', [[chunk({ text: 'Hel' })], overloaded()], [[chunk({ text: 'Hi.' })]])
     const options = hearing()
     const turn = await sessionOver(transport, { maxRetries: 1 }).turn([user('Hi')], constants(), options)
-    expect(options.retries).toEqual([
+    expect(options.retried).toEqual([
       { attempt: 1, delayMs: 0, reason: 'Overloaded', status: null, failure: 'unknown', withdrawn: true },
     ])
     expect([textOf(turn.entry.parts), options.deltas.map((delta) => delta.text)]).toEqual(['Hi.', ['Hel', 'Hi.']])
@@ -266,7 +266,7 @@ describe('streams', () => {
     const transport = new EchoTransport('bytes', [overloaded()], [[chunk({ text: 'Hi.' })]])
     const options = hearing()
     await sessionOver(transport, { maxRetries: 1 }).turn([user('Hi')], constants(), options)
-    expect(options.retries).toMatchObject([{ withdrawn: false }])
+    expect(options.retried).toMatchObject([{ withdrawn: false }])
   })
 
   test('a whole reply in place of a stream is emitted as deltas', async () => {

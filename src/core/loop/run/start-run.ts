@@ -35,7 +35,7 @@ export async function prepare({ context, plan }: Conducted, state: RunState | nu
     outerPurse: context.outerPurse,
     isRecorded: context.recording !== null,
   })
-  context.decide = plan.host.decider(context, { model, money })
+  context.decideWith(plan.host.decider(context, { model, money }))
   return { model, output, rules, money }
 }
 

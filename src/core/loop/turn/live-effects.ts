@@ -86,7 +86,7 @@ export class LiveEffects implements Effects {
     const { abort, state, clock, responses } = this.#context
     this.#reader = null
     this.#attempts = this.#setup.money.request()
-    this.#context.attempts = this.#attempts
+    this.#context.noteAttempts(this.#attempts)
     if (this.#hasViews) await changeView(this.#context, this.#setup, 0)
     if (abort.isAborted) throw abort.signal.reason
     // A model or a schema that ignores its signal is abandoned when the run is aborted.
@@ -102,7 +102,7 @@ export class LiveEffects implements Effects {
     this.#checked = isCut ? new Map() : answered.checked
     const { turn, resolution, value, cost } = isCut ? await this.#cutOff(answered) : answered
     const attempts = await this.#attempts.all(true)
-    this.#context.attempts = null
+    this.#context.noteAttempts(null)
     const message = {
       finalizedOutputMode: resolution.kind === 'final' ? resolution.mode : null,
       entry: Object.assign({}, turn.entry, { id: entryId(state.transcript.length), at: clock.iso() }),

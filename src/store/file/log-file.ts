@@ -3,7 +3,7 @@ import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { LogEvent } from '#core/log/log.js'
 import { lastSeqOf, nameOf } from '#core/log/ref.js'
 import type { LogRef } from '#core/log/ref.js'
-import type { RecordCodec } from './codec/port.js'
+import type { RecordCodec } from '../codec/port.js'
 import { eventIn, lineOf } from './file-lines.js'
 import {
   closeSync,

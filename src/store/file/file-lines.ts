@@ -4,9 +4,9 @@ import type { LogRef } from '#core/log/ref.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { fileNameOf } from './file-paths.js'
-import { isEncoded, placeOfDigest, placeOfEvent, unreadableRecord } from './codec/clear.js'
-import type { RecordCodec } from './codec/port.js'
-import type { StoreCodec } from './codec/store-codec.js'
+import { isEncoded, placeOfDigest, placeOfEvent, unreadableRecord } from '../codec/clear.js'
+import type { RecordCodec } from '../codec/port.js'
+import type { StoreCodec } from '../codec/store-codec.js'
 
 /** An encoded event as a line of a file: JSON, so that a torn line is known for one. */
 interface SealedLine {

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { invalidCursor } from './list-query.js'
+import { invalidCursor } from '../list-query.js'
 
 /** What the index says of a log. */
 export interface IndexEntry {

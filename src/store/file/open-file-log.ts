@@ -1,13 +1,13 @@
-import type { LogCodec, Rewritable, Rewriting } from './codec/port.js'
-import { StoreCodec } from './codec/store-codec.js'
+import type { LogCodec, Rewritable, Rewriting } from '../codec/port.js'
+import { StoreCodec } from '../codec/store-codec.js'
 import { FileInbox } from './file-inbox.js'
 import { FileLease, isClaimed, leaseOwner } from './file-lease.js'
 import type { LogCopy } from './file-lease.js'
 import { digestText } from './file-lines.js'
 import { FileLists, noteAppend } from './file-lists.js'
 import { folderOf, pathsOf, fileNamesIn, replaceText, makeFolder } from './file-paths.js'
-import { exportRun } from './fold-run.js'
-import { Followers } from './followers.js'
+import { exportRun } from '../fold-run.js'
+import { Followers } from '../followers.js'
 import {
   freeDescriptor,
   isSyncRefused,
@@ -18,8 +18,8 @@ import {
   readEvents,
 } from './log-file.js'
 import type { LogWriter, ReadFile } from './log-file.js'
-import { listPrunable, removableRuns } from './pruning.js'
-import type { Removal, Reference } from './pruning.js'
+import { listPrunable, removableRuns } from '../pruning.js'
+import type { Removal, Reference } from '../pruning.js'
 import type { LogSummaries, RunDigest, RunSummary } from '#core/log/digest.js'
 import type { ListOptions, PruneOptions, WaitingOptions } from '#core/log/listing.js'
 import { checkClaim, checkPost, ownedByAnother, storeFailure } from '#core/log/log.js'
