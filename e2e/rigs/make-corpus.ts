@@ -36,6 +36,8 @@ interface Case {
   readonly continues?: boolean
   /** The run fails and is retried. */
   readonly retries?: boolean
+  /** The run is stored first, and begun later. */
+  readonly waits?: boolean
 }
 
 const NUMBER = z.object({ n: z.number().default(1) })
@@ -74,6 +76,19 @@ const QUESTION_IN_CHILD: Case = {
 }
 const QUESTION_IN_BACKGROUND: Case = { scripts: { go: [['leave'], 'Waiting.', 'Done.'], first: [['ask'], 'Red.'] } }
 
+/** A tool that has the model decide, and one whose calls stand for calls of another. */
+const choose = make(
+  'choose',
+  async (_, { decide }) => (await decide({ question: 'Which?', choices: ['red', 'blue'] })).choice,
+)
+const callTool = defineTool({
+  name: 'call_tool',
+  description: 'The tool call_tool.',
+  parameters: z.object({ name: z.string(), arguments: z.record(z.string(), z.json()) }),
+  resolve: (call) => call,
+  handler: ({ name }) => `\`${name}\` cannot be called like this.`,
+})
+
 const CASES: Readonly<Record<string, Case>> = {
   plain: { scripts: { go: ['Hello.'] } },
   tools: { scripts: { go: [['look', 'retry', 'nobody', 'look'], ['look'], 'All seen.'] } },
@@ -93,6 +108,14 @@ const CASES: Readonly<Record<string, Case>> = {
   aborted: { scripts: { go: [['slow', 'look'], 'Never.'] }, abortsAt: 'tool_call_started' },
   continued: { scripts: { go: [['look'], 'Hello.'], more: ['Again.'] }, continues: true },
   retried: { scripts: { go: [['look'], 'In time.'] }, options: { limits: { modelRequests: 1 } }, retries: true },
+  queued: { scripts: { go: [['look'], 'Seen.'] }, waits: true },
+  decided: {
+    scripts: {
+      go: [['choose'], 'Red.'],
+      [JSON.stringify({ question: 'Which?', choices: ['red', 'blue'] })]: [{ final_result: { choice: 'red' } }],
+    },
+  },
+  resolved: { scripts: { go: [{ call_tool: { name: 'look', arguments: { n: 3 } } }, 'Seen.'] } },
   interrupted: { scripts: { go: [['look', 'ask'], 'Never.'] }, cutAfter: 'tool_call_started' },
 }
 
@@ -114,7 +137,7 @@ function versionOf(state: object | null): number {
 }
 
 async function write(name: string, each: Case): Promise<object> {
-  const { scripts, options, abortsAt, cutAfter, resumes, continues = false, retries = false } = each
+  const { scripts, options, abortsAt, cutAfter, resumes, continues = false, retries = false, waits = false } = each
   const runId = `run_${name}`
   const controller = new AbortController()
   const events: DurableEvent[] = []
@@ -127,12 +150,14 @@ async function write(name: string, each: Case): Promise<object> {
     new Harness({
       builtinTools: [],
       model: scriptedModel(scripts),
-      tools: [...TOOLS, delegate, leave],
+      tools: [...TOOLS, delegate, leave, choose, callTool],
       root: '/work',
       log,
       ...options,
     })
-  let end = await endOf(harness().run('go', { runId, metadata: { tenant: 'acme' }, signal: controller.signal }))
+  const about = { runId, metadata: { tenant: 'acme' }, labels: { tenant: 'acme' } }
+  if (waits) await harness().queue('go', about)
+  let end = await endOf(waits ? harness().recover(runId) : harness().run('go', { ...about, signal: controller.signal }))
   if (resumes !== undefined) {
     const { resumeState } = reportOf(end)
     if (resumeState === null) throw new Error(`Run ${runId} has no state.`)

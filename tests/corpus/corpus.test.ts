@@ -164,7 +164,7 @@ function keysOf(value: unknown): string[] {
 }
 
 const FREE = new Set(['metadata', 'responses', 'payload', 'answerSchema', 'native', 'notes', 'toolRetries', 'streaks'])
-const OF_NAMES = new Set(['tools', 'toolRetryBudgets', 'byModel', 'answer', 'editedArguments', 'output'])
+const OF_NAMES = new Set(['labels', 'tools', 'toolRetryBudgets', 'byModel', 'answer', 'editedArguments', 'output'])
 
 test('the pages on formats name every key of the stored states, and every kind of durable event', () => {
   const page = ['docs/log-format.md', 'docs/state-format.md']
