@@ -25,6 +25,14 @@ export function textOfBytes(bytes: Uint8Array): string {
   return decoder.decode(bytes)
 }
 
+/** A body whose `String` is its text: Node's own kind of bytes, elsewhere the text. */
+export function textualBytes(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | string {
+  const { Buffer } = globalThis as {
+    readonly Buffer?: { from(buffer: ArrayBuffer, offset: number, length: number): Uint8Array<ArrayBuffer> }
+  }
+  return Buffer?.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) ?? textOfBytes(bytes)
+}
+
 /** Each byte as a character, as in Latin-1. For short pieces. */
 export function latin1Of(bytes: Uint8Array): string {
   return String.fromCharCode(...bytes)

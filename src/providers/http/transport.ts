@@ -10,7 +10,7 @@ import type { Timeouts } from './options.js'
 import { readableBody } from './readable-body.js'
 import { timeLimitsOf } from './time-limits.js'
 import type { Transport } from './wire.js'
-import { joinedBytes } from '#util/bytes.js'
+import { joinedBytes, textualBytes } from '#util/bytes.js'
 import { environment, hostProcess } from '#util/platform/node.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { Readable } from 'node:stream'
@@ -106,7 +106,8 @@ export function fetchExchange(fetch: typeof globalThis.fetch): Exchange {
       const init: RequestInit = {
         method: 'POST',
         headers: { ...headers },
-        body: joinedBytes(body),
+        // A `fetch` of the caller's may read it by `String` or `JSON.parse`, as it reads the bodies of other clients.
+        body: textualBytes(joinedBytes(body)),
         redirect: 'manual',
         signal: controller.signal,
       }

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { HarnessError } from 'thinharness'
+import { Harness, HarnessError } from 'thinharness'
+import { openaiChat } from 'thinharness/providers'
 import { describe, expect, test } from 'vitest'
 import { WHOLE_REPLY } from '#providers/http/wire.js'
 import { loopback, rawLoopback } from '../../support/loopback.js'
@@ -296,4 +297,15 @@ test('an error of the endpoint is thrown as it is, before any request', async ()
     },
   })
   await expect(transport.send(requestOf())).rejects.toBe(error)
+})
+
+test('a `fetch` of the caller reads the body of a request as its text', async () => {
+  const bodies: unknown[] = []
+  const fetch = async (_url: unknown, init?: RequestInit): Promise<Response> => {
+    bodies.push(JSON.parse(String(init?.body)))
+    return Response.json({ choices: [{ message: { role: 'assistant', content: 'Ja.' }, finish_reason: 'stop' }] })
+  }
+  const model = openaiChat('gpt-4.1', { apiKey: 'any', fetch })
+  expect((await new Harness({ model, builtinTools: [] }).run('Größer?')).text).toBe('Ja.')
+  expect(bodies).toMatchObject([{ model: 'gpt-4.1', messages: [{ role: 'user', content: 'Größer?' }] }])
 })
