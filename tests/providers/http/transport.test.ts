@@ -302,7 +302,7 @@ test('an error of the endpoint is thrown as it is, before any request', async ()
 test('a `fetch` of the caller reads the body of a request as its text', async () => {
   const bodies: unknown[] = []
   const fetch = async (_url: unknown, init?: RequestInit): Promise<Response> => {
-    bodies.push(JSON.parse(String(init?.body)))
+    bodies.push(JSON.parse(init?.body as string))
     return Response.json({ choices: [{ message: { role: 'assistant', content: 'Ja.' }, finish_reason: 'stop' }] })
   }
   const model = openaiChat('gpt-4.1', { apiKey: 'any', fetch })
