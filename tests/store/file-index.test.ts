@@ -113,6 +113,18 @@ describe('the index of a log in files', () => {
     expect(await collected(log.list({ changedAfter: last?.cursor ?? '' }))).toEqual([])
   })
 
+  test('a follower goes on after the index was emptied', async () => {
+    const folder = fresh()
+    await filled(folder, 2)
+    const log = open(folder)
+    const follow = async (after: string | null): Promise<string> =>
+      (await collected(log.list({ changedAfter: after }))).at(-1)?.cursor ?? ''
+    const first = await follow(null)
+    truncateSync(join(folder, '.index'), 0)
+    const second = await follow(first)
+    expect(await collected(log.list({ changedAfter: second }))).toEqual([])
+  })
+
   test.each(['x', '1', '.1', 'zz.1', '-1', '0.0x'])('a cursor that is none is rejected (%s)', async (changedAfter) => {
     const folder = fresh()
     await filled(folder, 1)

@@ -131,7 +131,11 @@ export class FileIndex {
     for (let start = 0, end = bytes.indexOf(10); end >= 0; start = end + 1, end = bytes.indexOf(10, start))
       this.#takeFromFile(bytes.toString('utf8', start, end), { length: end - start, ino: stats.ino })
     const isLong = this.#read > SHORT_BYTES && this.#read > TIMES * this.#counted
-    if (this.#generation === '' || isLong || this.#entries.size > 2 * count + 1000) this.#writeAnew()
+    if (this.#generation !== '' && !isLong && this.#entries.size <= 2 * count + 1000) return
+    const isNameless = this.#generation === ''
+    this.#writeAnew()
+    // Cursors name the file as it is now.
+    if (isNameless) this.update()
   }
 
   /** Writes it in the present form of its texts. */
