@@ -10,8 +10,11 @@ const OTHER_PROVIDERS = new Set(
 const OF_OTHER_PROVIDERS =
   ' Use `openrouter:…`, `fromAiSdk(model)` with its AI SDK package, or `openaiCompatible(id, { baseUrl })`, both of `thinharness/providers`.'
 
-/** `provider:model`, such as `anthropic:claude-sonnet-5`; for a local server `local:NAME@http://127.0.0.1:8080/v1`. */
-export type ModelRef = string
+/**
+ * `provider:model`, such as `anthropic:claude-sonnet-5`; for a local server `local:NAME@http://127.0.0.1:8080/v1`. Editors suggest the
+ * providers; any text is accepted, since references come from settings too, and checked when the model is made.
+ */
+export type ModelRef = `${ProviderName}:${string}` | (string & {})
 
 export interface ParsedModelRef {
   readonly provider: ProviderName
