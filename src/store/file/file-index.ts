@@ -4,7 +4,6 @@ import {
   fstatSync,
   openSync,
   readdirSync,
-  readSync,
   renameSync,
   rmSync,
   statSync,
@@ -12,6 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { invalidCursor } from '../list-query.js'
+import { readNow } from './log-file.js'
 
 /** What the index says of a log. */
 export interface IndexEntry {
@@ -126,7 +126,7 @@ export class FileIndex {
     if (file !== this.#file || (stats?.size ?? 0) < this.#read) this.#forget()
     this.#file = file
     if (stats === undefined || stats.size === this.#read) return
-    const bytes = readFrom(this.#path, this.#read, stats.size)
+    const bytes = readNow(this.#path, this.#read, stats.size)
     if (bytes === null) return this.#detach()
     for (let start = 0, end = bytes.indexOf(10); end >= 0; start = end + 1, end = bytes.indexOf(10, start))
       this.#takeFromFile(bytes.toString('utf8', start, end), { length: end - start, ino: stats.ino })
@@ -242,19 +242,4 @@ const HEAD = 6
 
 function newName(): string {
   return globalThis.crypto.randomUUID().replaceAll('-', '')
-}
-
-/** The bytes of a file; null if it cannot be read. */
-function readFrom(path: string, start: number, end: number): Buffer | null {
-  try {
-    const fd = openSync(path, 'r')
-    try {
-      const bytes = Buffer.allocUnsafe(end - start)
-      return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, start))
-    } finally {
-      closeSync(fd)
-    }
-  } catch {
-    return null
-  }
 }

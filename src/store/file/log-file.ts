@@ -352,7 +352,7 @@ export class LogTail<Event extends LogEvent> {
 }
 
 /** The bytes of a file from `start` to `end`, without waiting: a stream costs ten times as much. Null if that fails. */
-function readNow(path: string, start: number, end: number): Buffer | null {
+export function readNow(path: string, start: number, end: number): Buffer | null {
   try {
     const fd = openSync(path, 'r')
     try {
