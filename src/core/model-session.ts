@@ -89,6 +89,12 @@ export interface ToolDefinition {
   readonly name: string
   readonly description: string
   readonly parameters: JsonSchema
+  /** Found by the provider's own search, which is to be offered too: only for a model with `capabilities.toolSearch`. */
+  readonly deferred?: boolean | undefined
+  /** See `ToolSpec.strict`. */
+  readonly strict?: boolean | undefined
+  /** See `ToolSpec.examples`. */
+  readonly examples?: readonly JsonObject[] | undefined
 }
 
 export interface StructuredOutputRequest {
@@ -146,6 +152,11 @@ export interface ModelCapabilities {
   readonly contextTokens?: number | undefined
   /** Bytes that a request may have. Default: the API's own limit, if it is known. */
   readonly requestBytes?: number | undefined
+  /**
+   * The provider has a search for deferred tools, which keeps their whole definitions out of the prompt (`definitions`), or only what
+   * they say about arguments (`parameters`). Default `none`.
+   */
+  readonly toolSearch?: 'definitions' | 'parameters' | 'none' | undefined
   /** True if prompts may be cached for an hour, for which a provider can charge more. Default: unknown, counted as true. */
   readonly longCacheWrites?: boolean | undefined
 }

@@ -55,6 +55,7 @@ function capabilitiesOf(models: readonly Model[], window: ComposedWindow): Model
   const every = (can: (each: ModelCapabilities) => boolean): boolean => all.every(can)
   const [first = {}] = all
   const modes = new Set(all.map(({ defaultStructuredOutputMode = 'tool' }) => defaultStructuredOutputMode))
+  const searches = new Set(all.map(({ toolSearch = 'none' }) => toolSearch))
   const windows = window === 'first' ? [first.contextTokens] : all.map(({ contextTokens }) => contextTokens)
   return {
     supportsJsonSchemaOutput: every(({ supportsJsonSchemaOutput = false }) => supportsJsonSchemaOutput),
@@ -67,6 +68,7 @@ function capabilitiesOf(models: readonly Model[], window: ComposedWindow): Model
     maxOutputTokens: most(all.map(({ maxOutputTokens }) => maxOutputTokens)),
     contextTokens: least(windows),
     requestBytes: least(models.map(({ requestBytes, capabilities }) => capabilities.requestBytes ?? requestBytes)),
+    toolSearch: searches.size === 1 ? [...searches][0] : searches.has('none') ? 'none' : 'parameters',
     longCacheWrites: all.some(({ longCacheWrites = true }) => longCacheWrites),
   }
 }

@@ -1,5 +1,5 @@
 import type { ModelRun } from '#contracts/attempt.js'
-import type { Decide, Model, ModelSession, ModelSettings, RequestConstants } from '../model-session.js'
+import type { Decide, Model, ModelSession, ModelSettings, RequestConstants, ToolDefinition } from '../model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { MoneyPort, RunMoney } from '../money.js'
 import type { AnswerPort, OutputFormat } from '../state/output-format.js'
@@ -83,6 +83,8 @@ export interface ToolOffers {
   load(signal: AbortSignal): Promise<Offer>
   /** The current offer, requested at turn boundaries: `before` itself if nothing has changed. */
   refresh(signal: AbortSignal, before: Offer): Promise<Offer>
+  /** The tools of an offer, as this model is given them. */
+  definitions(tools: Offer['tools'], model: Model): readonly ToolDefinition[]
 }
 
 /** The parts of a run that are known before its first event. */
@@ -157,7 +159,7 @@ export class RunSetup {
   #constantsOf({ tools, skills }: Offer): RequestConstants {
     const { plan, output } = this
     if (plan.inherited !== null) return plan.inherited.constants
-    const definitions = tools.map(({ name, description, parameters }) => ({ name, description, parameters }))
+    const definitions = plan.offers.definitions(tools, this.model)
     const ofTools = tools.map(({ instructions }) => instructions?.trim() ?? '')
     const instructions = [...plan.instructions, skills, ...ofTools, output?.instructions ?? '']
     return {

@@ -66,6 +66,8 @@ type SharedOptions = Pick<
   | 'aliases'
   | 'pathFields'
   | 'reach'
+  | 'strict'
+  | 'examples'
   | 'metadata'
 >
 
@@ -102,6 +104,8 @@ const OPTIONS = object<ToolOptions<Schema>>({
   aliases: optional(record(string)),
   pathFields: optional(names),
   reach: optional(partial({ reads: names, writes: names, hosts: names, programs: names, secrets: names })),
+  strict: optional(boolean),
+  examples: optional(list(jsonObject, 'a list of arguments')),
   metadata: optional(jsonObject),
 })
 

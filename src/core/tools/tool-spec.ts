@@ -70,6 +70,23 @@ export interface ToolSpec<in Deps = unknown> {
    * on the arguments alone. Null, or an error: it stands for itself. Default: every call stands for itself.
    */
   readonly resolve?: ((args: JsonObject) => { name: string; arguments: JsonObject } | null) | undefined
+  /**
+   * The model is not given its definition: it finds the tool by those with `searchesTools`, and can call it like any other. Set by
+   * `deferred` of `thinharness/tools`. A run without such tools lists it. Default false.
+   */
+  readonly deferred?: boolean | undefined
+  /**
+   * For the tools by which a model finds and calls deferred ones: true if the provider of the model searches these itself. Then it
+   * gets their definitions, marked, in place of this tool. Default: it is no such tool.
+   */
+  readonly searchesTools?: ((deferred: readonly ToolSpec[], model: Pick<Model, 'capabilities'>) => boolean) | undefined
+  /**
+   * The provider makes sure that arguments fit the schema, if it can and the schema has a form for it; they are checked in any case.
+   * Default false.
+   */
+  readonly strict?: boolean | undefined
+  /** Arguments of typical calls, for the model: sent as such where a provider takes them, else in the description. Default: none. */
+  readonly examples?: readonly JsonObject[] | undefined
   /** Data of the host; the harness never reads it. */
   readonly metadata?: JsonObject | undefined
   /**

@@ -17,7 +17,7 @@ import { checkToolNames } from '../tool-names.js'
 import type { Config } from '../config.js'
 import type { RunOptions } from '../options.js'
 import type { HarnessResources } from './resources.js'
-import { Toolset } from './toolset.js'
+import { toolDefinitions, Toolset } from './toolset.js'
 import type { LaunchedEffects } from './toolset.js'
 
 /** The harness that a run belongs to. */
@@ -150,6 +150,7 @@ interface ChildTools {
 class ChildOffers implements ToolOffers {
   readonly own: readonly ToolSpec[]
   readonly canChange: boolean
+  readonly definitions = toolDefinitions
   readonly #resources: HarnessResources
   readonly #child: ChildTools
 

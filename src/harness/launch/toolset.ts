@@ -7,6 +7,7 @@ import type { RecordedCalls } from '#run/replay/recorded-calls.js'
 import type { Offer, ToolOffers } from '#core/loop/run-plan.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import { checkToolNames, withUniqueIds } from '../tool-names.js'
+import type { Model, ToolDefinition } from '#core/model-session.js'
 import type { ToolSourceHost } from '#core/tools/source.js'
 import type { ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
 
@@ -82,6 +83,8 @@ export class Toolset implements ToolOffers {
     }
   }
 
+  readonly definitions = toolDefinitions
+
   #serverTools(signal: AbortSignal, before: Offer['servers'] | null): Promise<Offer['servers']> {
     const { resources, config, root = config.root, servers = [], asksServers } = this.#options
     if (!asksServers) return Promise.resolve([])
@@ -128,6 +131,25 @@ export class Toolset implements ToolOffers {
     this.#warned.add(message)
     this.#options.warn(message)
   }
+}
+
+/**
+ * The tools as a model is given them. Deferred ones are left out if there are tools that search them; if the provider searches itself,
+ * they are marked, and those tools are left out.
+ */
+export function toolDefinitions(tools: readonly ToolSpec[], model: Model): readonly ToolDefinition[] {
+  const search = tools.find(({ searchesTools }) => searchesTools !== undefined)
+  if (search === undefined) return tools.map(definitionOf)
+  const deferred = tools.filter((tool) => tool.deferred === true)
+  const isHosted = search.searchesTools?.(deferred, model) === true
+  return tools.flatMap((tool) => {
+    if (isHosted ? tool.searchesTools !== undefined : tool.deferred === true) return []
+    return tool.deferred === true ? { ...definitionOf(tool), deferred: true } : definitionOf(tool)
+  })
+}
+
+function definitionOf({ name, description, parameters, strict, examples }: ToolSpec): ToolDefinition {
+  return { name, description, parameters, ...(strict !== undefined && { strict }), ...(examples && { examples }) }
 }
 
 function toolNameCollision(name: string, server: string, other: string): HarnessError {

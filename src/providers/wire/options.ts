@@ -98,6 +98,7 @@ export const PROVIDER_OPTIONS: PartialFields<ProviderOptions> = {
     maxOutputTokens: integer(1),
     contextTokens: integer(1),
     requestBytes: integer(1),
+    toolSearch: oneOf('definitions', 'parameters', 'none'),
     longCacheWrites: boolean,
   }),
   extraBody: jsonObject,

@@ -307,6 +307,7 @@ function planOf(
     sequential: run.sequential,
     model,
     offers: {
+      definitions: (tools) => tools,
       own: tools,
       canChange: false,
       load: () => Promise.resolve({ tools, servers: [], skills: '' }),
