@@ -149,7 +149,7 @@ const step = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      does: fc.constantFrom('remove', 'cut', 'damage', 'keep', 'restore' as const),
+      does: fc.constantFrom('remove', 'cut', 'damage', 'keep', 'keep', 'restore', 'overwrite' as const),
       at: fc.double({ min: 0, max: 1, noNaN: true }),
     }),
   },
@@ -166,6 +166,7 @@ async function tryLife(steps: readonly Step[]): Promise<void> {
   const stories = new Map<number, Events>()
   const logs = [open(folder), open(folder)]
   const seen = new Map<string, number>()
+  let created = 0
   let cursor: string | null = null
   const follow = async (log: LogStore): Promise<void> => {
     for await (const summary of log.list({ changedAfter: cursor })) {
@@ -175,7 +176,7 @@ async function tryLife(steps: readonly Step[]): Promise<void> {
   }
   for (const each of steps) {
     if (each.does === 'append') {
-      const story = stories.get(each.run) ?? new Events(`run_${each.run}`, { afterMs: each.run * 1000 })
+      const story = stories.get(each.run) ?? new Events(`run_${each.run}`, { afterMs: each.run * 1000 + created++ })
       const isNew = !stories.has(each.run)
       stories.set(each.run, story)
       if (!isNew) story.note('x')
@@ -203,8 +204,8 @@ function damage(
   { does, at }: { readonly does: string; readonly at: number },
   { index, kept }: { readonly index: string; readonly kept: string },
 ): void {
-  if (does === 'restore' && existsSync(kept)) {
-    rmSync(index, { force: true })
+  if ((does === 'restore' || does === 'overwrite') && existsSync(kept)) {
+    if (does === 'restore') rmSync(index, { force: true })
     copyFileSync(kept, index)
   }
   if (!existsSync(index)) return

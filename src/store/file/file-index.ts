@@ -1,7 +1,6 @@
 import {
   appendFileSync,
   closeSync,
-  fstatSync,
   openSync,
   readdirSync,
   renameSync,
@@ -10,6 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { invalidCursor } from '../list-query.js'
 import { readNow } from './log-file.js'
 
@@ -37,10 +37,12 @@ export interface PlacedEntry extends IndexEntry {
 }
 
 const FILE = '.index'
-const FIRST_LINE = 'thinharness-index 1'
+const FIRST_LINE = 'thinharness-index 2 '
 /** It is written anew when it is longer than this and than so many times what counts in it, in bytes. */
 const SHORT_BYTES = 1 << 20
 const TIMES = 3
+/** So many bytes before those that were added are read again: whether the file is still the one that was read. */
+const READ_AGAIN_BYTES = 512
 /** When a file that was to replace it counts as left by a process that has ended, in ms. */
 const LEFT_AFTER_MS = 60_000
 
@@ -55,9 +57,12 @@ export class FileIndex {
   readonly #isThere: (name: string) => boolean
   readonly #codec: TextCodec
   readonly #entries = new Map<string, PlacedEntry>()
+  /** A checksum of the text at each place. A file that was cut, or replaced by a copy that is behind, gives its places away again. */
+  readonly #checks = new Map<number, number>()
   #file = ''
-  /** Bytes of the file that were read, and those of the entries. */
+  /** Bytes of the file that were read, the last of them, and the bytes of the entries. */
   #read = 0
+  #lastBytes = Buffer.alloc(0)
   #counted = 0
   /** Named anew whenever the file is made anew: places are compared within one. */
   #generation = ''
@@ -94,7 +99,7 @@ export class FileIndex {
   }
 
   cursorOf(entry: PlacedEntry | null): string {
-    return entry === null ? UNKNOWN : `${this.#generation}.${entry.position}`
+    return entry === null ? UNKNOWN : `${this.#generation}.${entry.position}.${crc32(entry.text)}`
   }
 
   /** Adds entries, for all readers. Nothing depends on it: a file that cannot be written is done without. */
@@ -126,16 +131,29 @@ export class FileIndex {
     if (file !== this.#file || (stats?.size ?? 0) < this.#read) this.#forget()
     this.#file = file
     if (stats === undefined || stats.size === this.#read) return
-    const bytes = readNow(this.#path, this.#read, stats.size)
+    const bytes = this.#readAdded(stats.size)
     if (bytes === null) return this.#detach()
     for (let start = 0, end = bytes.indexOf(10); end >= 0; start = end + 1, end = bytes.indexOf(10, start))
-      this.#takeFromFile(bytes.toString('utf8', start, end), { length: end - start, ino: stats.ino })
+      this.#takeFromFile(bytes.toString('utf8', start, end), end - start)
     const isLong = this.#read > SHORT_BYTES && this.#read > TIMES * this.#counted
     if (this.#generation !== '' && !isLong && this.#entries.size <= 2 * count + 1000) return
     const isNameless = this.#generation === ''
     this.#writeAnew()
     // Cursors name the file as it is now.
     if (isNameless) this.update()
+  }
+
+  /** The bytes after those that were read, from the beginning if those are others now; null if it cannot be read. */
+  #readAdded(size: number): Buffer | null {
+    const known = this.#lastBytes
+    let bytes = readNow(this.#path, this.#read - known.length, size)
+    if (bytes?.subarray(0, known.length).equals(known) === false) {
+      this.#forget()
+      bytes = readNow(this.#path, 0, size)
+    } else bytes = bytes?.subarray(known.length) ?? null
+    const end = (bytes?.lastIndexOf(10) ?? -1) + 1
+    if (end > 0) this.#lastBytes = Buffer.from(bytes?.subarray(Math.max(0, end - READ_AGAIN_BYTES), end) ?? [])
+    return bytes
   }
 
   /** Writes it in the present form of its texts. */
@@ -150,32 +168,33 @@ export class FileIndex {
     if ([...this.#entries.keys()].some((name) => !this.#isThere(name))) this.#writeAnew()
   }
 
-  #takeFromFile(line: string, { length, ino }: { readonly length: number; readonly ino: number }): void {
+  #takeFromFile(line: string, length: number): void {
     const position = this.#base + this.#read
     this.#read += length + 1
-    if (!line.startsWith(FIRST_LINE)) return this.#take(line, position)
-    const [generation = '', previous = '', base = '0', own = ''] = line.slice(FIRST_LINE.length + 1).split(' ')
-    // A copy, such as a backup, may be behind: its places may have been given away again.
-    if (Number(own) === ino) [this.#generation, this.#previous, this.#base] = [generation, previous, Number(base)]
+    if (!line.slice(line.indexOf(' ') + 1).startsWith(FIRST_LINE)) return this.#take(line, position)
+    const [generation = '', previous = '', base = ''] = intact(line)?.slice(FIRST_LINE.length).split(' ') ?? []
+    ;[this.#generation, this.#previous, this.#base] = [generation, previous, Number(base)]
   }
 
   #take(line: string, position: number): void {
-    const head = line.split(' ', HEAD)
-    const [name = '', stamp = '', given = '', phase = '', time = '', length] = head
-    const stored = line.slice(head.join(' ').length + 1)
-    // Torn, or two in one.
-    if (length === undefined || stored.length !== Number(length)) return
+    const fields = intact(line)
+    if (fields === null) return
+    const head = fields.split(' ', HEAD)
+    const [name = '', stamp = '', given = '', phase = '', time = ''] = head
+    const stored = fields.slice(head.join(' ').length + 1)
     const text = this.#codec.decode(stored, name, stamp)
     if (text === null) return
-    const known = this.#entries.get(name)
-    if (known?.stamp === stamp && known.phase === phase) return
-    this.#counted += text.length - (known?.text.length ?? 0)
-    this.#entries.set(name, { stamp, phase, time, text, position: given === '-' ? position : Number(given) })
+    const before = this.#entries.get(name)
+    if (before?.stamp === stamp && before.phase === phase) return
+    this.#counted += text.length - (before?.text.length ?? 0)
+    const place = given === '-' ? position : Number(given)
+    this.#entries.set(name, { stamp, phase, time, text, position: place })
+    this.#checks.set(place, crc32(text))
   }
 
   #lineOf(name: string, { stamp, phase, time, text }: IndexEntry, position: number | null): string {
     const stored = this.#codec.encode(text, name, stamp)
-    return `${name} ${stamp} ${position ?? '-'} ${phase} ${time} ${stored.length} ${stored}`
+    return checked(`${name} ${stamp} ${position ?? '-'} ${phase} ${time} ${stored}`)
   }
 
   /** Without lines that no longer count, and logs that are gone. The places of the others stay. */
@@ -196,7 +215,7 @@ export class FileIndex {
     const written = `${this.#path}-${newName()}`
     const fd = openSync(written, 'wx', 0o600)
     try {
-      writeFileSync(fd, `${FIRST_LINE} ${newName()} ${previous} ${base} ${fstatSync(fd).ino}\n${lines}`)
+      writeFileSync(fd, `${checked(`${FIRST_LINE}${newName()} ${previous} ${base}`)}\n${lines}`)
     } finally {
       closeSync(fd)
     }
@@ -213,9 +232,10 @@ export class FileIndex {
 
   #positionOf(cursor: string | null): number {
     if (cursor === null) return -1
-    const [, generation, digits] = /^([0-9a-f]+)\.(\d+)$/.exec(cursor) ?? []
+    const [, generation, digits, check] = /^([0-9a-f]+)\.(\d+)(?:\.(\d+))?$/.exec(cursor) ?? []
     if (generation === undefined) throw invalidCursor(cursor)
     const position = Number(digits)
+    if (this.#checks.get(position) !== Number(check)) return -1
     if (generation === this.#generation) return position
     return generation === this.#previous && position < this.#base ? position : -1
   }
@@ -230,6 +250,8 @@ export class FileIndex {
 
   #forget(): void {
     this.#entries.clear()
+    this.#checks.clear()
+    this.#lastBytes = Buffer.alloc(0)
     ;[this.#read, this.#counted, this.#base] = [0, 0, 0]
     ;[this.#generation, this.#previous] = ['', '']
   }
@@ -238,7 +260,19 @@ export class FileIndex {
 /** The cursor of a log that the index does not know yet: all come after it. */
 const UNKNOWN = '0.0'
 /** Fields of a line before the summary. */
-const HEAD = 6
+const HEAD = 5
+
+/** A line with a checksum in front. */
+function checked(fields: string): string {
+  return `${crc32(fields)} ${fields}`
+}
+
+/** What follows the checksum of a line; null for a line that is torn, damaged, or two in one. */
+function intact(line: string): string | null {
+  const end = line.indexOf(' ')
+  const fields = line.slice(end + 1)
+  return end > 0 && Number(line.slice(0, end)) === crc32(fields) ? fields : null
+}
 
 function newName(): string {
   return globalThis.crypto.randomUUID().replaceAll('-', '')
