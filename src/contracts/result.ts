@@ -103,7 +103,7 @@ export function withAttempts(usage: RunUsage, attempts: readonly CountedAttempt[
 /** `usage` with one reply more. */
 export function withTurn(given: RunUsage, { attempts, ...counted }: CountedReply): RunUsage {
   const others = attempts?.slice(0, -1) ?? []
-  const usage = withAttempts(given, others)
+  const usage = others.length === 0 ? given : withAttempts(given, others)
   const { provider, model, usage: turn } = counted
   const lost = others.reduce((sum, { costUsd }) => sum + Math.round((costUsd ?? 0) * MICRO), 0)
   const cost = counted.cost === undefined ? undefined : counted.cost - lost

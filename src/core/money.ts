@@ -60,7 +60,7 @@ export interface RequestPayer {
   ): Promise<Turn>
   /** The request is over, with this reply or error: an attempt that was not settled keeps its reservation. */
   end(turn: AnsweredTurn | null, error?: unknown): void
-  /** The attempts so far, in order. `isAnswered`: the last one is the answer, as far as it came. */
+  /** The attempts so far, in order. `isAnswered`: the last one is the answer, as far as it came; none if it is the only one. */
   all(isAnswered: boolean): Promise<readonly RequestAttempt[]>
   /** Of all of them, in micro-dollars; null if that of the answer is unknown. */
   cost(): Promise<number | null>

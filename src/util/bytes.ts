@@ -1,4 +1,14 @@
 const encoder = new TextEncoder()
+/** Node's own kind of bytes, several times as fast; browsers have none. */
+const NodeBytes = (
+  globalThis as {
+    readonly Buffer?: {
+      from(text: string): Uint8Array<ArrayBuffer>
+      from(buffer: ArrayBuffer, offset: number, length: number): Uint8Array<ArrayBuffer>
+      byteLength(text: string): number
+    }
+  }
+).Buffer
 /** A mark at the beginning is a part of the text. */
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
@@ -6,7 +16,9 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 export function joinedBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const [first] = pieces
   if (first !== undefined && pieces.length === 1) return first as Uint8Array<ArrayBuffer>
-  const joined = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0))
+  let length = 0
+  for (const piece of pieces) length += piece.length
+  const joined = new Uint8Array(length)
   let at = 0
   for (const piece of pieces) {
     joined.set(piece, at)
@@ -17,7 +29,7 @@ export function joinedBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuff
 
 /** A text in UTF-8. */
 export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
-  return encoder.encode(text)
+  return NodeBytes?.from(text) ?? encoder.encode(text)
 }
 
 /** The text of bytes in UTF-8. */
@@ -27,10 +39,7 @@ export function textOfBytes(bytes: Uint8Array): string {
 
 /** A body whose `String` is its text: Node's own kind of bytes, elsewhere the text. */
 export function textualBytes(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> | string {
-  const { Buffer } = globalThis as {
-    readonly Buffer?: { from(buffer: ArrayBuffer, offset: number, length: number): Uint8Array<ArrayBuffer> }
-  }
-  return Buffer?.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) ?? textOfBytes(bytes)
+  return NodeBytes?.from(bytes.buffer, bytes.byteOffset, bytes.byteLength) ?? textOfBytes(bytes)
 }
 
 /** Each byte as a character, as in Latin-1. For short pieces. */
@@ -60,7 +69,5 @@ const PIECE = 8192
 /** Bytes of a text in UTF-8. */
 export function byteLength(text: string | Uint8Array): number {
   if (typeof text !== 'string') return text.byteLength
-  const { Buffer } = globalThis as { readonly Buffer?: { byteLength(text: string): number } }
-  // Browsers have no `Buffer`.
-  return Buffer?.byteLength(text) ?? encoder.encode(text).byteLength
+  return NodeBytes?.byteLength(text) ?? encoder.encode(text).byteLength
 }

@@ -78,9 +78,11 @@ export class EventReader {
   }
 }
 
+let strings: ReturnType<typeof nodeModule<'node:string_decoder'>>
+
 /** Text of bytes that come in pieces; null is the end. */
 function pieceDecoder(): (bytes: Uint8Array | null) => string {
-  const strings = nodeModule('node:string_decoder')
+  strings ??= nodeModule('node:string_decoder')
   if (strings === undefined) {
     const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
     return (bytes) => (bytes === null ? decoder.decode() : decoder.decode(bytes, { stream: true }))

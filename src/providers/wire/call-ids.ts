@@ -138,7 +138,7 @@ export class OwnParts {
 
   /** The entries as a wire format reads them. */
   read(entries: readonly TranscriptEntry[]): readonly TranscriptEntry[] {
-    if (this.#name === this.#provider) return entries
+    if (this.#name === this.#provider || !entries.some(hasNative)) return entries
     return entries.map((entry) => {
       if (entry.role === 'tool') return entry
       const named = this.#read(entry)
@@ -148,7 +148,7 @@ export class OwnParts {
 
   /** The reply as the transcript has it. */
   write(reply: DecodedReply): DecodedReply {
-    if (this.#name === this.#provider) return reply
+    if (this.#name === this.#provider || !hasNative(reply)) return reply
     return { ...this.#named(reply), parts: reply.parts.map((part) => this.#named(part)) }
   }
 
@@ -161,6 +161,14 @@ export class OwnParts {
   #named<T extends Holder>(holder: T): T {
     return holder.native?.provider === this.#provider ? renamed(holder, this.#name) : holder
   }
+}
+
+/** True if it, or a part of it, has a provider's own form. */
+function hasNative(holder: TranscriptEntry | DecodedReply): boolean {
+  if ('native' in holder && holder.native !== undefined) return true
+  if (!('parts' in holder)) return false
+  for (const { native } of holder.parts) if (native !== undefined) return true
+  return false
 }
 
 function renamed<T extends Holder>(holder: T, provider: string): T {

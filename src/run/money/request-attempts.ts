@@ -37,6 +37,14 @@ export class RequestAttempts implements RequestPayer {
   readonly #price: RunMoney['price']
   readonly #isAside: boolean
   readonly #made: Made[] = []
+  /** Of a run without a limit: nothing is reserved, and the cost of a reply is its price. */
+  readonly #unlimited: Reservation = {
+    maxOutputTokens: null,
+    settle: (answered) => {
+      if (answered === null || this.#price === null) return UNKNOWN_COST
+      return this.#price.then((costOf) => costOf?.(answered) ?? null)
+    },
+  }
   #request: PricedRequest | null = null
   /** Reserved for a model that makes no attempts of its own. */
   #whole: Reservation | null = null
@@ -63,13 +71,7 @@ export class RequestAttempts implements RequestPayer {
   ): Promise<Turn> {
     this.#request = request
     this.#shortage = null
-    try {
-      this.#whole = await this.#reserve(null)
-    } catch (error) {
-      // One of them may cost less.
-      if (this.#model.candidates === undefined) throw error
-      this.#shortage = error instanceof Error ? error : new Error(String(error))
-    }
+    this.#whole = this.#spending === null ? this.#unlimited : await this.#reserveWhole()
     this.#begun = performance.now()
     const before = this.#made.length
     const { signal } = request
@@ -89,14 +91,26 @@ export class RequestAttempts implements RequestPayer {
     }
   }
 
+  /** What the request as a whole may cost; null: nothing could be reserved for it, but one of several models may cost less. */
+  async #reserveWhole(): Promise<Reservation | null> {
+    try {
+      return await this.#reserve(null)
+    } catch (error) {
+      if (this.#model.candidates === undefined) throw error
+      this.#shortage = error instanceof Error ? error : new Error(String(error))
+      return null
+    }
+  }
+
   /** As in `TurnOptions`. */
   readonly attempt = async ({ provider, model }: Candidate): Promise<Attempt> => {
     const whole = this.#whole
     const isSame = this.#model.candidates === undefined && provider === this.#model.provider && model === this.#model.id
     this.#whole = null
     if (!isSame) void whole?.settle({ entry: { usage: NO_TOKENS } })
-    const reserved = isSame && whole !== null ? whole : await this.#reserve({ provider, model })
-    const made = this.#add({ provider, model }, reserved)
+    const isWhole = isSame && whole !== null
+    const reserved = isWhole ? whole : await this.#reserve({ provider, model })
+    const made = this.#add({ provider, model }, reserved, isWhole ? this.#begun : performance.now())
     const { maxOutputTokens } = reserved
     return { maxOutputTokens, settle: (usage, ended = {}) => settle(made, usage, ended) }
   }
@@ -108,8 +122,7 @@ export class RequestAttempts implements RequestPayer {
     this.#request = null
     if (whole !== null) {
       const { provider = this.#model.provider, model = this.#model.id } = turn?.entry ?? {}
-      const made = this.#add({ provider, model }, whole)
-      made.begun = this.#begun
+      const made = this.#add({ provider, model }, whole, this.#begun)
       made.ms = Math.round(performance.now() - this.#begun)
       if (turn === null) settle(made, isOverflow(error) ? NO_TOKENS : null, endOf(error))
       else made.cost = whole.settle(turn)
@@ -123,6 +136,7 @@ export class RequestAttempts implements RequestPayer {
 
   /** All of them, in order. `isAnswered`: the last one is the answer, as far as it came. */
   all(isAnswered: boolean): Promise<readonly RequestAttempt[]> {
+    if (isAnswered && this.#made.length === 1) return ONE_ANSWER
     return Promise.all(
       this.#made.map(async ({ provider, model, failure, status, ms, cost, withdrawn }, index) => {
         const amount = await cost
@@ -134,33 +148,32 @@ export class RequestAttempts implements RequestPayer {
   }
 
   /** Of all of them, in micro-dollars; null if that of the answer is unknown. */
-  async cost(): Promise<number | null> {
+  cost(): Promise<number | null> {
+    const [first] = this.#made
+    return this.#made.length === 1 && first !== undefined ? (first.cost ?? UNKNOWN_COST) : this.#sum()
+  }
+
+  async #sum(): Promise<number | null> {
     const costs = await Promise.all(this.#made.map(async ({ cost }) => cost))
     return (costs.at(-1) ?? null) === null ? null : costs.reduce<number>((sum, cost) => sum + (cost ?? 0), 0)
   }
 
-  #add(candidate: Candidate, { settle: pay }: Reservation): Made {
-    const begun = performance.now()
-    const { provider, model } = candidate
-    const made: Made = {
-      ...{ provider, model, begun, failure: null, status: null, withdrawn: false, ms: 0, cost: null, settle: pay },
-    }
+  #add({ provider, model }: Candidate, { settle: pay }: Reservation, begun: number): Made {
+    const ended = { failure: null, status: null, withdrawn: false, ms: 0 }
+    const made: Made = { provider, model, begun, cost: null, settle: pay, ...ended }
     this.#made.push(made)
     return made
   }
 
-  #reserve(candidate: Candidate | null): Promise<Reservation> {
+  async #reserve(candidate: Candidate | null): Promise<Reservation> {
     if (this.#request === null)
       throw new HarnessError('invalid_state', 'The request is over: no attempt at it can begin any more.')
+    if (this.#spending === null) return this.#unlimited
     // One that holds something waits for nobody.
     const isFirst = this.#made.every(({ cost }) => cost !== null)
     const { provider, id } = this.#model
     const asked = candidate ?? (this.#isAside ? { provider, model: id } : null)
-    if (this.#spending !== null) return this.#spending.reserve(this.#request, asked, isFirst)
-    const price = this.#price
-    const settled = async (answered: AnsweredTurn | null): Promise<number | null> =>
-      answered === null ? null : ((await (await price)?.(answered)) ?? null)
-    return Promise.resolve({ maxOutputTokens: null, settle: settled })
+    return this.#spending.reserve(this.#request, asked, isFirst)
   }
 }
 
@@ -168,7 +181,10 @@ export class RequestAttempts implements RequestPayer {
 function settle(made: Made, given: TokenUsage | null, { failure = null, ...ended }: AttemptEnd): void {
   if (made.cost !== null) return
   const { status = null, withdrawn = false, responseModel = null } = ended
-  Object.assign(made, { failure, status, withdrawn, ms: Math.round(performance.now() - made.begun) })
+  made.failure = failure
+  made.status = status
+  made.withdrawn = withdrawn
+  made.ms = Math.round(performance.now() - made.begun)
   const isRefused = status !== null && status >= 400 && !withdrawn
   const usage = readUsage(given) ?? (isRefused ? NO_TOKENS : null)
   const { provider, model } = made
@@ -179,9 +195,16 @@ function settle(made: Made, given: TokenUsage | null, { failure = null, ...ended
 function readUsage(given: unknown): TokenUsage | null {
   if (!isObject(given)) return null
   const usage = Object.assign({}, UNREPORTED_USAGE, given)
-  const isCount = (count: unknown): boolean => count === null || (Number.isSafeInteger(count) && Number(count) >= 0)
-  return TOKEN_FIELDS.every((field) => isCount(usage[field])) ? usage : null
+  for (const field of TOKEN_FIELDS) {
+    const count: unknown = usage[field]
+    if (count !== null && (!Number.isSafeInteger(count) || Number(count) < 0)) return null
+  }
+  return usage
 }
+
+const UNKNOWN_COST: Promise<number | null> = Promise.resolve(null)
+/** A list of one attempt says nothing that its reply does not say. */
+const ONE_ANSWER: Promise<readonly RequestAttempt[]> = Promise.resolve([])
 
 /** Refused before it was worked on, whatever the status. */
 function isOverflow(error: unknown): boolean {

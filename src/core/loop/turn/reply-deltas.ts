@@ -52,6 +52,7 @@ export class ReplyDeltas {
 
   /** The parts that have arrived are complete: emits what the filters have withheld of them. */
   end(): void {
+    if (this.#shown.reply === null) return
     this.#pass(() => this.#shown.reply?.end() ?? [])
   }
 

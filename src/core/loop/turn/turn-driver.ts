@@ -107,7 +107,7 @@ export class TurnDriver {
   async #ask({ requestKind, correction, notices, closing }: Ask): Promise<void> {
     const context = this.#context
     const { input } = this.#setup.plan
-    if (input !== null) await this.#takeSteering(input)
+    if (input !== null && (input.settled === undefined || input.waiting > 0)) await this.#takeSteering(input)
     const config = await this.#effects.configure()
     if (correction !== null) await context.emit('model_retry', { retryKind: 'structured_output', ...correction })
     const host = this.#hasHostNotices ? await this.#effects.hostNotices() : null
