@@ -11,12 +11,12 @@ const below = {
   store: ['util', 'contracts', 'core', 'run'],
   providers: ['util', 'contracts', 'schema', 'core'],
   toolbox: ['util', 'contracts', 'schema', 'core'],
-  models: ['util', 'contracts', 'core', 'providers'],
+  models: ['util', 'contracts', 'core', 'run', 'providers'],
   harness: ['util', 'contracts', 'schema', 'core', 'run', 'store', 'providers', 'toolbox'],
   index: ['util', 'contracts', 'schema', 'core', 'run', 'store', 'harness'],
   testing: ['util', 'contracts', 'core', 'harness'],
   extensions: ['util', 'contracts', 'schema', 'core', 'run', 'store', 'providers', 'toolbox', 'harness'],
-  session: ['util', 'contracts', 'schema', 'core', 'store', 'harness', 'extensions'],
+  session: ['util', 'contracts', 'schema', 'core', 'harness', 'extensions'],
   adapters: ['util', 'contracts', 'schema', 'core', 'run', 'store', 'toolbox', 'harness', 'extensions', 'session'],
 }
 

@@ -11,6 +11,8 @@ export interface ModelRun {
   /** By which runs are found. */
   readonly labels: Readonly<Record<string, string>>
   readonly purpose: RequestPurpose
+  /** It tries again what a recorded run did, from one of its turns. Default: it does not. */
+  readonly isFork?: true
 }
 
 /** What requests are made for: `main` is the conversation itself. Who asks for something else gives it a name. */
@@ -27,6 +29,8 @@ export interface SubmittedRequest {
 export interface Candidate {
   readonly provider: string
   readonly model: string
+  /** It is asked in a batch, which costs less. Default: it is not. */
+  readonly batch?: true
 }
 
 /** One attempt of a model at a request. */

@@ -182,6 +182,10 @@ export interface TurnOptions {
   readonly attempt?: (candidate: Candidate) => Promise<Attempt>
   /** Tells the readers of the run that the request waits, such as for its turn. */
   readonly waiting?: (wait: RequestWait) => void
+  /** Tells the readers of the run what went otherwise than asked, as an event `warning`. */
+  readonly warn?: (message: string) => void
+  /** Gets the headers of each answer of the provider, names in lower case, also of a refusal. Default: nobody reads them. */
+  readonly onHeaders?: (headers: Readonly<Record<string, string>>) => void
   /** Stores that the provider has accepted the request under this id: a process may end, and another one get the answer. */
   readonly submitted?: (id: string) => Promise<void>
   /** The request was submitted by an earlier process: its answer is to be fetched. Given once. */

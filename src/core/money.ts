@@ -45,6 +45,9 @@ export interface PricedRequest {
 export interface AnsweredTurn {
   readonly entry: Pick<ModelTurn['entry'], 'usage'> & Partial<Pick<ModelTurn['entry'], 'provider' | 'model'>>
   readonly responseModel?: string | null | undefined
+  readonly cached?: boolean | undefined
+  /** It was asked in a batch. */
+  readonly batch?: true | undefined
 }
 
 /** Pays for one request of a run, each attempt at it by itself. */

@@ -63,6 +63,9 @@ export interface Config<Output> extends Budgets {
 /** Ended runs that a harness without a log of its own keeps for `recover`. */
 const REMEMBERED_RUNS = 16
 
+/** Where logs are kept for a host that names no log: in memory. */
+export const defaultLog = memoryLog
+
 const FILE_INSTRUCTIONS = `You are an agent that works on the files of one workspace.
 Search before you read, and read before you edit. Use \`edit\` for targeted changes and \`write\` for whole files.
 Start narrow. Make independent tool calls together in one reply, and independent edits in one \`edit\` call; where one
@@ -110,7 +113,7 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
     toolRetries: options.toolRetries ?? 3,
     sequential: options.toolExecution === 'sequential',
     extensions,
-    log: options.log ?? memoryLog({ keepEnded: REMEMBERED_RUNS }),
+    log: options.log ?? defaultLog({ keepEnded: REMEMBERED_RUNS }),
     deps: options.deps ?? null,
     needsDeps: false,
     settings: options.settings ?? {},

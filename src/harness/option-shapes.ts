@@ -129,6 +129,7 @@ const RATES: Fields<Rates> = {
 
 const price = object<Price>({
   ...RATES,
+  batch: optional(object(RATES)),
   tiers: optional(list(object({ ...RATES, aboveInputTokens: integer(0) }))),
 })
 

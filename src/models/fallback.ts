@@ -4,7 +4,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { ProviderFailure } from '#contracts/failure.js'
 import type { Model, ModelSession, ModelTurn, RequestConstants, TurnOptions } from '#core/model-session.js'
 import { sleep } from '#util/timeout.js'
-import { CandidateModel } from './candidate-model.js'
+import { CandidateModel, CandidateSessions } from './candidate-model.js'
 import type { CandidateOption } from './candidate-model.js'
 import { ComposedModel } from './composed-model.js'
 import { ConversationNeeds } from './conversation-needs.js'
@@ -63,8 +63,7 @@ interface Failed {
 class FallbackSession implements ModelSession {
   readonly #candidates: readonly CandidateModel[]
   readonly #options: FallbackOptions
-  readonly #run: ModelRun | undefined
-  readonly #sessions = new Map<CandidateModel, ModelSession>()
+  readonly #sessions: CandidateSessions
   readonly #needs = new ConversationNeeds()
   /** Who answered last: its cache has the conversation. */
   #current = 0
@@ -72,7 +71,7 @@ class FallbackSession implements ModelSession {
   constructor(candidates: readonly CandidateModel[], options: FallbackOptions, run: ModelRun | undefined) {
     this.#candidates = candidates
     this.#options = options
-    this.#run = run
+    this.#sessions = new CandidateSessions(run)
   }
 
   async turn(view: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Promise<ModelTurn> {
@@ -159,7 +158,7 @@ class FallbackSession implements ModelSession {
     }
     breaker.begin()
     try {
-      const turn = await this.#sessionOf(candidate).turn(view, candidate.constants(constants), asked)
+      const turn = await this.#sessions.turn(candidate, view, constants, asked)
       breaker.succeeded()
       paid?.settle(turn.entry.usage, { status: 200, responseModel: turn.responseModel ?? null })
       return turn
@@ -171,12 +170,6 @@ class FallbackSession implements ModelSession {
       paid?.settle(null, { failure: failure ?? 'unknown', status, withdrawn: shown.any })
       throw error
     }
-  }
-
-  #sessionOf(candidate: CandidateModel): ModelSession {
-    const open = this.#sessions.get(candidate) ?? candidate.model.openSession(this.#run)
-    this.#sessions.set(candidate, open)
-    return open
   }
 
   /** Nobody may be asked now. */

@@ -3,7 +3,7 @@ import { estimateEntry } from '#contracts/estimate.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { ModelSession, ModelTurn, RequestConstants, TurnOptions } from '#core/model-session.js'
 import type { JsonObject } from '#util/json.js'
-import { CandidateModel } from './candidate-model.js'
+import { CandidateModel, CandidateSessions } from './candidate-model.js'
 import type { CandidateOption } from './candidate-model.js'
 import { ComposedModel } from './composed-model.js'
 import { checkRoute } from './options.js'
@@ -70,21 +70,20 @@ class RouteSession implements ModelSession {
   readonly #candidates: ReadonlyMap<string, CandidateModel>
   readonly #choose: Choose
   readonly #run: ModelRun | undefined
-  readonly #sessions = new Map<CandidateModel, ModelSession>()
+  readonly #sessions: CandidateSessions
 
   constructor(candidates: ReadonlyMap<string, CandidateModel>, choose: Choose, run: ModelRun | undefined) {
     this.#candidates = candidates
     this.#choose = choose
     this.#run = run
+    this.#sessions = new CandidateSessions(run)
   }
 
   turn(view: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Promise<ModelTurn> {
     const { purpose = 'main', metadata = {}, labels = {} } = this.#run ?? {}
     const request = { purpose, tokens: newestTokens(view), turn: options.turn ?? 1, metadata, labels }
     const candidate = this.#chosen({ ...request, hasTools: constants.tools.length > 0 })
-    const session = this.#sessions.get(candidate) ?? candidate.model.openSession(this.#run)
-    this.#sessions.set(candidate, session)
-    return session.turn(view, candidate.constants(constants), options)
+    return this.#sessions.turn(candidate, view, constants, options)
   }
 
   #chosen(request: RouteRequest): CandidateModel {

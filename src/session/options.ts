@@ -1,4 +1,3 @@
-import { memoryLog } from '#store/memory-log.js'
 import type { ConfigPolicy } from '#core/state/config-digest.js'
 import type { Extension } from '#core/extension/extension.js'
 import type { LogStore } from '#core/log/log.js'
@@ -6,6 +5,7 @@ import type { Model } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Schema } from '#schema/schema.js'
 import type { PolicyExtension } from '#extensions/policy/policy.js'
+import { defaultLog } from '#harness/config.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
 import { isObject } from '#util/json.js'
 import { functionOf, having, integer, leaf, list, oneOf, partial, record, string } from '#util/shape.js'
@@ -99,7 +99,7 @@ const SHAPE = partial<SessionsOptions>({
 /** Throws a `HarnessError` of code `invalid_options`. */
 export function resolveOptions<M extends Modes>(options: SessionsOptions<M>): SessionsConfig<M> {
   const {
-    log = memoryLog(),
+    log = defaultLog(),
     harness,
     modes: modesByName,
     limits = {},

@@ -5,7 +5,7 @@ import { byComplexity, fallback, route } from 'thinharness/models'
 import type { RouteRequest } from 'thinharness/models'
 import { ScriptedModel } from 'thinharness/testing'
 import { collect } from '../support/collect.js'
-import { failureOf, harnessOf, tool } from '../harness/support.js'
+import { eventsOf, failureOf, harnessOf, ofKind, tool } from '../harness/support.js'
 
 /** A model of this name, which says `text` unless `fails` has an error for the request. */
 function saying(
@@ -72,6 +72,41 @@ describe('a fallback', () => {
     const image = { type: 'image', mediaType: 'image/png', data: 'iVBORw0KGgo=' } as const
     const { text } = await harnessOf({ model: fallback([texts, eyes], DIRECT) }).run([image])
     expect([text, texts.asked]).toEqual(['E', 0])
+  })
+
+  test('an option that a candidate cannot take is left out for it, with one warning in a run', async () => {
+    const efforts: unknown[] = []
+    const listening = (id: string, reasoningEfforts: readonly 'low'[] | undefined, turns: Model): Model => ({
+      ...{ provider: id, id, capabilities: { reasoningEfforts } },
+      openSession: (run) => {
+        const session = turns.openSession(run)
+        return {
+          turn: (view, constants, options) => {
+            efforts.push([id, constants.settings.reasoningEffort])
+            return session.turn(view, constants, options)
+          },
+        }
+      },
+    })
+    const first = listening(
+      'thinks',
+      undefined,
+      new ScriptedModel().calls('look').fails(failing('auth')).fails(failing('auth')),
+    )
+    const second = listening('answers', [], new ScriptedModel().calls('look').says('Done.'))
+    const model = fallback([first, second], { ...DIRECT, recoverMs: 0 })
+    const harness = harnessOf({ model, tools: [tool('look')], settings: { reasoningEffort: 'high' } })
+    const warnings = ofKind(await eventsOf(harness.stream('Go.')), 'warning').map(({ message }) => message)
+    expect(efforts).toEqual([
+      ['thinks', 'high'],
+      ['thinks', 'high'],
+      ['answers', undefined],
+      ['thinks', 'high'],
+      ['answers', undefined],
+    ])
+    expect(warnings).toEqual([
+      "The setting `reasoningEffort: 'high'` was left out for `answers:answers`, which is no reasoning model.",
+    ])
   })
 
   test('names the first failure that `on` may decide about, with its candidate', async () => {

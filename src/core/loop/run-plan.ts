@@ -133,7 +133,8 @@ export class RunSetup {
     metadata: JsonObject,
   ): Promise<RunSetup> {
     const { signal, extensions, runId, agentName, labels } = context
-    const run = { runId, agentName, metadata: readOnly(metadata), labels, purpose: 'main' }
+    const isFork = plan.opening.kind === 'go_on' && plan.opening.begun === 'forked' && { isFork: true as const }
+    const run = { runId, agentName, metadata: readOnly(metadata), labels, purpose: 'main', ...isFork }
     const session = openSession(prepared.model, run)
     const [own = '', ...others] = plan.instructions
     const planned = { ...plan, instructions: [extensions.instructions ?? own, ...others] }

@@ -117,7 +117,8 @@ function estimateTokens(entries: readonly TranscriptEntry[], options: CountOptio
   let known: Known | null = null
   for (const entry of entries) {
     const reported = entry.role === 'assistant' ? entry.usage.inputTokens : null
-    if (reported !== null) known = knownBy(reported, sum) ?? known
+    // A reply from a cache has none.
+    if (reported !== null && reported > 0) known = knownBy(reported, sum) ?? known
     sum += estimateEntry(entry)
   }
   const tokens = known === null ? sum : known.tokens + (sum - known.at) * known.ratio

@@ -12,6 +12,8 @@ export interface Exchange {
 }
 
 export interface PostRequest {
+  /** Default `POST`. A `GET` has no body. */
+  readonly method?: 'GET' | 'POST'
   readonly url: URL
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>

@@ -133,12 +133,15 @@ function responseHead(request: PostRequest, connections: Connections, guard: Req
 }
 
 /** Node writes a flat list of headers as it is, without copying and checking each. */
-function openRequest({ url, headers, body }: PostRequest, { request, agent }: Connections): ClientRequest {
+function openRequest(
+  { url, method = 'POST', headers, body }: PostRequest,
+  { request, agent }: Connections,
+): ClientRequest {
   const length = body.reduce((sum, piece) => sum + piece.length, 0)
   const { host, port, path, authority } = requestTarget(url)
   const list = ['host', authority, 'content-length', String(length), ...headerList(headers)]
   try {
-    return request({ host, port, path, method: 'POST', agent, headers: list })
+    return request({ host, port, path, method, agent, headers: list })
   } catch (error) {
     // A header cannot be sent.
     throw connectionError(error, authority, false)

@@ -8,7 +8,7 @@ import { RequestGuard } from './request-guard.js'
 import type { TimeLimits } from './time-limits.js'
 import type { EventReader } from './sse.js'
 import { StreamedAnswer, WHOLE_REPLY } from './wire.js'
-import type { Transport, WireChunk, TransportRequest } from './wire.js'
+import type { OtherRequest, Transport, WireChunk, TransportRequest } from './wire.js'
 import { withCallers } from './endpoint.js'
 import type { Headers, Endpoint } from './endpoint.js'
 
@@ -80,6 +80,19 @@ export class HttpTransport implements Transport {
     }
   }
 
+  async call({ path, method, headers, body, signal }: OtherRequest): Promise<string> {
+    const guard = new RequestGuard({ signal }, this.#limits)
+    try {
+      const endpoint = this.#endpoint()
+      const all = { ...OWN_HEADERS, ...WHOLE, ...withCallers(headers, endpoint.headers) }
+      const answer = await this.#exchange.post({ method, url: endpoint.urlOf(path), headers: all, body }, guard)
+      if (answer.status >= 200 && answer.status < 300) return await bodyText(answer, guard)
+      throw await refusalError(answer, guard)
+    } finally {
+      guard.release()
+    }
+  }
+
   close(): Promise<void> {
     return this.#exchange.close()
   }
@@ -104,6 +117,7 @@ export class HttpTransport implements Transport {
       },
       guard,
     )
+    request.onHeaders?.(answer.headers)
     if (answer.status >= 200 && answer.status < 300) return answer
     throw await refusalError(answer, guard)
   }

@@ -100,14 +100,14 @@ async function openProxy(): Promise<Dispatcher> {
  */
 export function fetchExchange(fetch: typeof globalThis.fetch): Exchange {
   return {
-    async post({ url, headers, body }, guard) {
+    async post({ url, method = 'POST', headers, body }, guard) {
       const controller = new AbortController()
       guard.onStop(() => controller.abort())
       const init: RequestInit = {
-        method: 'POST',
+        method,
         headers: { ...headers },
         // A `fetch` of the caller's may read it by `String` or `JSON.parse`, as it reads the bodies of other clients.
-        body: textualBytes(joinedBytes(body)),
+        ...(method === 'POST' && { body: textualBytes(joinedBytes(body)) }),
         redirect: 'manual',
         signal: controller.signal,
       }
@@ -148,7 +148,7 @@ export interface Dispatcher {
 interface DispatcherRequest {
   readonly origin: string
   readonly path: string
-  readonly method: 'POST'
+  readonly method: 'GET' | 'POST'
   readonly headers: Record<string, string>
   readonly body: Uint8Array
   readonly signal: AbortSignal
@@ -168,13 +168,13 @@ interface DispatcherAnswer {
  */
 export function dispatcherExchange(dispatcher: () => Promise<Dispatcher>): Exchange {
   return {
-    async post({ url, headers, body }, guard) {
+    async post({ url, method = 'POST', headers, body }, guard) {
       const controller = new AbortController()
       guard.onStop(() => controller.abort())
       const request: DispatcherRequest = {
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
-        method: 'POST',
+        method,
         headers: { ...headers },
         body: joinedBytes(body),
         signal: controller.signal,

@@ -108,6 +108,8 @@ export interface Transport {
   send(request: TransportRequest): Promise<unknown>
   /** The events of a streamed reply, all those of a network chunk at once. Rejects like `send`. */
   stream(request: TransportRequest): AsyncIterable<readonly WireChunk[]>
+  /** Another request to the same server, such as for a file: its answer as text. Absent if the connection has none. Rejects like `send`. */
+  call?(request: OtherRequest): Promise<string>
   close(): Promise<void>
 }
 
@@ -120,6 +122,11 @@ export class StreamedAnswer {
   }
 }
 
+export interface OtherRequest extends Pick<TransportRequest, 'path' | 'headers' | 'signal'> {
+  readonly method: 'GET' | 'POST'
+  readonly body: readonly Uint8Array[]
+}
+
 export interface TransportRequest {
   readonly path: string
   /** The provider's headers, without authentication and content type. */
@@ -129,6 +136,8 @@ export interface TransportRequest {
   readonly signal: AbortSignal
   /** The longest wait for the first byte and between two pieces, in ms, for this request. Default: the model's limits. */
   readonly idleMs?: number | undefined
+  /** Gets the headers of the answer, as in `TurnOptions`. */
+  readonly onHeaders?: ((headers: Readonly<Record<string, string>>) => void) | undefined
   /** True once a stream has told how its reply ended: its end is then waited for briefly, and is not required. */
   readonly isComplete?: () => boolean
 }

@@ -67,6 +67,18 @@ export class SessionModel implements Model {
     return new WireSession(this.#options)
   }
 
+  /** A session whose requests go to a connection of the caller's, such as one that gathers them. */
+  openOver(connect: (own: Transport, path: string) => Transport): ModelSession {
+    const { transport, format } = this.#options
+    return new WireSession({ ...this.#options, transport: connect(transport, format.path) })
+  }
+
+  /** What all requests with these constants begin with, by the model's own options too, and the name of its server. */
+  headOf(constants: RequestConstants): JsonObject {
+    const { format, provider, nativeTo } = this.#options
+    return { server: nativeTo?.() ?? provider, ...format.head(constants) }
+  }
+
   check(): void {
     this.#options.check?.()
   }
@@ -282,13 +294,13 @@ export class WireSession implements ModelSession {
     attempt: RetriedAttempt,
   ): Promise<DecodedReply> {
     const { format, transport } = this.#options
-    const { toolChoice, signal, idleMs, onDelta } = options
+    const { toolChoice, signal, idleMs, onDelta, onHeaders } = options
     const maxOutputTokens = attempt.maxOutputTokens ?? options.maxOutputTokens
     const previousResponseId = this.#chainEnd?.responseId ?? null
     const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
     const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId })
     const body = this.#messages.finish(carried === null ? tail : { ...carried, ...tail })
-    const request: TransportRequest = { path: format.path, headers, body, signal, idleMs }
+    const request: TransportRequest = { path: format.path, headers, body, signal, idleMs, onHeaders }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
     if (!streamed && onDelta === undefined)
       return wholeReply(await transport.send(request), format, { callIdFor, onDelta })

@@ -14,15 +14,15 @@ export async function costOfAnswer(
 ): Promise<number | null> {
   const { usage } = turn.entry
   const { provider = model.provider, model: id = model.id } = turn.entry
-  const { responseModel } = turn
+  const { responseModel, batch } = turn
   const isOther = provider !== model.provider || id !== model.id
   let asked = price
   if (isOther) asked = await priceOf({ provider, id }, prices)
   if (responseModel === undefined || responseModel === null || isVersionOf(responseModel, id))
-    return asked === null ? null : costOf(asked, usage)
+    return asked === null ? null : costOf(asked, usage, batch)
   const answered = await ownPrice({ provider, id: responseModel }, { provider, id }, prices)
   const known = answered ?? asked
-  return known === null ? null : costOf(known, usage)
+  return known === null ? null : costOf(known, usage, batch)
 }
 
 /** The price of the name in a reply. A price that the host has given for the model it asked for is not overruled by a list. */

@@ -2,7 +2,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { Model } from '#core/model-session.js'
 import { inDollars } from '#core/money.js'
 import { costOfAnswer } from './answered.js'
-import { inMicroDollars } from './price.js'
+import { batchPrice, inMicroDollars } from './price.js'
 import type { Price } from './price.js'
 import { priceOf } from './prices.js'
 import type { Prices } from './prices.js'
@@ -46,9 +46,12 @@ export async function openSpending({
   const purse = new Purse(limit, { outer, spent: inMicroDollars(spentUsd) })
   return new Spending(purse, {
     candidates,
-    find: async (asked) =>
-      candidates.find((each) => each.provider === asked.provider && each.model === asked.model) ??
-      priced({ provider: asked.provider, id: asked.model }),
+    find: async (asked) => {
+      const found =
+        candidates.find((each) => each.provider === asked.provider && each.model === asked.model) ??
+        (await priced({ provider: asked.provider, id: asked.model }))
+      return asked.batch === true ? { ...found, price: batchPrice(found.price) } : found
+    },
     costOfTurn: (turn) => costOfAnswer(turn, { model: leaves[0] ?? model, price, prices }),
     stop: (short) => stop({ ...short, limit: inDollars(short.limit), needed: inDollars(short.needed) }),
   })

@@ -16,6 +16,8 @@ export interface Rates {
 
 /** The price of a model. A tier holds for the whole of a request with more input tokens than it names. */
 export interface Price extends Rates {
+  /** In a batch. Default: half of each. */
+  readonly batch?: Rates | undefined
   readonly tiers?: readonly PriceTier[] | undefined
 }
 
@@ -40,11 +42,24 @@ export function inMicroDollars(dollars: number): number {
   return Math.floor(Number((dollars * MICRO).toPrecision(15)))
 }
 
+/** The price of the same model in a batch. */
+export function batchPrice({ batch, tiers = [], ...price }: Price): Price {
+  return batch ?? { ...halved(price), tiers: tiers.map(halved) }
+}
+
+function halved<R extends Rates>(rates: R): R {
+  const halves = Object.entries(rates).map(([name, rate]: [string, unknown]) => {
+    return [name, name.endsWith('PerMillion') && typeof rate === 'number' ? rate / 2 : rate]
+  })
+  return Object.fromEntries(halves) as R
+}
+
 /**
  * Cost of a reply, in whole micro-dollars, rounded up; null if the provider did not report its tokens. Dollars per million
  * tokens are micro-dollars per token: as whole pico-dollars, products with tokens are exact.
  */
-export function costOf(price: Price, usage: TokenUsage): number | null {
+export function costOf(listed: Price, usage: TokenUsage, batch = false): number | null {
+  const price = batch ? batchPrice(listed) : listed
   const { inputTokens, outputTokens } = usage
   if (inputTokens === null || outputTokens === null) return null
   // The tier with the highest threshold that the request is above.

@@ -79,9 +79,9 @@ export class RequestAttempts implements RequestPayer {
     const stop = this.#spending === null ? null : listenToAbort(signal, () => this.end(null, signal.reason))
     try {
       const turn = await ask(this.#whole?.maxOutputTokens ?? null)
-      if (this.#shortage !== null && this.#made.length === before) throw this.#shortage
+      if (this.#shortage !== null && this.#made.length === before && turn.cached !== true) throw this.#shortage
       this.end(turn)
-      if (!this.#isAside) this.#spending?.measure(request, turn.entry)
+      if (!this.#isAside && turn.cached !== true) this.#spending?.measure(request, turn.entry)
       return turn
     } catch (error) {
       this.end(null, error)
@@ -103,14 +103,15 @@ export class RequestAttempts implements RequestPayer {
   }
 
   /** As in `TurnOptions`. */
-  readonly attempt = async ({ provider, model }: Candidate): Promise<Attempt> => {
+  readonly attempt = async (candidate: Candidate): Promise<Attempt> => {
     const whole = this.#whole
-    const isSame = this.#model.candidates === undefined && provider === this.#model.provider && model === this.#model.id
+    const { provider, id, candidates } = this.#model
+    const isSame = candidates === undefined && candidate.provider === provider && candidate.model === id
     this.#whole = null
     if (!isSame) void whole?.settle({ entry: { usage: NO_TOKENS } })
     const isWhole = isSame && whole !== null
-    const reserved = isWhole ? whole : await this.#reserve({ provider, model })
-    const made = this.#add({ provider, model }, reserved, isWhole ? this.#begun : performance.now())
+    const reserved = isWhole ? whole : await this.#reserve(candidate)
+    const made = this.#add(candidate, reserved, isWhole ? this.#begun : performance.now())
     const { maxOutputTokens } = reserved
     return { maxOutputTokens, settle: (usage, ended = {}) => settle(made, usage, ended) }
   }
@@ -158,9 +159,9 @@ export class RequestAttempts implements RequestPayer {
     return (costs.at(-1) ?? null) === null ? null : costs.reduce<number>((sum, cost) => sum + (cost ?? 0), 0)
   }
 
-  #add({ provider, model }: Candidate, { settle: pay }: Reservation, begun: number): Made {
+  #add(candidate: Candidate, { settle: pay }: Reservation, begun: number): Made {
     const ended = { failure: null, status: null, withdrawn: false, ms: 0 }
-    const made: Made = { provider, model, begun, cost: null, settle: pay, ...ended }
+    const made: Made = { ...candidate, begun, cost: null, settle: pay, ...ended }
     this.#made.push(made)
     return made
   }
@@ -187,8 +188,8 @@ function settle(made: Made, given: TokenUsage | null, { failure = null, ...ended
   made.ms = Math.round(performance.now() - made.begun)
   const isRefused = status !== null && status >= 400 && !withdrawn
   const usage = readUsage(given) ?? (isRefused ? NO_TOKENS : null)
-  const { provider, model } = made
-  made.cost = made.settle(usage === null ? null : { entry: { provider, model, usage }, responseModel })
+  const { provider, model, batch } = made
+  made.cost = made.settle(usage === null ? null : { entry: { provider, model, usage }, responseModel, batch })
 }
 
 /** Null for one of another shape: its cost would be no number. */

@@ -92,7 +92,8 @@ function viewContext(
     ...extensionContext(context),
     view: readOnly(view),
     generation,
-    lastInputTokens: isOurs ? (reply?.usage.inputTokens ?? null) : null,
+    // A reply from a cache has none.
+    lastInputTokens: (isOurs && reply?.usage.inputTokens) || null,
     window: model.capabilities.contextTokens ?? setup.plan.money.knownWindow(model),
     hasTool: (name) => tools.has(name),
     promptId: state.transcript[state.firstEntry]?.id ?? '',

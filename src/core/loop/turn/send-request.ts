@@ -68,6 +68,7 @@ function turnOptions(
     turn: usage.modelRequests + 1,
     attempt: attempts.attempt,
     waiting: ({ reason, ms }) => context.emitLive('request_waiting', { reason, ms }),
+    warn: (message) => context.emitLive('warning', { message }),
     submitted: (id) => context.emit('request_submitted', { provider: attempts.provider, id }),
     ...(resume !== null && { resume }),
     ...(withoutTools && { toolChoice: 'none' }),
