@@ -29,10 +29,11 @@ const inside = {
   'core/extension': ['core/model-session', 'core/tools', 'core/state', 'core/money'],
   'providers/http': [],
   'providers/wire': ['providers/http'],
-  'providers/anthropic': ['providers/http', 'providers/wire'],
-  'providers/openai': ['providers/http', 'providers/wire'],
-  'providers/chat': ['providers/http', 'providers/wire'],
-  'providers/ai-sdk': ['providers/http', 'providers/wire'],
+  'providers/hosted': ['providers/http', 'providers/wire'],
+  'providers/anthropic': ['providers/http', 'providers/wire', 'providers/hosted'],
+  'providers/openai': ['providers/http', 'providers/wire', 'providers/hosted'],
+  'providers/chat': ['providers/http', 'providers/wire', 'providers/hosted'],
+  'providers/ai-sdk': ['providers/http', 'providers/wire', 'providers/hosted'],
 }
 
 const place = (name) => `^src/${name}(/|\\.ts$)`

@@ -127,12 +127,74 @@ export type ContentPart =
   | { readonly type: 'audio'; readonly data: string; readonly mediaType: string }
 
 /** A piece of a model's reply. */
-export type AssistantPart = (TextPart | ReasoningPart | ToolCallPart | OpaquePart) & { readonly native?: NativePart }
+export type AssistantPart = (TextPart | ReasoningPart | ToolCallPart | HostedPart | ImagePart | OpaquePart) & {
+  readonly native?: NativePart
+}
 
 export interface TextPart {
   readonly type: 'text'
   readonly text: string
+  /** The sources that the provider names for passages of the text, in its order. */
+  readonly annotations?: readonly Citation[]
 }
+
+/** A source of a passage: a page, or a document or file that the model was given. */
+export interface Citation {
+  /** Absent for a file or a document without an address. */
+  readonly url?: string
+  /** The title of the page, or the name of the file. */
+  readonly title?: string
+  /** The passage: UTF-16 offsets in the text of the part, `to` exclusive. The whole text if the provider names no passage. */
+  readonly from: number
+  readonly to: number
+  /** The provider's id of a file. */
+  readonly fileId?: string
+  /** The words of the source, if the provider quotes them. */
+  readonly quote?: string
+}
+
+/** A page that a reply cites. */
+export interface CitedSource extends Required<Pick<Citation, 'url' | 'from' | 'to'>>, Pick<Citation, 'title'> {
+  /** The text part with the passage: the id of its entry, a dot, and the place of the part in it, from 0: `e2.0`. */
+  readonly partId: string
+}
+
+/** The pages that the replies among entries cite. */
+export function citedSources(entries: readonly TranscriptEntry[]): readonly CitedSource[] {
+  const found: CitedSource[] = []
+  for (const entry of entries) {
+    if (entry.role !== 'assistant') continue
+    for (const [index, part] of entry.parts.entries()) {
+      if (part.type !== 'text') continue
+      for (const { url, title, from, to } of part.annotations ?? [])
+        if (url !== undefined) found.push({ url, ...(title && { title }), partId: `${entry.id}.${index}`, from, to })
+    }
+  }
+  return found
+}
+
+/**
+ * A call that the provider executed within the reply, its result, or both: some providers give them as two parts with one
+ * `callId`. The harness never runs it.
+ */
+export interface HostedPart {
+  readonly type: 'hosted'
+  /** The provider's id of the call; empty if it has none. */
+  readonly callId: string
+  /** `web_search`, `web_fetch`, `code_execution`, `file_search`, `image_generation`, or the name of a server's tool. */
+  readonly name: string
+  /** Where its content comes from: `web`, `server` or `command`. */
+  readonly source: ContentSource
+  /** JSON text; absent of a part that is a result only. */
+  readonly arguments?: string
+  /** What the provider shows of the result, as text; absent if the call has none yet, or the provider shows nothing. */
+  readonly result?: string
+  /** The call failed. */
+  readonly isError?: true
+}
+
+/** An image that the model made. */
+export type ImagePart = Extract<ContentPart, { readonly type: 'image' }>
 
 /** The reasoning of the model, as far as the provider shows it; may be empty if only an encrypted form was sent. */
 export interface ReasoningPart {
@@ -207,7 +269,11 @@ export type TokenCounts<T> = { readonly [Field in keyof typeof COUNTS]: T }
 export interface TokenUsage extends TokenCounts<number | null> {
   /** Part of `cacheWriteTokens`: tokens cached for an hour, if the provider charges more for them. */
   readonly longCacheWriteTokens?: number
+  /** Calls that the provider executed and charges for, by tool: `{ web_search: 2 }`. Absent if there were none. */
+  readonly hostedCalls?: HostedCalls
 }
+
+type HostedCalls = Readonly<Record<string, number>>
 
 export const TOKEN_FIELDS = Object.keys(COUNTS) as readonly TokenField[]
 
@@ -228,7 +294,18 @@ export function addTokens(one: TokenUsage, other: TokenUsage): TokenUsage {
   const sum = (a: number | null, b: number | null): number | null => (a === null ? b : a + (b ?? 0))
   const longCacheWriteTokens = (one.longCacheWriteTokens ?? 0) + (other.longCacheWriteTokens ?? 0)
   const counts = tokenCounts((field) => sum(one[field], other[field]))
-  return longCacheWriteTokens > 0 ? { ...counts, longCacheWriteTokens } : counts
+  const hostedCalls = addCounts(one.hostedCalls ?? {}, other.hostedCalls ?? {})
+  return {
+    ...counts,
+    ...(longCacheWriteTokens > 0 && { longCacheWriteTokens }),
+    ...(Object.keys(hostedCalls).length > 0 && { hostedCalls }),
+  }
+}
+
+/** The sums of counts by name. */
+export function addCounts(one: HostedCalls, other: HostedCalls): HostedCalls {
+  const names = Object.keys({ ...one, ...other })
+  return Object.fromEntries(names.map((name) => [name, (one[name] ?? 0) + (other[name] ?? 0)]))
 }
 
 /** A message as content parts of its own: later changes to the given parts have no effect. */

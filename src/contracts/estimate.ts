@@ -48,6 +48,10 @@ function ofPart(part: AssistantPart, ofText: OfText): number {
       return ofText(part.text)
     case 'tool_call':
       return ofText(part.name) + ofText(part.arguments)
+    case 'image':
+      return PER_IMAGE
+    case 'hosted':
+      return ofText(JSON.stringify(part.native ?? part))
     case 'reasoning':
     case 'opaque':
       return ofText(JSON.stringify(part))

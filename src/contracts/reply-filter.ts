@@ -109,11 +109,12 @@ export class FilteredTexts {
   /** The parts of a reply. Neighbours of one kind are one text for whoever joins them, as they were when they arrived. */
   parts(parts: readonly AssistantPart[]): readonly AssistantPart[] {
     const filter = this.#open()
-    const seen = (part: AssistantPart): boolean => part.type !== 'opaque'
+    const seen = ({ type }: AssistantPart): boolean => type !== 'opaque' && type !== 'hosted' && type !== 'image'
     let id = ''
     return parts.map((given, index) => {
       const part = given.native === undefined ? given : { ...given, native: this.#json(given.native, 'all') }
-      if (part.type === 'opaque') return part as AssistantPart
+      if (part.type === 'opaque' || part.type === 'image') return part as AssistantPart
+      if (part.type === 'hosted') return this.json(part) as AssistantPart
       if (part.type === 'tool_call')
         return { ...part, arguments: this.#decoded(wholePart(filter, part.arguments, part.callId)) } as AssistantPart
       if (parts.slice(0, index).findLast(seen)?.type !== part.type) id = `${part.type}.${index}`

@@ -1,5 +1,5 @@
-import { NO_TOKENS, TOKEN_FIELDS } from './entry.js'
-import type { TokenCounts, TokenUsage, TranscriptEntry } from './entry.js'
+import { addCounts, NO_TOKENS, TOKEN_FIELDS } from './entry.js'
+import type { CitedSource, TokenCounts, TokenUsage, TranscriptEntry } from './entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { Flows } from './flows.js'
 
@@ -48,6 +48,8 @@ export interface RunUsage extends TokenCounts<number> {
    * was requested (`limits.costUsd`, `prices`).
    */
   readonly costUsd: number | null
+  /** Calls that providers executed and charge for, by tool: `{ web_search: 2 }`. Absent if there were none. */
+  readonly hostedCalls?: Readonly<Record<string, number>>
   /** The same by model, as `provider:model`. */
   readonly byModel: Readonly<Record<string, ModelUsage>>
 }
@@ -55,6 +57,8 @@ export interface RunUsage extends TokenCounts<number> {
 /** The use and cost of one model. */
 export interface ModelUsage extends TokenCounts<number> {
   readonly modelRequests: number
+  /** Calls that providers executed and charge for, by tool: `{ web_search: 2 }`. Absent if there were none. */
+  readonly hostedCalls?: Readonly<Record<string, number>>
   readonly costUsd: number | null
 }
 
@@ -124,7 +128,8 @@ export function withTokens(usage: RunUsage, tokens: TokenUsage, cost: number | n
 
 function requestUsage(tokens: TokenUsage, cost: number | undefined): ModelUsage {
   const costUsd = cost === undefined ? null : cost / MICRO
-  const usage = { modelRequests: 1, ...NO_TOKENS, costUsd }
+  const { hostedCalls } = tokens
+  const usage = { modelRequests: 1, ...NO_TOKENS, ...(hostedCalls && { hostedCalls }), costUsd }
   for (const field of TOKEN_FIELDS) usage[field] = tokens[field] ?? 0
   return usage
 }
@@ -146,7 +151,9 @@ function sumOf(one: ModelUsage, other: ModelUsage): ModelUsage {
     // In whole micro-dollars, so that the sum is exact.
     costUsd = (Math.round(one.costUsd * MICRO) + Math.round(other.costUsd * MICRO)) / MICRO
   const modelRequests = one.modelRequests + other.modelRequests
-  const sum = { modelRequests, ...NO_TOKENS, costUsd }
+  const hostedCalls =
+    one.hostedCalls === undefined ? other.hostedCalls : addCounts(one.hostedCalls, other.hostedCalls ?? {})
+  const sum = { modelRequests, ...NO_TOKENS, ...(hostedCalls && { hostedCalls }), costUsd }
   for (const field of TOKEN_FIELDS) sum[field] = one[field] + other[field]
   return sum
 }
@@ -303,6 +310,8 @@ interface ResultReport {
   readonly text: string
   readonly usage: RunUsage
   readonly toolCallRecords: readonly ToolCallRecord[]
+  /** The pages that the replies of the run cite, in their order. */
+  readonly sources: readonly CitedSource[]
   readonly transcript: readonly TranscriptEntry[]
   /** The provider's raw replies, in order, of the whole logical run. */
   readonly responses: readonly unknown[]

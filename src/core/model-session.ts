@@ -95,6 +95,16 @@ export interface ToolDefinition {
   readonly strict?: boolean | undefined
   /** See `ToolSpec.examples`. */
   readonly examples?: readonly JsonObject[] | undefined
+  /** The provider executes it. A model that has no such tool refuses it with `invalid_options`. Default: the harness does. */
+  readonly hosted?: HostedTool | undefined
+}
+
+/** A tool that the provider executes within its reply. */
+export interface HostedTool extends JsonObject {
+  /** `connector`: the tools of a server that the provider connects to. */
+  readonly kind: 'web_search' | 'web_fetch' | 'code_execution' | 'file_search' | 'image_generation' | 'connector'
+  /** Its options in a form that all providers share, without secrets. `maxUses`: calls in one reply, for which money is reserved. */
+  readonly config: JsonObject
 }
 
 export interface StructuredOutputRequest {
@@ -146,6 +156,8 @@ export interface ModelCapabilities {
   readonly reasoningEfforts?: readonly ReasoningEffort[] | undefined
   /** Kinds of input in addition to text. Default: unknown, anything is passed on. */
   readonly inputs?: readonly ('image' | 'file' | 'audio')[] | undefined
+  /** The hosted tools that it has. Default: unknown, a request with another one is refused by the model itself. */
+  readonly hostedTools?: readonly HostedTool['kind'][] | undefined
   /** Cap of one reply, in tokens, unless the settings name one. Default: unknown. */
   readonly maxOutputTokens?: number | undefined
   /** Tokens of input and output together. Default: that of the table of prices, if it has the model; otherwise unknown. */

@@ -65,6 +65,7 @@ function capabilitiesOf(models: readonly Model[], window: ComposedWindow): Model
     defaultStructuredOutputMode: modes.size === 1 ? [...modes][0] : 'tool',
     reasoningEfforts: union(all.map(({ reasoningEfforts }) => reasoningEfforts)),
     inputs: union(all.map(({ inputs }) => inputs)),
+    hostedTools: union(all.map(({ hostedTools }) => hostedTools)),
     maxOutputTokens: most(all.map(({ maxOutputTokens }) => maxOutputTokens)),
     contextTokens: least(windows),
     requestBytes: least(models.map(({ requestBytes, capabilities }) => capabilities.requestBytes ?? requestBytes)),

@@ -224,6 +224,8 @@ function partDeltas(part: AssistantPart): readonly ModelDelta[] {
         callId: part.callId,
         toolName: part.name,
       }))
+    case 'hosted':
+    case 'image':
     case 'opaque':
       return []
   }

@@ -62,7 +62,7 @@ function message(entry: TranscriptEntry): JsonObject {
   if (entry.role === 'tool') return { result: entry.callId, text: textIn(resultForModel(entry, 'prefix')) }
   const parts = entry.parts.map((part) => {
     if (part.type === 'tool_call') return { call: part.name, id: part.callId, input: part.arguments }
-    return { text: part.type === 'opaque' ? '' : part.text }
+    return { text: part.type === 'text' || part.type === 'reasoning' ? part.text : '' }
   })
   return { parts }
 }

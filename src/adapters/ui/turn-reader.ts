@@ -214,7 +214,7 @@ export class TurnReader {
     const isAnswer = this.#answers === 'json' && (resolution === 'final' || resolution.startsWith('retry_'))
     const pieces: Piece[] = []
     for (const part of parts) {
-      if (part.type === 'opaque') continue
+      if (part.type === 'opaque' || part.type === 'hosted' || part.type === 'image') continue
       if (part.type === 'tool_call') {
         if (!this.#isAnswer(part.name))
           pieces.push({ kind: 'call', callId: part.callId, toolName: part.name, text: part.arguments })

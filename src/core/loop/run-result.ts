@@ -8,7 +8,7 @@ import type {
   StopReason,
   ToolCallRecord,
 } from '#contracts/result.js'
-import { toolCallsOf } from '#contracts/entry.js'
+import { citedSources, toolCallsOf } from '#contracts/entry.js'
 import { FINAL_RESULT } from '../state/output-format.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import { signed } from './signature.js'
@@ -55,6 +55,9 @@ export function resultOf<Output>(
     },
     get toolCallRecords() {
       return (records ??= recordsOf(state, state.transcript))
+    },
+    get sources() {
+      return citedSources(state.transcript.slice(state.firstEntry))
     },
     get resumeState(): ResumeState {
       // Made again after the end of the run was emitted: a hook may have read it before that.

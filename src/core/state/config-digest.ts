@@ -61,7 +61,9 @@ const ofTools = new WeakMap<ToolSpec, string>()
 
 function toolDigest(spec: ToolSpec): string {
   let digest = ofTools.get(spec)
-  if (digest === undefined) ofTools.set(spec, (digest = digestOf([spec.name, spec.description, spec.parameters])))
+  const { name, description, parameters, hosted } = spec
+  const definition = hosted === undefined ? [name, description, parameters] : [name, description, parameters, hosted]
+  if (digest === undefined) ofTools.set(spec, (digest = digestOf(definition)))
   return digest
 }
 

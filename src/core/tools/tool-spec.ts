@@ -1,5 +1,5 @@
 import type { BudgetOptions } from '#contracts/limits.js'
-import type { Decide, Model, ModelSettings, StructuredOutputMode } from '../model-session.js'
+import type { Decide, HostedTool, Model, ModelSettings, StructuredOutputMode } from '../model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { HarnessResult } from '#contracts/result.js'
 import type { ContentPart, ContentSource, TranscriptEntry } from '#contracts/entry.js'
@@ -87,6 +87,12 @@ export interface ToolSpec<in Deps = unknown> {
   readonly strict?: boolean | undefined
   /** Arguments of typical calls, for the model: sent as such where a provider takes them, else in the description. Default: none. */
   readonly examples?: readonly JsonObject[] | undefined
+  /**
+   * The provider executes it, within its reply. Policies are asked once, when the tool is offered, with its options as the
+   * arguments: unless they allow it, or have no opinion and nobody has to approve, it is left out. `call` answers a model that
+   * calls it like other tools. Default: the harness executes it.
+   */
+  readonly hosted?: HostedTool | undefined
   /** Data of the host; the harness never reads it. */
   readonly metadata?: JsonObject | undefined
   /**

@@ -331,6 +331,19 @@ function outputPart(part: AssistantPart, content: CapturedContent): JsonObject[]
       const given = content.kinds.toolArguments ? content.redactJson(text, CONTENT.output) : NOT_CAPTURED
       return [{ type: 'tool_call', id, name, arguments: given }]
     }
+    case 'hosted': {
+      const { callId: id, name, arguments: text, result } = part
+      const captured = (given: string) =>
+        content.kinds.toolArguments ? content.redactJson(given, CONTENT.output) : NOT_CAPTURED
+      const call = text === undefined ? [] : [{ type: 'server_tool_call', id, name, arguments: captured(text) }]
+      return result === undefined
+        ? call
+        : [...call, { type: 'server_tool_call_response', id, result: captured(result) }]
+    }
+    case 'image':
+      return 'url' in part
+        ? [{ type: 'uri', modality: 'image', uri: content.redact(part.url, CONTENT.output) }]
+        : [leftOut('image', part.mediaType, part.data.length)]
     case 'opaque':
       return []
   }

@@ -148,8 +148,9 @@ export function toolDefinitions(tools: readonly ToolSpec[], model: Model): reado
   })
 }
 
-function definitionOf({ name, description, parameters, strict, examples }: ToolSpec): ToolDefinition {
-  return { name, description, parameters, ...(strict !== undefined && { strict }), ...(examples && { examples }) }
+function definitionOf({ name, description, parameters, strict, examples, hosted }: ToolSpec): ToolDefinition {
+  const options = { ...(strict !== undefined && { strict }), ...(examples && { examples }), ...(hosted && { hosted }) }
+  return { name, description, parameters, ...options }
 }
 
 function toolNameCollision(name: string, server: string, other: string): HarnessError {

@@ -11,6 +11,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
 import { acceptedName, argumentsObject } from '../wire/call-ids.js'
+import { foreignText, textWithSources } from '../hosted/foreign.js'
 import {
   bareType,
   filledParts,
@@ -127,12 +128,18 @@ function promptPart(part: AssistantPart, rules: ReplayRules): JsonObject | null 
     case 'text':
       return part.text.trim() === '' && !('providerOptions' in metadata)
         ? null
-        : { ...textPart(part.text), ...metadata }
+        : {
+            ...textPart(own === null && part.annotations !== undefined ? textWithSources(part) : part.text),
+            ...metadata,
+          }
     case 'reasoning':
       if (isAccepted(own, rules.traits)) return { type: 'reasoning', text: part.text, ...metadata }
       return part.text === '' ? null : textPart(thinkingText(part.text))
     case 'tool_call':
       return { ...callPart(part, rules.traits), ...metadata }
+    case 'hosted':
+    case 'image':
+      return own === null ? textPart(foreignText(part)) : opaquePart(own, metadata, rules.version)
     case 'opaque':
       return own === null ? foreignPart(part) : opaquePart(own, metadata, rules.version)
   }

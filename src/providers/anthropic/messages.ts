@@ -24,6 +24,7 @@ import {
   soundPart,
 } from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'
+import { foreignText, textWithSources } from '../hosted/foreign.js'
 import { stringIn, without } from '../wire/wire-fields.js'
 import { compactionBlock } from './compaction.js'
 import { PROVIDER } from './models.js'
@@ -125,11 +126,17 @@ function assistantBlock(part: AssistantPart, thinking: boolean): JsonObject | nu
   const native = part.native?.provider === PROVIDER && isObject(part.native.data) ? part.native.data : null
   switch (part.type) {
     case 'text':
-      return part.text === '' ? null : { ...textBlock(part.text), ...citations(native) }
+      if (part.text === '') return null
+      return native === null && part.annotations !== undefined
+        ? textBlock(textWithSources(part))
+        : { ...textBlock(part.text), ...citations(native) }
     case 'reasoning':
       return (thinking ? thinkingBlock(part, native) : null) ?? filledBlock(part.text, thinkingText)
     case 'tool_call':
       return toolUse(part, native)
+    case 'hosted':
+    case 'image':
+      return native ?? filledBlock(foreignText(part))
     case 'opaque':
       return native ?? filledBlock(textWithin(part))
   }

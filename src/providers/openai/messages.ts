@@ -15,6 +15,7 @@ import type { JsonObject } from '#util/json.js'
 import { acceptedCallId, acceptedName, customInput } from '../wire/call-ids.js'
 import { bareType, thinkingText, dataUrl, omissionText, soundPart, wellFormedEscapes } from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'
+import { foreignText, textWithSources } from '../hosted/foreign.js'
 import { objectsIn, without } from '../wire/wire-fields.js'
 import { compactedItems } from './compaction.js'
 import { nativeDataOf } from './parts.js'
@@ -65,9 +66,12 @@ function encodeReply(
     const native = nativeDataOf(part)
     if (part.type === 'tool_call' && native !== undefined) calls.set(part.callId, native)
     if (native?.kind === 'block') items.addBlock(native, part)
-    else if (part.type === 'text') items.addText(part.text)
+    else if (part.type === 'text') items.addText(part.annotations === undefined ? part.text : textWithSources(part))
     else if (part.type === 'tool_call') items.add(encodeCall(part, native?.item))
     else if (part.type === 'opaque') items.add(native?.item)
+    else if (part.type === 'hosted' || part.type === 'image')
+      if (native === undefined) items.addText(foreignText(part))
+      else items.add(native.item)
     else items.addReasoning(part.text, reasoning && index < followed ? replayableItem(native?.item) : undefined)
   }
   return items.all

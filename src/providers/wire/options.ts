@@ -95,6 +95,9 @@ export const PROVIDER_OPTIONS: PartialFields<ProviderOptions> = {
     defaultStructuredOutputMode: oneOf('native', 'tool', 'prompted', 'text'),
     reasoningEfforts: list(effort),
     inputs: list(oneOf('image', 'file', 'audio')),
+    hostedTools: list(
+      oneOf('web_search', 'web_fetch', 'code_execution', 'file_search', 'image_generation', 'connector'),
+    ),
     maxOutputTokens: integer(1),
     contextTokens: integer(1),
     requestBytes: integer(1),

@@ -384,7 +384,8 @@ async function streamedReply(
 
 /** A part that came at once, as one delta. */
 export function emitPart(part: AssistantPart, { onDelta }: Pick<ReplyFoldOptions, 'onDelta'>): void {
-  const text = part.type === 'opaque' ? '' : part.type === 'tool_call' ? part.arguments : part.text
+  if (part.type === 'opaque' || part.type === 'hosted' || part.type === 'image') return
+  const text = part.type === 'tool_call' ? part.arguments : part.text
   if (text === '') return
   if (part.type === 'tool_call') onDelta?.({ kind: 'tool_input_delta', text, callId: part.callId, toolName: part.name })
   else onDelta?.({ kind: part.type === 'text' ? 'text_delta' : 'reasoning_delta', text })

@@ -204,7 +204,7 @@ const phase = union<Phase, 'at'>('at', {
   }),
 })
 
-const counted = { ...tokenCounts(() => count), costUsd: nullable(amount) }
+const counted = { ...tokenCounts(() => count), hostedCalls: optional(record(count)), costUsd: nullable(amount) }
 
 const usage = object<RunUsage>({
   modelRequests: count,

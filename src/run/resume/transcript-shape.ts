@@ -1,5 +1,5 @@
 import { FINISH_REASONS, tokenCounts } from '#contracts/entry.js'
-import type { AssistantPart, ContentPart, NativePart, TokenUsage, TranscriptEntry } from '#contracts/entry.js'
+import type { AssistantPart, Citation, ContentPart, NativePart, TokenUsage, TranscriptEntry } from '#contracts/entry.js'
 import { CONTENT_SOURCE } from '#core/extension/hooks.js'
 import type { JsonValue } from '#util/json.js'
 import {
@@ -12,6 +12,7 @@ import {
   object,
   oneOf,
   optional,
+  record,
   string,
   union,
 } from '#util/shape.js'
@@ -24,18 +25,32 @@ export const native = optional(object<NativePart>({ provider: string, data: json
 
 type Media<Type> = Extract<ContentPart, { readonly type: Type; readonly data: string }>
 
+type LinkedImage = Extract<ContentPart, { readonly url: string }>
+type WithNative<Part> = Part & { readonly native?: NativePart }
+
+const imageFields = {
+  linked: { type: oneOf('image'), url: string },
+  inline: { type: oneOf('image'), data: string, mediaType: string },
+} as const
+
 const contentPart = union<ContentPart, 'type'>('type', {
   text: object({ type: oneOf('text'), text: string }),
-  image: either(
-    object<Extract<ContentPart, { readonly url: string }>>({ type: oneOf('image'), url: string }),
-    object<Media<'image'>>({ type: oneOf('image'), data: string, mediaType: string }),
-  ),
+  image: either(object<LinkedImage>(imageFields.linked), object<Media<'image'>>(imageFields.inline)),
   file: object({ type: oneOf('file'), data: string, mediaType: string, name: optional(string) }),
   audio: object({ type: oneOf('audio'), data: string, mediaType: string }),
 })
 
+const citation = object<Citation>({
+  url: optional(string),
+  title: optional(string),
+  from: count,
+  to: count,
+  fileId: optional(string),
+  quote: optional(string),
+})
+
 const assistantPart = union<AssistantPart, 'type'>('type', {
-  text: object({ type: oneOf('text'), text: string, native }),
+  text: object({ type: oneOf('text'), text: string, annotations: optional(list(citation)), native }),
   reasoning: object({ type: oneOf('reasoning'), text: string, native }),
   tool_call: object({
     type: oneOf('tool_call'),
@@ -44,12 +59,27 @@ const assistantPart = union<AssistantPart, 'type'>('type', {
     arguments: string,
     native,
   }),
+  hosted: object({
+    type: oneOf('hosted'),
+    callId: string,
+    name: string,
+    source: CONTENT_SOURCE,
+    arguments: optional(string),
+    result: optional(string),
+    isError: optional(oneOf(true)),
+    native,
+  }),
+  image: either(
+    object<WithNative<LinkedImage>>({ ...imageFields.linked, native }),
+    object<WithNative<Media<'image'>>>({ ...imageFields.inline, native }),
+  ),
   opaque: object({ type: oneOf('opaque'), native }),
 })
 
 const tokenUsage = object<TokenUsage>({
   ...tokenCounts(() => maybeCount),
   longCacheWriteTokens: optional(count),
+  hostedCalls: optional(record(count)),
 })
 
 export const parts = list(contentPart)

@@ -107,7 +107,7 @@ export function checkTurn(turn: unknown, { provider, id }: Pick<Model, 'provider
     throw new HarnessError('provider_error', `Model \`${provider}:${id}\` returned an invalid turn: ${problem}.`)
 }
 
-const PARTS: ReadonlySet<unknown> = new Set(['text', 'reasoning', 'tool_call', 'opaque'])
+const PARTS: ReadonlySet<unknown> = new Set(['text', 'reasoning', 'tool_call', 'hosted', 'image', 'opaque'])
 const REASONS: ReadonlySet<unknown> = new Set(FINISH_REASONS)
 const WORDS = ['nativeFinishReason', 'responseId', 'responseModel', 'refusal'] as const
 
