@@ -3,7 +3,7 @@ import { didYouMean } from '#util/suggest.js'
 
 /** Providers that no reference can name. */
 const OTHER_PROVIDERS = new Set(
-  'google gemini vertex google-vertex azure bedrock amazon-bedrock mistral groq xai deepseek cohere perplexity together togetherai fireworks cerebras'.split(
+  'vertex google-vertex azure bedrock amazon-bedrock mistral groq xai deepseek cohere perplexity together togetherai fireworks cerebras'.split(
     ' ',
   ),
 )
@@ -26,7 +26,7 @@ export interface ParsedModelRef {
 export type ProviderName = (typeof PROVIDER_NAMES)[number]
 
 /** Providers that a reference can name. */
-const PROVIDER_NAMES = ['anthropic', 'local', 'openai', 'openrouter'] as const
+const PROVIDER_NAMES = ['anthropic', 'google', 'local', 'openai', 'openrouter'] as const
 
 /** Splits at the first colon. Throws `invalid_options` unless it refers to a known provider. */
 export function parseModelRef(ref: ModelRef): ParsedModelRef {
@@ -39,7 +39,8 @@ export function parseModelRef(ref: ModelRef): ParsedModelRef {
     )
   }
   if (!isProviderName(provider)) {
-    const other = OTHER_PROVIDERS.has(provider) ? OF_OTHER_PROVIDERS : undefined
+    const named = provider === 'gemini' ? ' Use `google:…`.' : undefined
+    const other = OTHER_PROVIDERS.has(provider) ? OF_OTHER_PROVIDERS : named
     const known = PROVIDER_NAMES.map((name) => `\`${name}\``).join(', ')
     throw new HarnessError(
       'invalid_options',

@@ -1,5 +1,6 @@
 import { anthropic } from '#providers/anthropic/index.js'
 import { openaiCompatible, openrouter } from '#providers/chat/index.js'
+import { gemini } from '#providers/google/index.js'
 import { localUrl } from '#providers/infer.js'
 import { openai } from '#providers/openai/index.js'
 import { parseModelRef } from '#contracts/model-reference.js'
@@ -93,6 +94,8 @@ function modelOfRef(ref: ModelRef): Model {
   switch (provider) {
     case 'anthropic':
       return anthropic(id)
+    case 'google':
+      return gemini(id)
     case 'openai':
       return openai(id)
     case 'openrouter':

@@ -12,6 +12,8 @@ export async function inferModel(ref: ModelRef): Promise<Model> {
   switch (provider) {
     case 'anthropic':
       return (await import('./anthropic/index.js')).anthropic(id)
+    case 'google':
+      return (await import('./google/index.js')).gemini(id)
     case 'openai':
       return (await import('./openai/index.js')).openai(id)
     case 'openrouter':

@@ -60,7 +60,7 @@ export function sendBody(
   response.end(text)
 }
 
-const SECRETS = new Set(['authorization', 'proxy-authorization', 'x-api-key', 'api-key', 'cookie'])
+const SECRETS = new Set(['authorization', 'proxy-authorization', 'x-api-key', 'x-goog-api-key', 'api-key', 'cookie'])
 
 /** The headers without API keys and cookies. */
 export function withoutKeys(headers: IncomingHttpHeaders): IncomingHttpHeaders {

@@ -16,8 +16,8 @@ describe('values from other libraries get a hint', () => {
     ],
     [
       'a provider without references',
-      { model: 'google:gemini-3' },
-      'Unknown provider `google` in the model `google:gemini-3`. Use `openrouter:…`, `fromAiSdk(model)`',
+      { model: 'vertex:gemini-3' },
+      'Unknown provider `vertex` in the model `vertex:gemini-3`. Use `openrouter:…`, `fromAiSdk(model)`',
     ],
   ])('as an option of `Harness`: %s', (_name, options, hint) => {
     expect(() => new Harness(options)).toThrow(

@@ -10,7 +10,7 @@ export class Endpoint {
   readonly #base: URL
   readonly #urls = new Map<string, URL>()
 
-  /** `baseUrl` must be a URL; its query follows the path of each request. */
+  /** `baseUrl` must be a URL; its query follows the path of each request, whose own query is added. */
   constructor(baseUrl: string, headers: Readonly<Record<string, string>>) {
     this.#base = new URL(baseUrl)
     this.headers = headers
@@ -23,7 +23,9 @@ export class Endpoint {
     let url = this.#urls.get(path)
     if (url === undefined) {
       url = new URL(this.#base)
-      url.pathname = this.#base.pathname.replace(/\/+$/, '') + path
+      const [pathname = '', query] = path.split('?')
+      url.pathname = this.#base.pathname.replace(/\/+$/, '') + pathname
+      for (const [name, value] of new URLSearchParams(query)) url.searchParams.set(name, value)
       this.#urls.set(path, url)
     }
     return url

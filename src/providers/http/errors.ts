@@ -23,6 +23,7 @@ export function errorFromBody(status: number, headers: Headers, body: unknown): 
   const details: HarnessErrorDetails = {
     ...(ownStatus !== undefined && { status: ownStatus }),
     retryable: adviceOf(headers) ?? retryable,
+    ...(found.retryAfterMs !== undefined && { retryAfterMs: found.retryAfterMs }),
     ...retryAfter(headers),
     failure,
   }
@@ -58,6 +59,7 @@ interface FoundError {
   /** Its type and code, if they are words. */
   readonly words: readonly string[]
   readonly status: number | undefined
+  readonly retryAfterMs?: number
 }
 
 const NOTHING_FOUND: FoundError = { message: undefined, words: [], status: undefined }
@@ -71,7 +73,7 @@ function findError(body: unknown, depth = 0): FoundError | undefined {
   if (Array.isArray(body)) return firstFoundError(body, depth)
   if (!isObject(body)) return undefined
   const { error, errors, detail, details, message, base_resp: base } = body
-  const own = ofObject(body)
+  const own = withDetails(ofObject(body), body['details'])
   if (isObject(error) || Array.isArray(error)) return mergedError(findError(error, depth + 1), own)
   if (own.message !== undefined)
     return trimmedText(error) === undefined ? own : { ...own, words: [...own.words, String(error)] }
@@ -85,7 +87,20 @@ function findError(body: unknown, depth = 0): FoundError | undefined {
 function mergedError(inner: FoundError | undefined, outer: FoundError): FoundError {
   if (inner === undefined) return outer
   const { message, words, status } = inner
-  return { message: message ?? outer.message, words: [...words, ...outer.words], status: status ?? outer.status }
+  const own = { message: message ?? outer.message, words: [...words, ...outer.words], status: status ?? outer.status }
+  const retryAfterMs = inner.retryAfterMs ?? outer.retryAfterMs
+  return retryAfterMs === undefined ? own : { ...own, retryAfterMs }
+}
+
+/** Google's APIs say in details which quota is used up, and how long to wait (`google.rpc.QuotaFailure`, `RetryInfo`). */
+function withDetails(found: FoundError, details: unknown): FoundError {
+  const known = Array.isArray(details) ? details.filter(isObject) : []
+  const quotas = known.flatMap(({ violations }) => (Array.isArray(violations) ? violations.filter(isObject) : []))
+  const words = [...known.map(({ reason }) => reason), ...quotas.map(({ quotaId }) => quotaId)].filter(isString)
+  const [, seconds] =
+    known.map(({ retryDelay }) => /^([\d.]+)s$/.exec(String(retryDelay))).find((match) => match !== null) ?? []
+  const wait = seconds === undefined ? {} : { retryAfterMs: Math.ceil(Number(seconds) * 1000) }
+  return { ...found, words: [...found.words, ...words], ...wait }
 }
 
 function firstFoundError(list: readonly unknown[], depth: number): FoundError | undefined {

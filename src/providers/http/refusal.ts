@@ -90,7 +90,7 @@ function isRetryableStatus(status: number): boolean {
 }
 
 /** Never retried, with any status: someone has to pay first. */
-const UNPAID = /insufficient_(quota|balance|credits?|funds)|billing|payment|credit_balance|out_of_credits/i
+const UNPAID = /insufficient_(quota|balance|credits?|funds)|billing|payment|credit_balance|out_of_credits|PerDay/i
 
 const UNPAID_SENTENCE =
   /insufficient_quota|credit balance is too low|insufficient (?:account )?(?:balance|credits?|funds)|out of credits/i

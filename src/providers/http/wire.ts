@@ -10,6 +10,8 @@ import type { JsonObject, JsonValue } from '#util/json.js'
 export interface WireFormat {
   /** Path below the base URL, such as `/responses`. */
   readonly path: string
+  /** Path of a request for a stream, with its query, if it is another one. */
+  readonly streamPath?: string
   readonly conversationField: string
   /** Bytes that a request may have, if the API says so. */
   readonly requestBytes?: number
@@ -22,18 +24,28 @@ export interface WireFormat {
    * the constants of the session only, so `encode(a) ++ encode(b)` equals `encode(a ++ b)`.
    */
   encode(entries: readonly TranscriptEntry[], constants: RequestConstants): readonly JsonObject[]
-  /** The fields that differ between requests. */
-  tail(options: TailOptions): JsonObject
+  /** The fields that differ between requests; one with the name of a field of the head replaces it. */
+  tail(options: TailOptions, constants: RequestConstants): JsonObject
   /** Fields that depend on the conversation so far, such as the container in which its programs ran. */
   carried?(transcript: () => readonly TranscriptEntry[], constants: RequestConstants): JsonObject
-  /** The API's own counter of tokens: the fields of a request that it takes, and the member of its answer. */
-  readonly counter?: { readonly path: string; readonly fields: readonly string[] }
+  /** The API's own counter of tokens. */
+  readonly counter?: TokenCounter
   /** The API's own compaction of conversations. */
   readonly compactor?: Compactor
   /** A new fold over the chunks of one streamed reply. */
   fold(options: ReplyFoldOptions): ReplyFold
   /** A whole reply. Throws `provider_error` if the reply is an error. */
   decode(reply: unknown, options: ReplyFoldOptions): DecodedReply
+}
+
+export interface TokenCounter {
+  readonly path: string
+  /** The fields of a request that it takes. */
+  readonly fields: readonly string[]
+  /** Its request, made of these fields. Default: the fields themselves. */
+  readonly request?: (fields: JsonObject) => JsonObject
+  /** The member of its answer. Default `input_tokens`. */
+  readonly answer?: string
 }
 
 export interface Compactor {

@@ -46,7 +46,8 @@ export async function compactedBy(
   const answer = await withRetries(
     async (tried) => {
       const maxOutputTokens = tried.maxOutputTokens ?? most
-      const tail = format.tail({ streamed: false, toolChoice: undefined, maxOutputTokens, previousResponseId: null })
+      const options = { streamed: false, toolChoice: undefined, maxOutputTokens, previousResponseId: null }
+      const tail = format.tail(options, constants)
       const body = compactor.request({ ...conversation, ...tail })
       const request: TransportRequest = {
         path: compactor.path,
@@ -68,19 +69,23 @@ export async function countedBy(
   ...[view, constants, { signal }]: Parameters<NonNullable<Model['countTokens']>>
 ): Promise<number> {
   const { format, transport, headers } = options
-  const { path = '', fields = [] } = format.counter ?? {}
+  const {
+    path = '',
+    fields = [],
+    request = (picked: JsonObject) => picked,
+    answer: member = 'input_tokens',
+  } = format.counter ?? {}
   const own = ownParts(options)
   const entries = own.read(mendHistory(view).entries)
   const messages = [...format.opening(constants), ...format.encode(entries, constants)]
   const whole: JsonObject = { ...format.head(constants), [format.conversationField]: messages }
-  const text = JSON.stringify(
-    Object.fromEntries(fields.flatMap((name) => (name in whole ? [[name, whole[name]]] : []))),
-  )
+  const picked = Object.fromEntries(fields.flatMap((name) => (name in whole ? [[name, whole[name]]] : [])))
+  const text = JSON.stringify(request(picked))
   const [first] = view
   const isCompacted = first?.role === 'user' && own.includes(first)
   const all = { ...headers, ...(isCompacted && format.compactor?.headers) }
   const answer = await transport.send({ path, headers: all, body: [new TextEncoder().encode(text)], signal })
-  const tokens = isObject(answer) ? answer['input_tokens'] : undefined
+  const tokens = isObject(answer) ? answer[member] : undefined
   if (typeof tokens === 'number') return tokens
-  throw errorWithin(answer) ?? providerError('The counter of the provider sent no `input_tokens`.', {})
+  throw errorWithin(answer) ?? providerError(`The counter of the provider sent no \`${member}\`.`, {})
 }

@@ -182,7 +182,7 @@ function authHeaders(spec: WireModelSpec, key: string | undefined, account: Head
   throw new HarnessError('missing_key', `Expected \`${source}\` to hold an API key, got something else.`)
 }
 
-const AUTH_HEADER = /^(authorization|api-key|x-api-key)$/i
+const AUTH_HEADER = /^(authorization|api-key|x-api-key|x-goog-api-key)$/i
 
 /** The value of an environment variable, without surrounding white space; undefined if it is empty. */
 function environmentVariable(name: string | undefined): string | undefined {

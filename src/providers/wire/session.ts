@@ -144,7 +144,7 @@ export class WireSession implements ModelSession {
     // A compaction is in the first entry.
     const isCompacted = first?.role === 'user' && this.#own.includes(first)
     const headers = isCompacted ? { ...own, ...format.compactor?.headers } : own
-    const ask = this.#ask.bind(this, { entries, carried, headers }, options)
+    const ask = this.#ask.bind(this, { entries, constants, carried, headers }, options)
     const { attempt } = options
     const begin = attempt && (() => attempt({ provider, model }))
     const retries = {
@@ -289,7 +289,7 @@ export class WireSession implements ModelSession {
   }
 
   async #ask(
-    { entries, carried, headers }: Sending,
+    { entries, constants, carried, headers }: Sending,
     options: TurnOptions,
     attempt: RetriedAttempt,
   ): Promise<DecodedReply> {
@@ -298,9 +298,10 @@ export class WireSession implements ModelSession {
     const maxOutputTokens = attempt.maxOutputTokens ?? options.maxOutputTokens
     const previousResponseId = this.#chainEnd?.responseId ?? null
     const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
-    const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId })
+    const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId }, constants)
     const body = this.#messages.finish(carried === null ? tail : { ...carried, ...tail })
-    const request: TransportRequest = { path: format.path, headers, body, signal, idleMs, onHeaders }
+    const path = streamed ? (format.streamPath ?? format.path) : format.path
+    const request: TransportRequest = { path, headers, body, signal, idleMs, onHeaders }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
     if (!streamed && onDelta === undefined)
       return wholeReply(await transport.send(request), format, { callIdFor, onDelta })
@@ -323,6 +324,7 @@ export class WireSession implements ModelSession {
 interface Sending {
   /** Number of entries before the reply. */
   readonly entries: number
+  readonly constants: RequestConstants
   readonly carried: JsonObject | null
   readonly headers: Readonly<Record<string, string>>
 }

@@ -38,15 +38,18 @@ const LIMITS = ['max_tokens', 'max_completion_tokens', 'max_output_tokens', 'max
  * the request, with the caller's.
  */
 export function mayTakeLong(fields: JsonObject, effort: ModelSettings['reasoningEffort']): boolean {
-  const limit = LIMITS.map((name) => fields[name]).find((value) => typeof value === 'number') ?? null
+  const { generationConfig: settings = fields } = fields
+  if (!isObject(settings)) return false
+  const limit = LIMITS.map((name) => settings[name]).find((value) => typeof value === 'number') ?? null
   if (limit !== null && limit <= SHORT_REPLY) return false
-  const { thinking, reasoning, reasoning_effort: word } = fields
-  return (limit !== null && limit > LONG_REPLY) || isOn(thinking ?? reasoning ?? word ?? effort)
+  const { thinking, reasoning, reasoning_effort: word, thinkingConfig } = settings
+  return (limit !== null && limit > LONG_REPLY) || isOn(thinkingConfig ?? thinking ?? reasoning ?? word ?? effort)
 }
 
 function isOn(reasoning: unknown): boolean {
   if (!isObject(reasoning)) return reasoning !== undefined && reasoning !== 'none' && reasoning !== 'minimal'
-  return reasoning['enabled'] !== false && reasoning['type'] !== 'disabled' && isOn(reasoning['effort'] ?? 'on')
+  const isOff = reasoning['enabled'] === false || reasoning['type'] === 'disabled' || reasoning['thinkingBudget'] === 0
+  return !isOff && isOn(reasoning['effort'] ?? 'on')
 }
 
 /** Throws `invalid_options` if `fields` contain one that the adapter writes: the conversation or the form of the reply. */

@@ -83,7 +83,9 @@ test('the bytes of a request begin with those of the one before, up to the end o
       list.open(wire.head(constants), wire.opening(constants))
       const bodies = groups.map((group) => {
         list.append(wire.encode(group, constants))
-        const pieces = list.finish(wire.tail({ streamed: true, toolChoice: undefined, previousResponseId: null }))
+        const pieces = list.finish(
+          wire.tail({ streamed: true, toolChoice: undefined, previousResponseId: null }, constants),
+        )
         const [head, messages] = pieces as readonly Uint8Array[]
         return Buffer.concat([head!, messages!]).toString()
       })

@@ -67,7 +67,7 @@ export function bodyOf(
   list.open(wire.head(constants), wire.opening(constants))
   list.append(wire.encode(entries, constants))
   return list.finish(
-    wire.tail({ streamed: false, toolChoice: undefined, previousResponseId: null, ...tail }),
+    wire.tail({ streamed: false, toolChoice: undefined, previousResponseId: null, ...tail }, constants),
   ) as JsonObject
 }
 

@@ -96,7 +96,7 @@ describe.each(dialects)('%s', (name, dialect) => {
     fc.assert(
       fc.property(steps, step, (list, next) => {
         const messages = new MessageList('bytes', format.conversationField)
-        const tail = format.tail({ streamed: true, toolChoice: undefined, previousResponseId: null })
+        const tail = format.tail({ streamed: true, toolChoice: undefined, previousResponseId: null }, GIVEN)
         const bytes = (): Buffer => Buffer.concat(messages.finish(tail) as readonly Uint8Array[])
         messages.open(format.head(GIVEN), [...format.opening(GIVEN), ...format.encode(list.flat(), GIVEN)])
         const shorter = bytes()

@@ -194,7 +194,7 @@ describe('the frame of a conversation', () => {
 
   test('a stream is requested with its usage, if the server supports that', () => {
     const tail = (dialect: keyof typeof DIALECTS, streamed: boolean, toolChoice?: 'none' | { tool: string }) => {
-      return formatOf(DIALECTS[dialect]).tail({ streamed, toolChoice, previousResponseId: null })
+      return formatOf(DIALECTS[dialect]).tail({ streamed, toolChoice, previousResponseId: null }, constants())
     }
     expect(tail('compatible', true)).toEqual({ stream: true, stream_options: { include_usage: true } })
     expect(tail('mistral', true)).toEqual({ stream: true })

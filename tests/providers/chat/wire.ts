@@ -102,7 +102,7 @@ export function bodyOf(
   streamed = false,
 ): JsonObject {
   const messages = [...format.opening(given), ...format.encode(entries, given)]
-  const tail = format.tail({ streamed, toolChoice: undefined, previousResponseId: null })
+  const tail = format.tail({ streamed, toolChoice: undefined, previousResponseId: null }, given)
   return { ...format.head(given), messages, ...tail }
 }
 

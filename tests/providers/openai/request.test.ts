@@ -231,7 +231,7 @@ test('PR-04 a server that stores the conversation is asked to store, and receive
   const format = responsesFormat('gpt-5.5', { chain: true })
 
   expect(format.head(NO_CONSTANTS)).toMatchObject({ store: true, include: ['reasoning.encrypted_content'] })
-  expect(format.tail({ streamed: true, toolChoice: undefined, previousResponseId: 'resp_1' })).toEqual({
+  expect(format.tail({ streamed: true, toolChoice: undefined, previousResponseId: 'resp_1' }, NO_CONSTANTS)).toEqual({
     previous_response_id: 'resp_1',
     stream: true,
   })
@@ -240,8 +240,10 @@ test('PR-04 a server that stores the conversation is asked to store, and receive
 test('differences between requests are at their end', () => {
   const format = responsesFormat('gpt-5.5')
 
-  expect(format.tail({ streamed: false, toolChoice: undefined, previousResponseId: null })).toEqual({})
-  expect(format.tail({ streamed: true, toolChoice: { tool: 'lookup' }, previousResponseId: null })).toEqual({
+  expect(format.tail({ streamed: false, toolChoice: undefined, previousResponseId: null }, NO_CONSTANTS)).toEqual({})
+  expect(
+    format.tail({ streamed: true, toolChoice: { tool: 'lookup' }, previousResponseId: null }, NO_CONSTANTS),
+  ).toEqual({
     tool_choice: { type: 'function', name: 'lookup' },
     stream: true,
   })

@@ -1,0 +1,124 @@
+import type { ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
+import type { JsonObject } from '#util/json.js'
+
+/** The provider's name in entries, native parts, `providerOptions`, prices and events. */
+export const PROVIDER = 'google'
+
+type Level = 'MINIMAL' | 'LOW' | 'MEDIUM' | 'HIGH'
+
+/** How the thinking of a family of models is set. */
+type ThinkingControl =
+  | { readonly by: 'none' }
+  /** By a number of tokens; 0 turns it off if that is possible. */
+  | { readonly by: 'budget'; readonly least: number; readonly most: number; readonly canStop: boolean }
+  /** By one of a few words. It cannot be turned off. */
+  | { readonly by: 'level'; readonly levels: readonly Level[] }
+
+interface Family {
+  readonly ids: RegExp
+  readonly thinking: ThinkingControl
+  /** It thinks unless a request says otherwise. */
+  readonly byDefault: boolean
+  /**
+   * The third generation: it refuses calls without thought signatures, takes media within results, and combines tools of its
+   * own and schemas for the reply with functions.
+   */
+  readonly isThird: boolean
+  readonly maxOutputTokens: number
+}
+
+const NONE = { by: 'none' } as const
+const FULL: readonly Level[] = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH']
+const WITHOUT_MINIMAL: readonly Level[] = ['LOW', 'MEDIUM', 'HIGH']
+const LONG = 65_536
+
+const SECOND = { byDefault: false, isThird: false, maxOutputTokens: LONG } as const
+const THIRD = { byDefault: true, isThird: true, maxOutputTokens: LONG } as const
+
+function budget(least: number, most: number, canStop: boolean): ThinkingControl {
+  return { by: 'budget', least, most, canStop }
+}
+
+/** The first match counts. Budgets and levels are those of Google's page on thinking. */
+const FAMILIES: readonly Family[] = [
+  { ...SECOND, ids: /gemini-(?:1|2\.0|pro(?:-vision)?$)|gemma|learnlm/, thinking: NONE, maxOutputTokens: 8192 },
+  { ...SECOND, ids: /gemini-2\.5.*(?:image|tts|audio)/, thinking: NONE, maxOutputTokens: 32_768 },
+  { ...SECOND, ids: /gemini-2\.5-pro/, thinking: budget(128, 32_768, false), byDefault: true },
+  { ...SECOND, ids: /gemini-2\.5-flash-lite/, thinking: budget(512, 24_576, true) },
+  { ...SECOND, ids: /gemini-2/, thinking: budget(128, 24_576, true), byDefault: true },
+  { ...THIRD, ids: /image|tts|audio/, thinking: NONE, byDefault: false, maxOutputTokens: 32_768 },
+  { ...THIRD, ids: /gemini-3-pro/, thinking: { by: 'level', levels: ['LOW', 'HIGH'] } },
+  { ...THIRD, ids: /gemini-3(?:\.[1-5])?-flash/, thinking: { by: 'level', levels: FULL } },
+]
+
+/** An unknown id is taken for a newer model. */
+const NEWER: Family = { ...THIRD, ids: /^/, thinking: { by: 'level', levels: WITHOUT_MINIMAL } }
+
+export function modelFamily(id: string): Family {
+  return FAMILIES.find(({ ids }) => ids.test(id)) ?? NEWER
+}
+
+type ActiveEffort = Exclude<ReasoningEffort, 'none'>
+
+const ACTIVE_EFFORTS: readonly ActiveEffort[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+
+/**
+ * The known capabilities of the model `id`. The default mode for structured output is `tool`: the API enforces a part of JSON
+ * Schema only, and refuses schemas that are too large for it.
+ */
+export function modelCapabilities(id: string): ModelCapabilities {
+  const { thinking, maxOutputTokens } = modelFamily(id)
+  const canStop = thinking.by === 'budget' && thinking.canStop
+  return {
+    supportsJsonSchemaOutput: true,
+    nativeSchemas: 'closed',
+    supportsTools: true,
+    defaultStructuredOutputMode: 'tool',
+    inputs: ['image', 'file', 'audio'],
+    contextTokens: 1_048_576,
+    maxOutputTokens,
+    ...(thinking.by === 'none' && { reasoningEfforts: [] }),
+    ...(thinking.by !== 'none' && !canStop && { reasoningEfforts: ACTIVE_EFFORTS }),
+  }
+}
+
+/** Tokens of thoughts by effort, as in Google's own layer for OpenAI's API. */
+const BUDGETS: Readonly<Record<ActiveEffort, number>> = {
+  minimal: 512,
+  low: 1024,
+  medium: 8192,
+  high: 24_576,
+  xhigh: 32_768,
+  max: 32_768,
+}
+
+/** The nearest levels, the best first. */
+const LEVELS: Readonly<Record<ActiveEffort, readonly Level[]>> = {
+  minimal: ['MINIMAL', 'LOW'],
+  low: ['LOW'],
+  medium: ['MEDIUM', 'HIGH'],
+  high: ['HIGH'],
+  xhigh: ['HIGH'],
+  max: ['HIGH'],
+}
+
+/**
+ * The fields for a reasoning effort; thoughts are shown as summaries. `maxOutputTokens` limits the reply with its thoughts, so a
+ * budget takes at most four fifths of it.
+ */
+export function thinkingFields(
+  { thinking, byDefault }: Family,
+  effort: ReasoningEffort | undefined,
+  maxOutputTokens: number | undefined,
+): JsonObject {
+  if (thinking.by === 'none') return {}
+  if (effort === undefined) return byDefault ? { thinkingConfig: { includeThoughts: true } } : {}
+  if (effort === 'none') return { thinkingConfig: { thinkingBudget: 0 } }
+  if (thinking.by === 'level') {
+    const thinkingLevel = LEVELS[effort].find((level) => thinking.levels.includes(level)) ?? 'LOW'
+    return { thinkingConfig: { includeThoughts: true, thinkingLevel } }
+  }
+  const share = maxOutputTokens === undefined ? thinking.most : Math.floor(maxOutputTokens * 0.8)
+  const thinkingBudget = Math.max(Math.min(BUDGETS[effort], thinking.most, share), thinking.least)
+  return { thinkingConfig: { includeThoughts: true, thinkingBudget } }
+}

@@ -1,0 +1,169 @@
+import { invalidOptions } from '#contracts/parse.js'
+import type { RequestConstants, ToolChoice, ToolDefinition } from '#core/model-session.js'
+import { acceptedSchema } from '#schema/input-schema.js'
+import { isObject } from '#util/json.js'
+import type { JsonObject, JsonValue } from '#util/json.js'
+import type { WireFormat } from '../http/wire.js'
+import { checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
+import type { RequestDefaults } from '../wire/settings.js'
+import { isFilled, without } from '../wire/wire-fields.js'
+import { encodeContents } from './messages.js'
+import { modelFamily, PROVIDER, thinkingFields } from './models.js'
+import { answerSchema } from './schema.js'
+import { ContentFold, decodeContent } from './stream.js'
+
+/** The options that all requests to one model share. */
+export interface ContentRequestOptions {
+  readonly id: string
+  readonly defaults: RequestDefaults
+  /** The API takes the ids of calls. */
+  readonly hasCallIds: boolean
+}
+
+/** `generateContent` as functions. */
+export function contentFormat(options: ContentRequestOptions): WireFormat {
+  const { id, hasCallIds } = options
+  const path = modelPath(id)
+  const { isThird } = modelFamily(id)
+  const known = new WeakMap<RequestConstants, JsonObject>()
+  const headOf = (constants: RequestConstants): JsonObject => {
+    const head = known.get(constants) ?? contentHead(constants, options)
+    known.set(constants, head)
+    return head
+  }
+  return {
+    path: `/${path}:generateContent`,
+    streamPath: `/${path}:streamGenerateContent?alt=sse`,
+    conversationField: 'contents',
+    requestBytes: 20_000_000,
+    head: headOf,
+    opening: () => [],
+    encode: (entries) => encodeContents(entries, { isThird, hasCallIds }),
+    tail: ({ toolChoice, maxOutputTokens }, constants) => ({
+      ...(toolChoice !== undefined && {
+        toolConfig: { ...objectOf(headOf(constants), 'toolConfig'), ...calling(toolChoice) },
+      }),
+      ...(maxOutputTokens !== undefined &&
+        limitFields(maxOutputTokens, constants, { options, head: headOf(constants) })),
+    }),
+    counter: {
+      path: `/${path}:countTokens`,
+      fields: ['contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig', 'cachedContent'],
+      request: (fields) => ({ generateContentRequest: { model: path, ...fields } }),
+      answer: 'totalTokens',
+    },
+    fold: (foldOptions) => new ContentFold(foldOptions),
+    decode: decodeContent,
+  }
+}
+
+/** `models/…`, unless the id names another collection, such as `tunedModels/…`. */
+function modelPath(id: string): string {
+  const path = id.includes('/') ? id : `models/${id}`
+  return path.split('/').map(encodeURIComponent).join('/')
+}
+
+/** All fields of a request except its contents and the fields that differ between requests. */
+function contentHead(constants: RequestConstants, { id, defaults }: ContentRequestOptions): JsonObject {
+  const { instructions, tools, settings, structuredOutput } = constants
+  const family = modelFamily(id)
+  const { maxOutputTokens, temperature, reasoningEffort } = settingsOf(settings, defaults)
+  const { toolChoice = 'auto' } = settings
+  const generationConfig = {
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(temperature !== undefined && { temperature }),
+    ...thinkingFields(family, reasoningEffort, maxOutputTokens),
+  }
+  const base = {
+    ...(instructions.trim() !== '' && { systemInstruction: { parts: [{ text: instructions }] } }),
+    ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(functionDeclaration) }] }),
+    ...(tools.length > 0 && toolChoice !== 'auto' && { toolConfig: calling(toolChoice) }),
+    ...(isFilled(generationConfig) && { generationConfig }),
+  }
+  const given = [defaults.extraBody, settings.providerOptions?.[PROVIDER]]
+  for (const fields of given) checkOwnFields(fields, ['contents'])
+  const fields = withSoundThinking(withOwnTools(given.reduce(withCallerFields, base), family.isThird))
+  if (structuredOutput === null) return withoutCached(fields)
+  if (tools.length > 0 && !family.isThird) {
+    throw invalidOptions(
+      `\`${id}\` cannot be held to a schema while it has tools: choose \`outputMode: 'tool'\`, or a model of Gemini 3 or later.`,
+    )
+  }
+  const format = { responseMimeType: 'application/json', responseJsonSchema: answerSchema(structuredOutput.schema) }
+  return withoutCached({ ...fields, generationConfig: { ...objectOf(fields, 'generationConfig'), ...format } })
+}
+
+/** The schema of a tool is sent as JSON Schema, which the API takes as it is. One without parameters has none. */
+function functionDeclaration({ name, description, parameters }: ToolDefinition): JsonObject {
+  const schema = acceptedSchema(parameters, name)
+  const { properties, additionalProperties = false } = schema
+  const isEmpty = !isFilled(properties) && additionalProperties === false
+  return { name, ...(description !== '' && { description }), ...(!isEmpty && { parametersJsonSchema: schema }) }
+}
+
+function calling(choice: ToolChoice): JsonObject {
+  if (typeof choice === 'object') return { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: [choice.tool] } }
+  return { functionCallingConfig: { mode: MODES[choice] } }
+}
+
+const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
+
+/**
+ * Beside functions, the third generation takes tools of Google's own only if a request asks to see their calls, and not in the
+ * mode `AUTO`.
+ */
+function withOwnTools(fields: JsonObject, isThird: boolean): JsonObject {
+  const { tools } = fields
+  const kinds = Array.isArray(tools)
+    ? (tools as readonly JsonValue[]).filter(isObject).flatMap((tool) => Object.keys(tool as JsonObject))
+    : []
+  const hasBoth = kinds.includes('functionDeclarations') && kinds.some((kind) => kind !== 'functionDeclarations')
+  if (!isThird || !hasBoth) return fields
+  const toolConfig = {
+    functionCallingConfig: { mode: 'VALIDATED' },
+    includeServerSideToolInvocations: true,
+    ...objectOf(fields, 'toolConfig'),
+  }
+  return { ...fields, toolConfig }
+}
+
+/** The API shows no thoughts that are turned off, and takes either a budget or a level. A budget is the caller's own field. */
+function withSoundThinking(fields: JsonObject): JsonObject {
+  const generationConfig = objectOf(fields, 'generationConfig')
+  const thinkingConfig = objectOf(generationConfig, 'thinkingConfig')
+  const { thinkingBudget } = thinkingConfig
+  if (thinkingBudget === undefined) return fields
+  const names = ['thinkingLevel', ...(thinkingBudget === 0 ? ['includeThoughts'] : [])]
+  return { ...fields, generationConfig: { ...generationConfig, thinkingConfig: without(thinkingConfig, ...names) } }
+}
+
+/** What a cache of the caller's contains cannot be in the request too. */
+function withoutCached(fields: JsonObject): JsonObject {
+  if (fields['cachedContent'] === undefined) return fields
+  return without(fields, 'systemInstruction', 'tools', 'toolConfig')
+}
+
+/** A lower limit than the settings'. A budget of thoughts stays below it. */
+function limitFields(
+  maxOutputTokens: number,
+  { settings }: RequestConstants,
+  { options, head }: { readonly options: ContentRequestOptions; readonly head: JsonObject },
+): JsonObject {
+  const generationConfig = objectOf(head, 'generationConfig')
+  const { reasoningEffort } = settingsOf(settings, options.defaults)
+  const { thinkingConfig } = thinkingFields(modelFamily(options.id), reasoningEffort, maxOutputTokens)
+  const own = objectOf(generationConfig, 'thinkingConfig')
+  const isBudget = isObject(thinkingConfig) && 'thinkingBudget' in thinkingConfig && 'thinkingBudget' in own
+  return {
+    generationConfig: {
+      ...generationConfig,
+      maxOutputTokens,
+      ...(isBudget && { thinkingConfig: { ...own, thinkingBudget: thinkingConfig['thinkingBudget'] } }),
+    },
+  }
+}
+
+function objectOf(fields: JsonObject, name: string): JsonObject {
+  const value = fields[name]
+  return isObject(value) ? value : {}
+}
