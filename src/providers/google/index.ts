@@ -32,12 +32,12 @@ export function gemini(id: string, options: GeminiOptions = {}): Model {
     id,
     options: defaults,
     // Vertex AI has the same API, without ids of calls.
-    format: contentFormat({ id: String(id), defaults, hasCallIds: !address.includes('aiplatform.') }),
+    format: contentFormat({ id, defaults, hasCallIds: !address.includes('aiplatform.') }),
     defaultBaseUrl: 'https://generativelanguage.googleapis.com/v1beta',
     baseUrlVariable: 'GEMINI_BASE_URL',
     apiKeyVariable: 'GEMINI_API_KEY',
     auth: (key) => ({ 'x-goog-api-key': key }),
     clientCall: '',
-    capabilities: modelCapabilities(String(id)),
+    capabilities: modelCapabilities(id),
   })
 }

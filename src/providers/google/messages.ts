@@ -20,6 +20,7 @@ import {
   textWithin,
   thinkingText,
 } from '../wire/content.js'
+import { foreignText, textWithSources } from '../hosted/foreign.js'
 import { stringIn } from '../wire/wire-fields.js'
 import { PROVIDER } from './models.js'
 
@@ -127,6 +128,7 @@ function modelPart(part: AssistantPart, rules: ContentRules): JsonObject | null 
   const native = part.native?.provider === PROVIDER && isObject(part.native.data) ? part.native.data : null
   switch (part.type) {
     case 'text':
+      if (native === null) return plainPart(textWithSources(part))
       return part.text === '' ? null : { ...native, text: part.text }
     case 'reasoning':
       return native === null
@@ -134,6 +136,9 @@ function modelPart(part: AssistantPart, rules: ContentRules): JsonObject | null 
         : { ...native, text: part.text }
     case 'tool_call':
       return callPart(part, native, rules)
+    case 'hosted':
+    case 'image':
+      return native ?? plainPart(foreignText(part))
     case 'opaque':
       return native ?? plainPart(textWithin(part))
   }

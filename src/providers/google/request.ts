@@ -59,8 +59,8 @@ export function contentFormat(options: ContentRequestOptions): WireFormat {
 
 /** `models/…`, unless the id names another collection, such as `tunedModels/…`. */
 function modelPath(id: string): string {
-  const path = id.includes('/') ? id : `models/${id}`
-  return path.split('/').map(encodeURIComponent).join('/')
+  const path = /\//.test(id) ? id : `models/${id}`
+  return encodeURI(path).replace(/[?#]/g, encodeURIComponent)
 }
 
 /** All fields of a request except its contents and the fields that differ between requests. */

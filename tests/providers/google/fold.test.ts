@@ -84,7 +84,7 @@ describe('a reply', () => {
         }
         events.push(event(piece, 'STOP', { responseId: 'r' }))
         const { reply } = folded(events)
-        const whole = format().decode(event(given as JsonObject[], 'STOP', { responseId: 'r' }), {
+        const whole = format().decode(event(given, 'STOP', { responseId: 'r' }), {
           callIdFor,
           onDelta: undefined,
         })

@@ -77,7 +77,9 @@ function recordedParts({ response }: ProviderCase): JsonObject[] {
   const bodies =
     response.sse === undefined
       ? [response.body]
-      : response.sse.split('\n').flatMap((line) => (line.startsWith('data:') ? [JSON.parse(line.slice(5))] : []))
+      : response.sse
+          .split('\n')
+          .flatMap((line) => (line.startsWith('data:') ? [JSON.parse(line.slice(5)) as unknown] : []))
   const parts: JsonObject[] = []
   for (const body of bodies as { candidates?: { content?: { parts?: JsonObject[] } }[] }[])
     for (const part of body.candidates?.[0]?.content?.parts ?? []) {
