@@ -30,8 +30,9 @@ const inside = {
   'providers/http': [],
   'providers/wire': ['providers/http'],
   'providers/hosted': ['providers/http', 'providers/wire'],
+  'providers/lines': ['providers/http', 'providers/wire'],
   'providers/anthropic': ['providers/http', 'providers/wire', 'providers/hosted'],
-  'providers/openai': ['providers/http', 'providers/wire', 'providers/hosted'],
+  'providers/openai': ['providers/http', 'providers/wire', 'providers/hosted', 'providers/lines'],
   'providers/chat': ['providers/http', 'providers/wire', 'providers/hosted'],
   'providers/ai-sdk': ['providers/http', 'providers/wire', 'providers/hosted'],
 }

@@ -27,6 +27,7 @@ const PARTS = [
   'models/cache',
   'providers/google',
   'providers/hosted',
+  'providers/lines',
   'toolbox/tool-search',
   'command',
   'viewer',

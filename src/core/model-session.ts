@@ -72,6 +72,8 @@ export interface ModelSession {
    * `options.signal`.
    */
   turn(view: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Promise<ModelTurn>
+  /** Gives back what the session holds, such as a connection, when its run has ended or waits for people. Must not throw. Default: it holds nothing. */
+  close?(): void
 }
 
 /** The parts that all requests of a run share; frozen when the run starts, so that a provider can cache the prefix. */

@@ -81,6 +81,10 @@ export class CandidateSessions {
     }
     return session.turn(view, candidate.constants(given), options)
   }
+
+  close(): void {
+    for (const session of this.#open.values()) session.close?.()
+  }
 }
 
 /** A model, as it is or by its reference. Throws `invalid_options` for anything else. */

@@ -96,6 +96,10 @@ class FallbackSession implements ModelSession {
     throw last === null ? this.#allOpen() : last.error
   }
 
+  close(): void {
+    this.#sessions.close()
+  }
+
   /** From the preferred one that is well, over the others, without those that cannot take the conversation if some can. */
   #order(): readonly CandidateModel[] {
     const { recoverMs = 60_000 } = this.#options

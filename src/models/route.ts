@@ -86,6 +86,10 @@ class RouteSession implements ModelSession {
     return this.#sessions.turn(candidate, view, constants, options)
   }
 
+  close(): void {
+    this.#sessions.close()
+  }
+
   #chosen(request: RouteRequest): CandidateModel {
     const main = mainOf(this.#candidates)
     if (main === undefined) throw new RangeError('Expected a route with at least one model.')

@@ -45,6 +45,7 @@ export async function decideInRun<Choice extends string>(
       return reply
     })
   } finally {
+    session.close?.()
     payer.end(turn)
     const cost = await payer.cost()
     const usage = { ...UNREPORTED_USAGE, ...turn?.entry.usage }

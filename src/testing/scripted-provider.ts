@@ -114,7 +114,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
       ['/v1/responses', { name: 'responses', api: responsesApi() }],
       ['/v1/chat/completions', { name: 'chat', api: chatApi('openai') }],
       ['/api/v1/chat/completions', { name: 'openrouter', api: chatApi('openrouter') }],
-      ['/v1/messages', { name: 'messages', api: messagesApi }],
+      ['/v1/messages', { name: 'messages', api: messagesApi() }],
     ])
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response))
   }
@@ -162,7 +162,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
       if (route === undefined) throw new WireRefusal(`Unknown request URL: ${method} ${path}`, {}, 404)
       await this.#answer(route, headers, { body, response })
     } catch (error) {
-      this.#refuse(route?.api ?? messagesApi, error, response)
+      this.#refuse(route?.api ?? messagesApi(), error, response)
     }
   }
 

@@ -16,9 +16,9 @@ declare module 'vitest' {
  * tests (`checked-requests.ts`).
  */
 vi.mock('#providers/http/transport.js', async (original) => {
-  const { openTransport } = await original<typeof TransportModule>()
-  const opened: typeof openTransport = (settings) => recording(openTransport(settings))
-  return { openTransport: opened }
+  const module = await original<typeof TransportModule>()
+  const opened: typeof module.openTransport = (settings) => recording(module.openTransport(settings))
+  return { ...module, openTransport: opened }
 })
 
 function recording(transport: Transport): Transport {

@@ -38,11 +38,7 @@ function wireOf(name: string, makeApi: () => WireApi, makeModel: (fetch: Fetch) 
 
 const KEY = { apiKey: 'any', maxRetries: 0 }
 const WIRES: readonly Wire[] = [
-  wireOf(
-    'messages',
-    () => messagesApi,
-    (fetch) => anthropic('claude-sonnet-5', { fetch, ...KEY }),
-  ),
+  wireOf('messages', messagesApi, (fetch) => anthropic('claude-sonnet-5', { fetch, ...KEY })),
   wireOf('responses', responsesApi, (fetch) => openai('gpt-5.5', { fetch, ...KEY })),
   wireOf(
     'chat',

@@ -1,6 +1,6 @@
 import type { Model } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
-import { oneOf, partial } from '#util/shape.js'
+import { boolean, oneOf, partial } from '#util/shape.js'
 import { wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
@@ -16,9 +16,19 @@ export interface AnthropicOptions extends ProviderOptions {
    * which has everything that is used here. `2026-10-21` rejects `temperature`, and older hosts reject it.
    */
   readonly apiVersion?: AnthropicApiVersion | undefined
+  /**
+   * Message threads (a beta feature): the server keeps the conversation in its memory for some minutes, and a request sends only
+   * the new messages. Without a thread, or after it has expired, the whole conversation is sent. Its default version of the API is
+   * `2026-10-21`. Default false: nothing is kept.
+   */
+  readonly threads?: boolean | undefined
 }
 
-const OPTIONS = partial<AnthropicOptions>({ ...PROVIDER_OPTIONS, apiVersion: oneOf('2023-06-01', '2026-10-21') })
+const OPTIONS = partial<AnthropicOptions>({
+  ...PROVIDER_OPTIONS,
+  apiVersion: oneOf('2023-06-01', '2026-10-21'),
+  threads: boolean,
+})
 
 /**
  * A model of Anthropic's Messages API, such as `anthropic('claude-sonnet-5')`. The key is `apiKey` or
@@ -26,8 +36,8 @@ const OPTIONS = partial<AnthropicOptions>({ ...PROVIDER_OPTIONS, apiVersion: one
  * `@anthropic-ai/sdk` or a variant of it (Bedrock, Vertex). Throws `invalid_options`.
  */
 export function anthropic(id: string, options: AnthropicOptions = {}): Model {
-  const { apiVersion, ...defaults } = parseModelOptions(OPTIONS, options, 'anthropic')
-  const version = apiVersion ?? (defaults.client === undefined ? '2023-06-01' : null)
+  const { apiVersion, threads = false, ...defaults } = parseModelOptions(OPTIONS, options, 'anthropic')
+  const version = apiVersion ?? (defaults.client === undefined ? (threads ? '2026-10-21' : '2023-06-01') : null)
   if (defaults.temperature !== undefined) rejectTemperature(version)
   return wireModel({
     provider: PROVIDER,
@@ -40,6 +50,7 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
     apiKeyVariable: 'ANTHROPIC_API_KEY',
     auth: (key) => ({ 'x-api-key': key }),
     clientCall: 'messages.create',
+    chain: threads,
     capabilities: { ...modelCapabilities(id), longCacheWrites: requestsLongCache(defaults) },
   })
 }

@@ -60,7 +60,8 @@ export function messagesFormat(options: MessagesRequestOptions): WireFormat {
     head: (constants) => requestHead(constants, options, settled(constants).fields),
     opening: () => [],
     encode: (entries, constants) => encodeMessages(entries, settled(constants).thinking),
-    tail: ({ streamed, toolChoice, maxOutputTokens }) => ({
+    tail: ({ streamed, toolChoice, maxOutputTokens, previousResponseId, isChained }) => ({
+      ...(isChained === true && { thread: threadField(previousResponseId) }),
       ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
       ...(maxOutputTokens !== undefined && limitFields(maxOutputTokens, options.defaults, control)),
       ...(streamed && { stream: true }),
@@ -74,9 +75,15 @@ export function messagesFormat(options: MessagesRequestOptions): WireFormat {
       fields: ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'mcp_servers'],
     },
     compactor,
+    threads: { headers: { 'anthropic-beta': 'message-threads-2026-08-12' }, kept: ['system', 'tools'] },
     fold: (foldOptions) => new MessagesReplyFold(foldOptions),
     decode: decodeMessage,
   }
+}
+
+/** The server keeps the conversation, from this request on or as the one that it continues. */
+function threadField(previousMessageId: string | null): JsonObject {
+  return previousMessageId === null ? { type: 'create' } : { type: 'continue', previous_message_id: previousMessageId }
 }
 
 function settleThinking(

@@ -120,7 +120,8 @@ function ofObject(body: Readonly<Record<string, unknown>>): FoundError {
     .map((name) => trimmedText(body[name]))
     .find(isString)
   const upstream = isObject(body['metadata']) ? trimmedText(body['metadata']['raw']) : undefined
-  const names = [body['code'], body['type'], body['__type'], body['status']]
+  const inner = isObject(body['details']) ? body['details']['error_code'] : undefined
+  const names = [inner, body['code'], body['type'], body['__type'], body['status']]
     .filter(isString)
     .filter((word) => !/^\d*$/.test(word))
   return {

@@ -60,6 +60,11 @@ function defaultExchange(): Exchange {
   }
 }
 
+/** The dispatcher that reaches a server outside HTTP's own transport: the caller's, or that of a proxy in the environment. */
+export async function dispatcherFor(url: URL, given: object | undefined): Promise<Dispatcher | undefined> {
+  return (given as Dispatcher | undefined) ?? (hasProxy(url) ? await proxyDispatcher() : undefined)
+}
+
 /** Undici decides which of the two variables applies, and the exceptions of `NO_PROXY`. */
 function hasProxy({ hostname }: URL): boolean {
   return !/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname) && proxySettings() !== ''

@@ -32,6 +32,8 @@ export interface WireFormat {
   readonly counter?: TokenCounter
   /** The API's own compaction of conversations. */
   readonly compactor?: Compactor
+  /** How the server keeps conversations, if that takes more than the id of a response. */
+  readonly threads?: { readonly headers: Readonly<Record<string, string>>; readonly kept: readonly string[] }
   /** A new fold over the chunks of one streamed reply. */
   fold(options: ReplyFoldOptions): ReplyFold
   /** A whole reply. Throws `provider_error` if the reply is an error. */
@@ -66,6 +68,8 @@ export interface TailOptions {
   readonly maxOutputTokens?: number | undefined
   /** The response that the server continues, if it stores the conversation. */
   readonly previousResponseId: string | null
+  /** The server is to store the conversation. Default false. */
+  readonly isChained?: boolean
 }
 
 export interface ReplyFoldOptions {
@@ -122,6 +126,8 @@ export interface Transport {
   stream(request: TransportRequest): AsyncIterable<readonly WireChunk[]>
   /** Another request to the same server, such as for a file: its answer as text. Absent if the connection has none. Rejects like `send`. */
   call?(request: OtherRequest): Promise<string>
+  /** False if the server has forgotten this response, which it kept with a connection. Default: the server itself is asked. */
+  holds?(responseId: string): boolean
   close(): Promise<void>
 }
 

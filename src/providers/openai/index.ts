@@ -1,6 +1,11 @@
 import type { Model, ModelCapabilities } from '#core/model-session.js'
-import { boolean, partial } from '#util/shape.js'
+import { invalidOptions } from '#contracts/parse.js'
+import { boolean, oneOf, partial } from '#util/shape.js'
+import { timeLimitsOf } from '../http/time-limits.js'
+import { dispatcherFor } from '../http/transport.js'
+import type { Transport } from '../http/wire.js'
 import { OPENAI_ACCOUNT, wireModel } from '../wire/model.js'
+import type { LineOver } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
 import { API_INPUTS } from './messages.js'
@@ -14,9 +19,19 @@ export interface OpenAiOptions extends ProviderOptions {
    * request contains the whole conversation, including encrypted reasoning.
    */
   readonly chain?: boolean | undefined
+  /**
+   * `websocket`: each run has one connection for its requests, and a request sends only the new entries: the server remembers the
+   * conversation while the connection is open, and stores nothing. After a lost connection the whole conversation is sent once.
+   * A server without WebSockets is asked over HTTP. Not with `client` or `fetch`. Default `http`.
+   */
+  readonly transport?: 'http' | 'websocket' | undefined
 }
 
-const OPTIONS = partial<OpenAiOptions>({ ...PROVIDER_OPTIONS, chain: boolean })
+const OPTIONS = partial<OpenAiOptions>({
+  ...PROVIDER_OPTIONS,
+  chain: boolean,
+  transport: oneOf('http', 'websocket'),
+})
 
 /**
  * A model of OpenAI, or of a server with its Responses API: `openai('gpt-5.5', { reasoningEffort: 'high' })`. The key is
@@ -32,6 +47,10 @@ const OPTIONS = partial<OpenAiOptions>({ ...PROVIDER_OPTIONS, chain: boolean })
  */
 export function openai(id: string, options: OpenAiOptions = {}): Model {
   const parsed = parseModelOptions(OPTIONS, options, 'openai')
+  const isSocket = parsed.transport === 'websocket'
+  const other = (['client', 'fetch'] as const).find((name) => parsed[name] !== undefined)
+  if (isSocket && other !== undefined)
+    throw invalidOptions(`Expected \`transport: 'websocket'\` without \`${other}\`, which sends requests over HTTP.`)
   return wireModel({
     provider: PROVIDER,
     id,
@@ -45,7 +64,15 @@ export function openai(id: string, options: OpenAiOptions = {}): Model {
     clientCall: 'responses.create',
     capabilities: capabilitiesOf(id),
     chain: parsed.chain ?? false,
+    ...(isSocket && { line: openLine }),
   })
+}
+
+/** Loaded by the first request that is sent over a WebSocket. */
+async function openLine({ http, endpoint, options: { timeouts, dispatcher } }: LineOver): Promise<Transport> {
+  const { SocketTransport } = await import('../lines/socket.js')
+  const limits = timeLimitsOf(timeouts)
+  return new SocketTransport({ http, endpoint, limits, dispatcher: (url) => dispatcherFor(url, dispatcher) })
 }
 
 function capabilitiesOf(id: string): ModelCapabilities {

@@ -11,7 +11,7 @@ import type { Dispatcher, Connection } from '../http/transport.js'
 import { Endpoint } from '../http/endpoint.js'
 import type { ProviderOptions } from '../http/options.js'
 import { openTransport } from '../http/transport.js'
-import type { WireFormat } from '../http/wire.js'
+import type { Transport, WireFormat } from '../http/wire.js'
 import { apiKey, checkEffort, DEFAULT_MAX_RETRIES, serverUrl } from './options.js'
 import { SessionModel } from './session.js'
 
@@ -45,8 +45,17 @@ export interface WireModelSpec {
   readonly capabilities: ModelCapabilities
   /** The server stores the conversation. Default false. */
   readonly chain?: boolean
+  /** Opens a connection for one session, over which it sends its requests. Default: sessions share connections. */
+  readonly line?: (over: LineOver) => Promise<Transport>
   /** What is a server's own may go to any host: the caller has named the provider. Default false. */
   readonly anyHost?: boolean
+}
+
+/** What a connection of a session is made of. */
+export interface LineOver {
+  readonly http: Transport
+  readonly endpoint: () => Endpoint
+  readonly options: ProviderOptions
 }
 
 /** The variables that OpenAI's official client sends too. */
@@ -73,13 +82,16 @@ export function wireModel(spec: WireModelSpec): Model {
   const capabilities = { ...spec.capabilities, ...limit, ...options.capabilities }
   checkEffort(id, capabilities, reasoningEffort)
   const over = modelConnection(spec)
+  const http = openTransport({ over, ...(timeouts !== undefined && { timeouts }) })
+  const { line } = spec
   return new SessionModel({
     provider,
     nativeTo: () => nativeName(spec),
     model: id,
     format,
     capabilities,
-    transport: openTransport({ over, ...(timeouts !== undefined && { timeouts }) }),
+    transport: http,
+    ...(line !== undefined && 'endpoint' in over && { line: () => line({ http, endpoint: over.endpoint, options }) }),
     ...('endpoint' in over && { check: over.endpoint }),
     headers: inLowerCase(spec.headers),
     maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,

@@ -1,4 +1,5 @@
 import type * as Asides from './compact-and-count.js'
+import { withCallers } from '../http/endpoint.js'
 import { reasonOf, withRetries } from '../http/retry.js'
 import type { RetriedAttempt } from '../http/retry.js'
 import { StreamedAnswer, WHOLE_REPLY } from '../http/wire.js'
@@ -15,6 +16,7 @@ import { OwnParts, WireCallIds } from './call-ids.js'
 import { checkEffort } from './options.js'
 import { without } from './wire-fields.js'
 import { mayTakeLong, settingsOf } from './settings.js'
+import type { ModelRun } from '#contracts/attempt.js'
 import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import { mendHistory } from '#contracts/mend.js'
@@ -62,15 +64,19 @@ export class SessionModel implements Model {
       : undefined
   }
 
-  openSession(): ModelSession {
+  openSession(run?: ModelRun): ModelSession {
     if (this.#isClosed) throw new HarnessError('closed', `The model \`${this.id}\` is closed.`)
-    return new WireSession(this.#options)
+    const { line, ...options } = this.#options
+    // A single question is not worth a connection of its own.
+    return new WireSession(
+      line === undefined || (run !== undefined && run.purpose !== 'main') ? options : this.#options,
+    )
   }
 
   /** A session whose requests go to a connection of the caller's, such as one that gathers them. */
   openOver(connect: (own: Transport, path: string) => Transport): ModelSession {
     const { transport, format } = this.#options
-    return new WireSession({ ...this.#options, transport: connect(transport, format.path) })
+    return new WireSession({ ...this.#options, line: undefined, transport: connect(transport, format.path) })
   }
 
   /** What all requests with these constants begin with, by the model's own options too, and the name of its server. */
@@ -123,9 +129,17 @@ export class WireSession implements ModelSession {
   #chainEnd: ChainEnd | null = null
   /** The server has refused a streamed request. */
   #refusesStreams = false
+  /** The server stores the conversation; not after it has refused to. */
+  #chain: boolean
+  #transport: Transport | null
+  /** Closes the connection of the session. Default: it has none of its own. */
+  readonly close?: () => void
 
   constructor(options: WireSessionOptions) {
     this.#options = options
+    this.#chain = options.chain || options.line !== undefined
+    this.#transport = options.line === undefined ? options.transport : null
+    if (options.line !== undefined) this.close = () => void this.#transport?.close()
     this.#own = new OwnParts(options.provider, options.nativeTo?.())
     this.#messages = new MessageList(options.transport.bodies, options.format.conversationField)
   }
@@ -135,7 +149,8 @@ export class WireSession implements ModelSession {
     constants: RequestConstants,
     options: TurnOptions,
   ): Promise<ModelTurn> {
-    const { provider, model, format, maxRetries, chain } = this.#options
+    const { provider, model, format, maxRetries } = this.#options
+    this.#transport ??= (await this.#options.line?.()) ?? this.#options.transport
     this.#encode(transcript, constants, options)
     const entries = transcript.length
     const carried = format.carried?.(() => this.#own.read(transcript), constants) ?? null
@@ -143,8 +158,9 @@ export class WireSession implements ModelSession {
     const [first] = transcript
     // A compaction is in the first entry.
     const isCompacted = first?.role === 'user' && this.#own.includes(first)
-    const headers = isCompacted ? { ...own, ...format.compactor?.headers } : own
-    const ask = this.#ask.bind(this, { entries, constants, carried, headers }, options)
+    const headers = isCompacted ? withCallers(format.compactor?.headers ?? {}, own) : own
+    const asked = { transcript, constants, options }
+    const ask = this.#ask.bind(this, { carried, headers }, asked)
     const { attempt } = options
     const begin = attempt && (() => attempt({ provider, model }))
     const retries = {
@@ -153,14 +169,20 @@ export class WireSession implements ModelSession {
       onRetry: options.onRetry,
       begin,
     }
-    const reply = await withRetries(ask, retries).catch((error: unknown) => {
-      if (!this.#canChange(error, transcript, { constants, options })) throw error
-      options.onRetry?.({ attempt: 1, delayMs: 0, withdrawn: false, ...reasonOf(error) })
-      return withRetries(ask, retries)
-    })
+    let reply: DecodedReply | null = null
+    while (reply === null) {
+      try {
+        reply = await withRetries(ask, retries)
+      } catch (error) {
+        if (!this.#canChange(error, asked)) throw error
+        options.onRetry?.({ attempt: 1, delayMs: 0, withdrawn: false, ...reasonOf(error) })
+      }
+    }
     const { parts, finishReason, nativeFinishReason, refusal, usage, native, responseId, responseModel, raw } =
       this.#own.write(reply)
-    this.#chainEnd = chain && responseId !== null ? { responseId, entries } : null
+    // A refused turn is not stored.
+    const isStored = this.#chain && responseId !== null && finishReason !== 'refusal'
+    this.#chainEnd = isStored ? { responseId, entries } : null
     const answer = {
       role: 'assistant',
       parts: this.#callIds.inParts(parts),
@@ -182,7 +204,7 @@ export class WireSession implements ModelSession {
     const opening = this.#opening?.constants === constants ? this.#opening : this.#openingFor(constants)
     const isFresh = this.#isFresh(opening, transcript, options)
     const added = isFresh ? transcript : transcript.slice(this.#encoded.length)
-    if (isFresh || this.#options.chain) this.#open(opening, transcript, options)
+    if (isFresh || this.#chain) this.#open(opening, transcript, options)
     else this.#messages.append(this.#messagesFor(added, constants))
     if (isFresh) {
       this.#encoded = []
@@ -250,7 +272,9 @@ export class WireSession implements ModelSession {
   #open(opening: Opening, transcript: readonly TranscriptEntry[], { onRepair }: TurnOptions): void {
     const unknown = this.#unknownToServer(transcript)
     if (unknown !== null) {
-      this.#messages.open(opening.head, this.#messagesFor(unknown, opening.constants))
+      const { threads } = this.#options.format
+      const head = threads === undefined ? opening.head : without(opening.head, ...threads.kept)
+      this.#messages.open(head, this.#messagesFor(unknown, opening.constants))
       return
     }
     this.#chainEnd = null
@@ -263,42 +287,50 @@ export class WireSession implements ModelSession {
    * True if the request is sent once more in another form: as a whole conversation if the server no longer has it, or
    * without a stream if the server refuses streams.
    */
-  #canChange(
-    error: unknown,
-    transcript: readonly TranscriptEntry[],
-    { constants, options }: Asked,
-  ): error is HarnessError {
+  #canChange(error: unknown, asked: Asked): error is HarnessError {
     if (!(error instanceof HarnessError)) return false
-    if (this.#chainEnd !== null && FORGOTTEN.test(error.message)) {
-      this.#chainEnd = null
-      this.#open(this.#opening ?? this.#openingFor(constants), transcript, options)
+    const isAgainstThreads = this.#chain && this.#options.format.threads !== undefined && THREADS.test(error.message)
+    if (this.#chainEnd !== null && (isAgainstThreads || FORGOTTEN.test(error.message))) {
+      this.#openWhole(asked)
+      return true
+    }
+    if (isAgainstThreads) {
+      this.#chain = false
       return true
     }
     if (this.#refusesStreams || !isAgainstStreams(error)) return false
     this.#refusesStreams = true
-    return options.onDelta !== undefined || this.#opening?.isLong === true
+    return asked.options.onDelta !== undefined || this.#opening?.isLong === true
+  }
+
+  #openWhole({ transcript, constants, options }: Asked): void {
+    this.#chainEnd = null
+    this.#open(this.#opening ?? this.#openingFor(constants), transcript, options)
   }
 
   /** The entries after the stored reply; null if none is stored, or if another model has replied since. */
   #unknownToServer(transcript: readonly TranscriptEntry[]): readonly TranscriptEntry[] | null {
-    if (this.#chainEnd === null) return null
+    if (this.#chainEnd === null || this.#transport?.holds?.(this.#chainEnd.responseId) === false) return null
     const [reply, ...rest] = transcript.slice(this.#chainEnd.entries)
     const { provider, model } = this.#options
     const isOurs = reply?.role === 'assistant' && reply.provider === provider && reply.model === model
     return isOurs && rest.every((entry) => entry.role !== 'assistant') ? rest : null
   }
 
-  async #ask(
-    { entries, constants, carried, headers }: Sending,
-    options: TurnOptions,
-    attempt: RetriedAttempt,
-  ): Promise<DecodedReply> {
-    const { format, transport } = this.#options
+  async #ask({ carried, headers: own }: Sending, asked: Asked, attempt: RetriedAttempt): Promise<DecodedReply> {
+    const { format } = this.#options
+    const { options, transcript, constants } = asked
+    const transport = this.#transport ?? this.#options.transport
+    const entries = transcript.length
+    // The connection that knew the conversation was lost in an earlier attempt.
+    if (this.#chainEnd !== null && transport.holds?.(this.#chainEnd.responseId) === false) this.#openWhole(asked)
+    const isChained = this.#chain
+    const headers = isChained && format.threads !== undefined ? withCallers(format.threads.headers, own) : own
     const { toolChoice, signal, idleMs, onDelta, onHeaders } = options
     const maxOutputTokens = attempt.maxOutputTokens ?? options.maxOutputTokens
     const previousResponseId = this.#chainEnd?.responseId ?? null
     const streamed = !this.#refusesStreams && (onDelta !== undefined || this.#opening?.isLong === true)
-    const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId }, constants)
+    const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId, isChained }, constants)
     const body = this.#messages.finish(carried === null ? tail : { ...carried, ...tail })
     const path = streamed ? (format.streamPath ?? format.path) : format.path
     const request: TransportRequest = { path, headers, body, signal, idleMs, onHeaders }
@@ -322,20 +354,21 @@ export class WireSession implements ModelSession {
 }
 
 interface Sending {
-  /** Number of entries before the reply. */
-  readonly entries: number
-  readonly constants: RequestConstants
   readonly carried: JsonObject | null
   readonly headers: Readonly<Record<string, string>>
 }
 
 interface Asked {
+  readonly transcript: readonly TranscriptEntry[]
   readonly constants: RequestConstants
   readonly options: TurnOptions
 }
 
 /** The server does not know the response that a request continues: it has expired, or was never stored. */
 const FORGOTTEN = /previous[_ ]response.*not[_ ]found/is
+
+/** An error that is about the thread of a conversation: it has expired, was continued elsewhere, or cannot be kept. */
+const THREADS = /\bthread/i
 
 /** True if the server may have rejected a request because it was streamed. */
 function isAgainstStreams({ status = 0, message }: HarnessError): boolean {

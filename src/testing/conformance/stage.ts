@@ -57,7 +57,7 @@ export function knownApi(name: ProviderApi): ConformanceApi {
     case 'openrouter':
       return { ...chatApi('openrouter'), unknownBlock: unknownField }
     case 'messages':
-      return { ...messagesApi, unknownBlock: (mark) => ({ type: 'future_block', note: mark }) }
+      return { ...messagesApi(), unknownBlock: (mark) => ({ type: 'future_block', note: mark }) }
   }
 }
 

@@ -9,8 +9,43 @@ import type { TokenUsage } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { isObject } from '#util/json.js'
 
-/** Anthropic's Messages API. */
-export const messagesApi: WireApi = {
+/** Anthropic's Messages API. Keeps the threads that requests create, each until it is continued. */
+export function messagesApi(): WireApi {
+  const kept = new Map<string, WireBody>()
+  return {
+    ...MESSAGES_API,
+    read: (request) => readMessagesRequest({ ...request, body: threadedBody(request, kept) }),
+    keep({ body }, reply) {
+      if (!isObject(body['thread'])) return
+      const messages = [
+        ...(body['messages'] as readonly unknown[]),
+        { role: 'assistant', content: reply.parts.flatMap(contentBlocks) },
+      ]
+      kept.set(messageId(reply), { system: body['system'], tools: body['tools'], messages })
+    },
+  }
+}
+
+/** The body of a request as if it held the whole conversation. */
+function threadedBody({ headers, body }: ApiRequest, kept: Map<string, WireBody>): WireBody {
+  const { thread } = body
+  if (thread === undefined) return body
+  if (!String(headers['anthropic-beta']).includes('message-threads')) {
+    throw new WireRefusal('thread: Extra inputs are not permitted')
+  }
+  if (!isObject(thread) || thread['type'] === 'create') return body
+  const id = String(thread['previous_message_id'])
+  const earlier = kept.get(id)
+  if (earlier === undefined)
+    throw new WireRefusal(`No thread holds the message ${id}.`, { code: 'thread_not_found' }, 404)
+  const again = ['system', 'tools'].find((name) => body[name] !== undefined)
+  if (again !== undefined) throw new WireRefusal(`${again}: a request that continues a thread must not repeat it`)
+  kept.delete(id)
+  const messages = [...(earlier['messages'] as readonly unknown[]), ...blockList(body['messages'], 'messages')]
+  return { ...body, ...earlier, messages }
+}
+
+const MESSAGES_API: WireApi = {
   read: readMessagesRequest,
   callId: (ordinal) => `toolu_01${String(ordinal).padStart(22, '0')}`,
   chargesCacheWrites: true,
@@ -21,7 +56,11 @@ export const messagesApi: WireApi = {
     ...usageField(reply.usage),
   }),
   stream: messageStream,
-  error: (status, message) => ({ type: 'error', error: { type: errorType(status), message }, request_id: REQUEST_ID }),
+  error: (status, message, { code = null } = {}) => ({
+    type: 'error',
+    error: { type: errorType(status), message, ...(code !== null && { details: { error_code: code } }) },
+    request_id: REQUEST_ID,
+  }),
   errorEvent: (message) =>
     namedEvent({ type: 'error', error: { details: null, type: 'overloaded_error', message }, request_id: REQUEST_ID }),
 }
@@ -30,8 +69,12 @@ const REQUEST_ID = 'req_011CScripted'
 
 type Part = WireReply['parts'][number]
 
-function messageShell({ id, model }: WireReply): JsonObject {
-  return { model, id: `msg_01${id}`, type: 'message', role: 'assistant' }
+function messageId({ id }: WireReply): string {
+  return `msg_01${id}`
+}
+
+function messageShell(reply: WireReply): JsonObject {
+  return { model: reply.model, id: messageId(reply), type: 'message', role: 'assistant' }
 }
 
 /** The block of a part; none for a refusal, whose explanation is not part of the content. */
@@ -171,6 +214,7 @@ export function readMessagesRequest({ headers, body }: ApiRequest): WireConversa
   const given = blockList(body['messages'] ?? refuseMissing('messages'), 'messages')
   if (given.length === 0) throw new WireRefusal('messages: at least one message is required')
   const messages = readMessages(given)
+  const isContinuation = isObject(body['thread']) && body['thread']['type'] === 'continue'
   const prefix = [body['tools'], body['system'], ...given].filter((member) => member !== undefined)
   const marks = prefix.map((member) => countCacheMarks(member))
   const found = marks.reduce((sum, count) => sum + count, 0)
@@ -179,7 +223,8 @@ export function readMessagesRequest({ headers, body }: ApiRequest): WireConversa
   }
   // Marks on the request itself let the API choose where to put them.
   const cacheable = isObject(body['cache_control']) ? prefix.length : marks.findLastIndex((count) => count > 0) + 1
-  return { messages, instructions: readInstructions(body['system']), tools, body, prefix, cacheable }
+  const instructions = readInstructions(body['system'])
+  return { messages, instructions, tools, body, prefix, cacheable, isContinuation }
 }
 
 const MOST_MARKS = 4

@@ -120,5 +120,5 @@ export async function drive({ context, end }: Conducted, setup: RunSetup, prompt
   const effects: Effects =
     recording === null ? new LiveEffects(context, setup) : setup.plan.host.recordedEffects(context, setup, recording)
   end.onFailure(() => effects.stop())
-  return new TurnDriver(context, setup, { effects, promptAddition }).drive()
+  return new TurnDriver(context, setup, { effects, promptAddition }).drive().finally(() => setup.session.close?.())
 }
