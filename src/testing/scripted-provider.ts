@@ -11,6 +11,7 @@ import { WireRefusal } from './wire/api.js'
 import type { WireApi, WireBody, WireConversation, WireReply } from './wire/api.js'
 import { chatApi } from './wire/chat.js'
 import { withoutMarks } from './wire/checks.js'
+import { geminiApi, plainPath, withTarget } from './wire/gemini.js'
 import { messagesApi } from './wire/messages.js'
 import { responsesApi } from './wire/responses.js'
 import type { TokenUsage } from '#contracts/entry.js'
@@ -21,7 +22,7 @@ import { boolean, either, integer, oneOf, partial } from '#util/shape.js'
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 
 /** The API of a request. */
-export type ProviderApi = 'responses' | 'chat' | 'openrouter' | 'messages'
+export type ProviderApi = 'responses' | 'chat' | 'openrouter' | 'messages' | 'gemini'
 
 export interface ScriptedProviderOptions {
   /** The pieces of streamed replies: single events, the whole reply, or a number of bytes. Default `event`. */
@@ -57,7 +58,7 @@ export interface RecordedRequest {
 
 /**
  * A model provider on this machine that follows a script, for tests over HTTP: OpenAI's Responses and chat completions
- * APIs, OpenRouter's, and Anthropic's Messages API, streamed when the request says so.
+ * APIs, OpenRouter's, Anthropic's Messages API and the Gemini API, streamed when the request says so.
  *
  * ```ts
  * await using provider = await scriptedProvider()
@@ -106,7 +107,10 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
   constructor(server: Server, { chunks = 'event', record = true }: ScriptedProviderOptions) {
     super()
     const origin = serverOrigin(server)
-    this.url = { responses: `${origin}/v1`, chat: `${origin}/v1`, openrouter: `${origin}/api/v1`, messages: origin }
+    this.url = {
+      ...{ responses: `${origin}/v1`, chat: `${origin}/v1`, openrouter: `${origin}/api/v1`, messages: origin },
+      gemini: `${origin}/v1beta`,
+    }
     this.#server = server
     this.#chunks = chunks
     this.#record = record
@@ -115,6 +119,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
       ['/v1/chat/completions', { name: 'chat', api: chatApi('openai') }],
       ['/api/v1/chat/completions', { name: 'openrouter', api: chatApi('openrouter') }],
       ['/v1/messages', { name: 'messages', api: messagesApi() }],
+      ['/v1beta/generateContent', { name: 'gemini', api: geminiApi }],
     ])
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response))
   }
@@ -153,14 +158,15 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
     const bytes = await readRequestBody(request)
     if (bytes === undefined) return
     const { method = '', url: path = '', headers } = request
-    const route = method === 'POST' ? this.#routes.get(path.split('?')[0] ?? '') : undefined
+    const route = method === 'POST' ? this.#routes.get(plainPath(path)) : undefined
     try {
-      if (route !== undefined && this.#sendConstant(route, bytes, response)) return
+      const streams = path.includes(':stream') || bytes.includes('"stream":true') || bytes.includes('"stream": true')
+      if (route !== undefined && this.#sendConstant(route, streams, response)) return
       const text = bytes.toString()
       const body = parsedJson(text)
       if (this.#record) this.requests.push({ method, path, headers: withoutKeys(headers), body: body ?? text })
       if (route === undefined) throw new WireRefusal(`Unknown request URL: ${method} ${path}`, {}, 404)
-      await this.#answer(route, headers, { body, response })
+      await this.#answer(route, headers, { body: isObject(body) ? withTarget(path, body) : body, response })
     } catch (error) {
       this.#refuse(route?.api ?? messagesApi(), error, response)
     }
@@ -217,10 +223,9 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
   }
 
   /** Answers without reading the request, if nothing depends on it. */
-  #sendConstant({ api, name }: Route, bytes: Buffer, response: ServerResponse): boolean {
+  #sendConstant({ api, name }: Route, streamed: boolean, response: ServerResponse): boolean {
     const answer = this.#record ? null : this.constant
     if (answer === null || isFault(answer)) return false
-    const streamed = bytes.includes('"stream":true') || bytes.includes('"stream": true')
     const known = this.#constants.get(answer) ?? new Map<string, Buffer>()
     this.#constants.set(answer, known)
     let made = known.get(`${name} ${streamed}`)

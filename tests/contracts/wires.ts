@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { fromMessages, Harness } from 'thinharness'
 import type { Model, TranscriptEntry } from 'thinharness'
-import { anthropic, openai, openaiChat, openrouter } from 'thinharness/providers'
+import { anthropic, gemini, openai, openaiChat, openrouter } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ProviderApi } from 'thinharness/testing'
 
@@ -15,6 +15,7 @@ const MODELS: Readonly<Record<ProviderApi, (baseUrl: string) => Model>> = {
   chat: (baseUrl) => openaiChat('gpt-4.1', { ...KEY, baseUrl }),
   openrouter: (baseUrl) => openrouter('x/y', { ...KEY, baseUrl }),
   messages: (baseUrl) => anthropic('claude-sonnet-5', { ...KEY, baseUrl }),
+  gemini: (baseUrl) => gemini('gemini-3-pro', { ...KEY, baseUrl }),
 }
 
 export const APIS = Object.keys(MODELS) as ProviderApi[]

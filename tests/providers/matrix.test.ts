@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { textOf } from 'thinharness'
 import type { Model, ModelSession, RequestConstants, TranscriptEntry } from 'thinharness'
 import type { TranscriptRepair } from '#contracts/mend.js'
-import { anthropic, fromAiSdk, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
+import { anthropic, fromAiSdk, gemini, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ProviderApi, ScriptedProvider } from 'thinharness/testing'
 import { envelopeOf, renderEnvelope } from '#core/tools/boundary/envelope.js'
@@ -21,6 +21,9 @@ const MODELS: Readonly<Record<string, (url: Readonly<Record<ProviderApi, string>
   anthropic: ({ messages }) => anthropic('claude-sonnet-5', { ...KEY, baseUrl: messages }),
   'anthropic without thoughts': ({ messages }) =>
     anthropic('claude-sonnet-5', { ...KEY, baseUrl: messages, reasoningEffort: 'none', apiVersion: '2026-10-21' }),
+  gemini: ({ gemini: baseUrl }) => gemini('gemini-3-pro', { ...KEY, baseUrl }),
+  'gemini without thoughts': ({ gemini: baseUrl }) =>
+    gemini('gemini-2.5-flash', { ...KEY, baseUrl, reasoningEffort: 'none' }),
   'AI SDK, OpenAI': ({ responses }) => fromAiSdk(createOpenAI({ apiKey: 'any', baseURL: responses })('gpt-5.5')),
   'AI SDK, Anthropic': ({ messages }) =>
     fromAiSdk(createAnthropic({ apiKey: 'any', baseURL: `${messages}/v1` })('claude-sonnet-5')),

@@ -3,7 +3,7 @@ import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import OpenAI from 'openai'
 import { describe, test } from 'vitest'
-import { anthropic, fromAiSdk, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
+import { anthropic, fromAiSdk, gemini, openai, openaiChat, openaiCompatible, openrouter } from 'thinharness/providers'
 import { conformance } from 'thinharness/testing'
 import type { ConformanceOptions } from 'thinharness/testing'
 
@@ -68,6 +68,12 @@ const ADAPTERS: readonly Adapter[] = [
     name: 'anthropic 2026-10-21, fetch',
     api: 'messages',
     make: ({ fetch }) => anthropic('claude-sonnet-5', { ...key, fetch, apiVersion: '2026-10-21' }),
+  },
+  { name: 'gemini, fetch', api: 'gemini', make: ({ fetch }) => gemini('gemini-3-pro', { ...key, fetch }) },
+  {
+    name: 'gemini of the second generation, HTTP',
+    api: 'gemini',
+    make: ({ baseUrl }) => gemini('gemini-2.5-flash-lite', { ...key, baseUrl }),
   },
   {
     name: 'AI SDK, OpenAI',

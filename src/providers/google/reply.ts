@@ -19,10 +19,9 @@ export function assistantPart(part: WireFields, call: FunctionCall | null): Assi
   const { text, functionCall, ...others } = part
   if (call !== null && isObject(functionCall))
     return { type: 'tool_call', name: stringIn(functionCall['name']), ...call, ...nativeOf(others) }
-  // A text that is empty is there for its signature.
-  if (typeof text !== 'string' || text === '') return { type: 'opaque', ...googleNative(part) }
-  // The mark `thought` itself says that this provider has thought it.
-  if (others['thought'] === true) return { type: 'reasoning', text, ...googleNative(others) }
+  if (typeof text !== 'string') return { type: 'opaque', ...googleNative(part) }
+  // A text that is empty is a thought in its sealed form. The mark `thought` itself says whose thought it is.
+  if (others['thought'] === true || text === '') return { type: 'reasoning', text, ...googleNative(others) }
   return { type: 'text', text, ...nativeOf(without(others, 'thought')) }
 }
 
@@ -68,7 +67,7 @@ function spoiledReply(word: string, message: string): HarnessError {
 
 /**
  * The API's `usageMetadata` as token counts. Results of Google's own tools are input, thoughts are output. A count of zero is
- * not sent, as JSON of the API leaves it out; nothing is charged for writing to the cache.
+ * not sent, as JSON of the API leaves it out.
  */
 export function tokenUsage(usage: unknown): TokenUsage {
   if (!isObject(usage)) return UNREPORTED_USAGE
@@ -84,7 +83,7 @@ export function tokenUsage(usage: unknown): TokenUsage {
     inputTokens: prompt === null ? null : prompt + results,
     outputTokens: written === null ? rest : written + thoughts,
     cacheReadTokens: countIn(usage['cachedContentTokenCount']) ?? 0,
-    cacheWriteTokens: 0,
+    cacheWriteTokens: null,
     reasoningTokens: thoughts,
   }
 }

@@ -67,7 +67,7 @@ const NAMES = Object.keys(LAWS) as LawName[]
 const OPTIONS = object<ConformanceOptions>({
   make: functionOf(),
   api: either(
-    oneOf('responses', 'chat', 'openrouter', 'messages'),
+    oneOf('responses', 'chat', 'openrouter', 'messages', 'gemini'),
     having<ConformanceApi>('the server side of an API', 'read', 'whole', 'stream', 'error'),
   ),
   without: optional(list(oneOf(...NAMES))),

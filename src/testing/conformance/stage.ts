@@ -4,6 +4,7 @@ import { readRequestBody, closeServer, openServer, serverOrigin } from '../http-
 import type { ProviderApi } from '../scripted-provider.js'
 import type { WireBody, WireReply, ApiRequest } from '../wire/api.js'
 import { chatApi } from '../wire/chat.js'
+import { geminiApi, withTarget } from '../wire/gemini.js'
 import { messagesApi } from '../wire/messages.js'
 import { responsesApi } from '../wire/responses.js'
 import { messageOf } from '#contracts/errors.js'
@@ -58,6 +59,8 @@ export function knownApi(name: ProviderApi): ConformanceApi {
       return { ...chatApi('openrouter'), unknownBlock: unknownField }
     case 'messages':
       return { ...messagesApi(), unknownBlock: (mark) => ({ type: 'future_block', note: mark }) }
+    case 'gemini':
+      return { ...geminiApi, unknownBlock: (mark) => ({ futurePart: { note: mark } }) }
   }
 }
 
@@ -148,9 +151,10 @@ export class Stage implements ConformanceServer {
 
   /** Null: no answer. */
   #answer(sent: Omit<ConformanceRequest, 'body'>, text: string): Answer | null {
-    const body = parsedJson(text)
+    const parsed = parsedJson(text)
     try {
-      if (!isObject(body)) throw new Error('The body of a request is not a JSON object.')
+      if (!isObject(parsed)) throw new Error('The body of a request is not a JSON object.')
+      const body = withTarget(sent.url, parsed)
       const read = this.api.read({ ...sent, body })
       this.heard.push({ body, read })
       return this.#delivered(body, read)

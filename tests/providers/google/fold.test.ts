@@ -28,7 +28,7 @@ describe('a reply', () => {
     expect(reply.parts).toEqual([
       { type: 'reasoning', text: 'One two.', native: google({ thought: true }) },
       { type: 'text', text: 'Yes, it is.' },
-      { type: 'opaque', native: google({ text: '', thoughtSignature: 's1' }) },
+      { type: 'reasoning', text: '', native: google({ thoughtSignature: 's1' }) },
     ])
     expect(deltas.map(({ kind, text }) => `${kind} ${text}`)).toEqual([
       'reasoning_delta One ',
@@ -156,9 +156,9 @@ describe('usage', () => {
         ...{ promptTokenCount: 55, candidatesTokenCount: 51, thoughtsTokenCount: 56, toolUsePromptTokenCount: 89 },
         ...{ cachedContentTokenCount: 40, totalTokenCount: 251 },
       },
-      [144, 107, 40, 0, 56],
+      [144, 107, 40, null, 56],
     ],
-    ['only thoughts', { promptTokenCount: 15, thoughtsTokenCount: 2, totalTokenCount: 17 }, [15, 2, 0, 0, 2]],
+    ['only thoughts', { promptTokenCount: 15, thoughtsTokenCount: 2, totalTokenCount: 17 }, [15, 2, 0, null, 2]],
     ['nothing but the traffic', { trafficType: 'ON_DEMAND' }, [null, null, null, null, null]],
   ])('%s', (_name, usageMetadata, wanted) => {
     const { usage } = folded([event([{ text: 'a' }], 'STOP', { usageMetadata })]).reply

@@ -37,7 +37,7 @@ describe('replies of Gemini', () => {
     ],
     [
       'a signature alone',
-      { type: 'opaque', native: { provider: 'google', data: { text: '', ...SIGNED } } },
+      { type: 'reasoning', text: '', native: { provider: 'google', data: SIGNED } },
       [{ text: '', ...SIGNED }],
     ],
   ])('%s goes back as it came', (_name, part, wanted) => {
