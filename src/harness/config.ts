@@ -7,7 +7,7 @@ import { outputForm, outputSchemaOf } from '#run/output/forms.js'
 import type { Budget } from '#run/money/budget.js'
 import type { Prices } from '#run/money/prices.js'
 import { budgetsOf } from './budgets.js'
-import { checkToolNames } from './tool-names.js'
+import { checkDeferred, checkToolNames } from './tool-names.js'
 import type { Budgets } from './budgets.js'
 import { invalidOptions } from '#contracts/parse.js'
 import type { ConfigPolicy } from '#core/state/config-digest.js'
@@ -89,6 +89,7 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
   ])
   const packaged = [...builtinTools, ...(subagents === null ? [] : ['subagent'])]
   checkToolNames([...packaged, ...[...tools, ...extensions.tools].map((tool) => tool.name)], outputType)
+  checkDeferred([...tools, ...extensions.tools])
   checkOutput(outputType, outputMode, options.model)
   return {
     model: options.model ?? environment('THINHARNESS_MODEL') ?? null,

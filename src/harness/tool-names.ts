@@ -16,6 +16,15 @@ export function checkToolNames(names: readonly string[], outputType: OutputType 
   )
 }
 
+/** Throws `invalid_options` for a deferred tool that nothing finds. */
+export function checkDeferred(tools: readonly ToolSpec[]): void {
+  const first = tools.find(({ deferred }) => deferred === true)
+  if (first === undefined || tools.some(({ searchesTools }) => searchesTools !== undefined)) return
+  throw invalidOptions(
+    `Tool \`${first.name}\` is deferred, and nothing finds it: add \`toolSearch()\` of \`thinharness/tools\` to \`use\`.`,
+  )
+}
+
 /** The sources, each once and under an id of its own: a second one of an id `x` is `x-2`. */
 export function withUniqueIds(sources: readonly ToolSource[]): readonly ToolSource[] {
   const taken = new Set<string>()

@@ -16,6 +16,25 @@ export function didYouMean(given: string, known: Iterable<string>): string {
   return name === undefined ? '' : ` Did you mean \`${name}\`?`
 }
 
+/** At most so many known names: those that share most words with `given` come first, if there are more. */
+export function namesAlike(given: string, known: readonly string[], most: number): readonly string[] {
+  if (known.length <= most) return known
+  const wanted = new Set(wordsOfName(given))
+  const shared = (name: string): number => wordsOfName(name).filter((word) => wanted.has(word)).length
+  return known
+    .map((name) => ({ name, score: shared(name) }))
+    .sort((one, other) => other.score - one.score)
+    .slice(0, most)
+    .map(({ name }) => name)
+}
+
+function wordsOfName(name: string): readonly string[] {
+  return name
+    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z\d]+/)
+}
+
 /** A message about the first unknown key of `given`, or nothing. `what` names the object: `option of \`Harness\``. */
 export function unknownKey(given: object, known: readonly string[], what: string): string | undefined {
   const key = Object.keys(given).find((name) => !known.includes(name))

@@ -6,7 +6,7 @@ import type { ForkEffects } from '#run/replay/fork.js'
 import type { RecordedCalls } from '#run/replay/recorded-calls.js'
 import type { Offer, ToolOffers } from '#core/loop/run-plan.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
-import { checkToolNames, withUniqueIds } from '../tool-names.js'
+import { checkDeferred, checkToolNames, withUniqueIds } from '../tool-names.js'
 import type { Model, ToolDefinition } from '#core/model-session.js'
 import type { ToolSourceHost } from '#core/tools/source.js'
 import type { ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
@@ -103,6 +103,7 @@ export class Toolset implements ToolOffers {
     const all = [...ours, ...servers.flat()]
     const names = all.map(({ name }) => name)
     checkToolNames(names, config.outputType)
+    checkDeferred(all)
     return {
       tools: effects === null ? all : withEffects(all, effects),
       servers,

@@ -5,6 +5,7 @@ import { isObject, mergeJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { WireFormat } from '../http/wire.js'
 import { without } from '../wire/wire-fields.js'
+import { describedTool } from '../wire/definitions.js'
 import { settingsOf } from '../wire/settings.js'
 import { decodeReply, generatedReply } from './reply.js'
 import { encodeEntries } from './messages.js'
@@ -83,7 +84,9 @@ function hasAnyKeys({ provider, modelId }: CallRules): boolean {
   return !/claude|anthropic/i.test(`${provider} ${modelId}`)
 }
 
-function functionTool({ name, description, parameters }: ToolDefinition, rules: CallRules): JsonObject {
+function functionTool(tool: ToolDefinition, rules: CallRules): JsonObject {
+  const { name, parameters } = tool
+  const description = describedTool(tool)
   return {
     type: 'function',
     name,

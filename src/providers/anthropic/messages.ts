@@ -9,6 +9,7 @@ import type {
   ContentPart,
 } from '#contracts/entry.js'
 import { resultForModel } from '#contracts/entry.js'
+import type { ToolDefinition } from '#core/model-session.js'
 import { HarnessError } from '#contracts/errors.js'
 import { bytesOfBase64, textOfBytes } from '#util/bytes.js'
 import { isObject } from '#util/json.js'
@@ -40,9 +41,10 @@ import type {
 /**
  * The messages of a conversation. The results of a batch, with the notice of the harness after them, are one message.
  * Entries without content for the API are omitted, since it rejects empty messages. `thinking`: the model thinks now;
- * otherwise the API rejects thinking blocks in the reply that it continues, and they become text (RF-11, RF-13).
+ * otherwise the API rejects thinking blocks in the reply that it continues, and they become text (RF-11, RF-13). `tools`: those of the
+ * request, to which earlier searches may refer.
  */
-export function encodeMessages(entries: readonly TranscriptEntry[], thinking: boolean): readonly JsonObject[] {
+export function encodeMessages(entries: readonly TranscriptEntry[], rules: MessageRules): readonly JsonObject[] {
   const messages: JsonObject[] = []
   let batch: Batch | null = null
   for (const entry of entries) {
@@ -55,11 +57,17 @@ export function encodeMessages(entries: readonly TranscriptEntry[], thinking: bo
     if (batch !== null) messages.push(batchMessage(batch, notice ?? []))
     batch = null
     if (notice !== null) continue
-    const content = entry.role === 'user' ? userContent(entry) : assistantBlocks(entry, thinking)
+    const content = entry.role === 'user' ? userContent(entry) : assistantBlocks(entry, rules)
     if (content.length > 0) messages.push({ role: entry.role, content })
   }
   if (batch !== null) messages.push(batchMessage(batch, []))
   return messages
+}
+
+/** The parts of a request that its messages depend on. */
+export interface MessageRules {
+  readonly thinking: boolean
+  readonly tools: readonly ToolDefinition[]
 }
 
 /** The results of a reply's calls. */
@@ -106,12 +114,12 @@ function userContent({ content, notice, native }: UserEntry): string | readonly 
  * The blocks of an earlier reply. This provider's parts are sent back unchanged, those of other providers as far as the
  * API has a form for them.
  */
-function assistantBlocks({ parts }: AssistantEntry, thinking: boolean): readonly JsonObject[] {
+function assistantBlocks({ parts }: AssistantEntry, rules: MessageRules): readonly JsonObject[] {
   const blocks: JsonObject[] = []
   let hasText = false
   let hasBlank = false
   for (const part of parts) {
-    const block = assistantBlock(part, thinking)
+    const block = assistantBlock(part, rules)
     if (block === null) continue
     blocks.push(block)
     if (block['type'] !== 'text') continue
@@ -122,7 +130,7 @@ function assistantBlocks({ parts }: AssistantEntry, thinking: boolean): readonly
   return hasBlank && !hasText ? blocks.filter((block) => !isTextBlock(block)) : blocks
 }
 
-function assistantBlock(part: AssistantPart, thinking: boolean): JsonObject | null {
+function assistantBlock(part: AssistantPart, { thinking, tools }: MessageRules): JsonObject | null {
   const native = part.native?.provider === PROVIDER && isObject(part.native.data) ? part.native.data : null
   switch (part.type) {
     case 'text':
@@ -138,8 +146,27 @@ function assistantBlock(part: AssistantPart, thinking: boolean): JsonObject | nu
     case 'image':
       return native ?? filledBlock(foreignText(part))
     case 'opaque':
-      return native ?? filledBlock(textWithin(part))
+      return native === null ? filledBlock(textWithin(part)) : withKnownTools(native, tools)
   }
+}
+
+/**
+ * A block of the provider's search for tools without those that the request does not have, which the API rejects; null if it has no
+ * deferred tools. Any other block as it is.
+ */
+function withKnownTools(block: JsonObject, tools: readonly ToolDefinition[]): JsonObject | null {
+  const { type, name, content } = block
+  const isResult = type === 'tool_search_tool_result'
+  if (!isResult && !(type === 'server_tool_use' && stringIn(name).startsWith('tool_search_tool'))) return block
+  if (!tools.some(({ deferred }) => deferred === true)) return null
+  if (!isResult || !isObject(content)) return block
+  const { tool_references: references } = content
+  if (!Array.isArray(references)) return block
+  const known = new Set(tools.map((tool) => tool.name))
+  const kept = (references as readonly JsonValue[]).filter(
+    (each) => isObject(each) && known.has(stringIn(each['tool_name'])),
+  )
+  return { ...block, content: { ...content, tool_references: kept } }
 }
 
 function filledBlock(text: string, format: (text: string) => string = String): JsonObject | null {

@@ -19,7 +19,7 @@ export interface ThinkingControl {
 interface Family {
   readonly ids: RegExp
   readonly thinking: ThinkingControl
-  /** It accepts `output_config.format`. */
+  /** It accepts `output_config.format`, and has a search for deferred tools. */
   readonly structuredOutput: boolean
 }
 
@@ -50,6 +50,11 @@ export function thinkingControl(id: string): ThinkingControl {
   return modelFamily(id).thinking
 }
 
+/** True if the model can be made to keep to the schema of a tool. */
+export function hasStrictTools(id: string): boolean {
+  return modelFamily(id).structuredOutput
+}
+
 type ActiveEffort = Exclude<ReasoningEffort, 'none'>
 
 const ACTIVE_EFFORTS: readonly ActiveEffort[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max']
@@ -66,6 +71,7 @@ export function modelCapabilities(id: string): ModelCapabilities {
     supportsTools: true,
     defaultStructuredOutputMode: 'tool',
     inputs: ['image', 'file'],
+    ...(structuredOutput && { toolSearch: 'definitions' }),
     ...(thinking.by === 'none' && { reasoningEfforts: [] }),
     ...(thinking.off === null && { reasoningEfforts: ACTIVE_EFFORTS }),
   }

@@ -12,15 +12,20 @@ import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { ProviderOptions } from '../http/options.js'
 import type { WireFormat } from '../http/wire.js'
+import { strictParameters } from '../wire/definitions.js'
 import { checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
 import { compactor } from './compaction.js'
 import { textBlock, encodeMessages } from './messages.js'
-import { effortFields, isThinking, PROVIDER, thinkingControl } from './models.js'
+import { effortFields, hasStrictTools, isThinking, PROVIDER, thinkingControl } from './models.js'
 import type { ThinkingControl } from './models.js'
 import { decodeMessage } from './reply.js'
 import { MessagesReplyFold } from './stream.js'
-import type { Tool, ToolChoice as WireToolChoice } from '@anthropic-ai/sdk/resources/messages'
+import type {
+  Tool,
+  ToolChoice as WireToolChoice,
+  ToolSearchToolBm25_20251119,
+} from '@anthropic-ai/sdk/resources/messages'
 
 /** `2023-06-01` has `temperature`; `2026-10-21` rejects it. */
 export type AnthropicApiVersion = '2023-06-01' | '2026-10-21'
@@ -59,7 +64,8 @@ export function messagesFormat(options: MessagesRequestOptions): WireFormat {
     requestBytes: 32_000_000,
     head: (constants) => requestHead(constants, options, settled(constants).fields),
     opening: () => [],
-    encode: (entries, constants) => encodeMessages(entries, settled(constants).thinking),
+    encode: (entries, constants) =>
+      encodeMessages(entries, { thinking: settled(constants).thinking, tools: constants.tools }),
     tail: ({ streamed, toolChoice, maxOutputTokens, previousResponseId, isChained }) => ({
       ...(isChained === true && { thread: threadField(previousResponseId) }),
       ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
@@ -129,7 +135,7 @@ function requestHead(constants: RequestConstants, options: MessagesRequestOption
     model: options.id,
     max_tokens: maxTokens(settings, defaults),
     ...(instructions.trim() !== '' && { system: systemField(instructions, cacheControl) }),
-    ...(tools.length > 0 && { tools: wireTools(tools, cacheControl) }),
+    ...(tools.length > 0 && { tools: wireTools(tools, { cacheControl, canBeStrict: hasStrictTools(options.id) }) }),
     ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
     ...(cacheControl !== null && automaticCaching && { cache_control: cacheControl }),
     ...(temperature !== undefined && { temperature }),
@@ -157,16 +163,46 @@ function systemField(instructions: string, cacheControl: JsonObject | null): str
   return cacheControl === null ? instructions : [{ ...textBlock(instructions), cache_control: cacheControl }]
 }
 
-/** The tools in the form of the API. With `cacheControl`, the last one ends the cached tools. */
-function wireTools(tools: readonly ToolDefinition[], cacheControl: JsonObject | null): readonly JsonObject[] {
-  return tools.map(({ name, description, parameters }, index) => ({
-    ...({
-      name,
-      ...(description !== '' && { description }),
-      input_schema: acceptedSchema(parameters, name),
-    } satisfies Tool),
-    ...(cacheControl !== null && index === tools.length - 1 && { cache_control: cacheControl }),
-  }))
+interface ToolRules {
+  readonly cacheControl: JsonObject | null
+  /** The model can be made to keep to the schema of a tool. */
+  readonly canBeStrict: boolean
+}
+
+/**
+ * The tools in the form of the API, with its own search if there are deferred ones. With `cacheControl`, the last one that is not
+ * deferred ends the cached tools: deferred ones are no part of the prompt, and stand behind it.
+ */
+function wireTools(tools: readonly ToolDefinition[], { cacheControl, canBeStrict }: ToolRules): readonly JsonObject[] {
+  const wired = (tool: ToolDefinition): JsonObject => wireTool(tool, canBeStrict)
+  const deferred = tools.filter((tool) => tool.deferred === true)
+  const listed = deferred.length === 0 ? tools : tools.filter((tool) => tool.deferred !== true)
+  const inPrompt: readonly JsonObject[] =
+    deferred.length === 0 ? listed.map(wired) : [...listed.map(wired), TOOL_SEARCH]
+  return [
+    ...inPrompt.map((tool, index) =>
+      cacheControl !== null && index === inPrompt.length - 1 ? { ...tool, cache_control: cacheControl } : tool,
+    ),
+    ...deferred.map((tool) => ({ ...wired(tool), defer_loading: true })),
+  ]
+}
+
+/** The variant that takes words, not a regular expression. */
+const TOOL_SEARCH = {
+  type: 'tool_search_tool_bm25_20251119',
+  name: 'tool_search_tool_bm25',
+} satisfies ToolSearchToolBm25_20251119
+
+function wireTool(tool: ToolDefinition, canBeStrict: boolean): JsonObject {
+  const { name, description, parameters, examples } = tool
+  const strict = canBeStrict ? strictParameters(tool) : null
+  return {
+    name,
+    ...(description !== '' && { description }),
+    input_schema: strict === null ? acceptedSchema(parameters, name) : acceptedSchema(outputSchema(strict), name),
+    ...(strict !== null && { strict: true }),
+    ...(examples !== undefined && examples.length > 0 && { input_examples: [...examples] }),
+  } satisfies Tool
 }
 
 function wireToolChoice(choice: ToolChoice): JsonObject {

@@ -4,6 +4,7 @@ import { acceptedSchema, inputSchema } from '#schema/input-schema.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
 import { ReplyCallIds } from '../wire/call-ids.js'
+import { describedTool, strictParameters } from '../wire/definitions.js'
 import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
 import { decodeReply } from './reply.js'
@@ -87,9 +88,12 @@ function wireToolChoice(choice: ToolChoice): JsonValue {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.tool } }
 }
 
-function wireTool({ name, description, parameters }: ToolDefinition, { anyKeys }: ChatDialect): JsonObject {
-  const schema = (anyKeys ? inputSchema : acceptedSchema)(parameters, name)
-  return { type: 'function', function: { name, ...(description !== '' && { description }), parameters: schema } }
+function wireTool(tool: ToolDefinition, { anyKeys }: ChatDialect): JsonObject {
+  const { name } = tool
+  const [description, strict] = [describedTool(tool), strictParameters(tool)]
+  const schema = (anyKeys ? inputSchema : acceptedSchema)(strict ?? tool.parameters, name)
+  const fields = { name, ...(description !== '' && { description }), parameters: schema }
+  return { type: 'function', function: { ...fields, ...(strict !== null && { strict: true }) } }
 }
 
 function settingFields({ settings }: RequestConstants, { dialect, defaults }: ChatRequestOptions): JsonObject {

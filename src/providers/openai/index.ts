@@ -9,7 +9,7 @@ import type { LineOver } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
 import { API_INPUTS } from './messages.js'
-import { isReasoningModel, responsesFormat } from './request.js'
+import { isReasoningModel, responsesFormat, searchesTools } from './request.js'
 import { PROVIDER } from './parts.js'
 
 export interface OpenAiOptions extends ProviderOptions {
@@ -81,5 +81,6 @@ function capabilitiesOf(id: string): ModelCapabilities {
     defaultStructuredOutputMode: 'native',
     inputs: API_INPUTS,
     ...(isReasoningModel(id) === false && { reasoningEfforts: [] }),
+    ...(searchesTools(id) && { toolSearch: 'parameters' }),
   }
 }

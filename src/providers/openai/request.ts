@@ -10,6 +10,7 @@ import { inputSchema } from '#schema/input-schema.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { TailOptions, WireFormat } from '../http/wire.js'
+import { describedTool, strictParameters } from '../wire/definitions.js'
 import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
 import { API_INPUTS, encodeEntries } from './messages.js'
@@ -57,6 +58,11 @@ export function isReasoningModel(id: string): boolean | null {
   return rule === undefined ? null : rule[1]
 }
 
+/** True for the models whose API can search deferred tools: gpt-5.4 and later ones. */
+export function searchesTools(id: string): boolean {
+  return TOOL_SEARCHERS.test(id) && isReasoningModel(id) === true
+}
+
 /** The first match decides. */
 const RULES: readonly (readonly [RegExp, boolean])[] = [
   [modelPattern('gpt-5(-[^.]*)?-chat'), false],
@@ -75,6 +81,8 @@ function modelPattern(start: string): RegExp {
   return new RegExp(`^(.*/)?([a-z-]+\\.)*(ft:)?${start}`, 'i')
 }
 
+const TOOL_SEARCHERS = modelPattern('gpt-(5\\.([4-9]|\\d\\d)|[6-9]|[12]\\d)(?!\\d)')
+
 interface HeadRules {
   readonly id: string
   /** Encrypted reasoning is requested, so that it can be sent back. */
@@ -90,7 +98,7 @@ function requestHead(constants: RequestConstants, { id, reasoning, options }: He
   const base: JsonObject = {
     model: id,
     ...(instructions !== '' && { instructions }),
-    ...(tools.length > 0 && { tools: tools.map(wireTool) }),
+    ...(tools.length > 0 && { tools: wireTools(tools) }),
     ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
     store: options.chain ?? false,
     ...(reasoning && { include: ['reasoning.encrypted_content'] satisfies Wire.ResponseIncludable[] }),
@@ -114,12 +122,27 @@ function requestTail({ streamed, toolChoice, maxOutputTokens, previousResponseId
   }
 }
 
+/** The tools in the form of the API, with its own search if there are deferred ones. */
+function wireTools(tools: readonly ToolDefinition[]): readonly JsonObject[] {
+  const wired = tools.map(wireTool)
+  return tools.some(({ deferred }) => deferred === true) ? [...wired, TOOL_SEARCH] : wired
+}
+
+const TOOL_SEARCH = { type: 'tool_search' } satisfies Wire.ToolSearchTool
+
 /**
  * `strict` is always sent: the API's default is true, which rejects or rewrites schemas with optional fields. The harness
  * checks arguments anyway.
  */
-function wireTool({ name, description, parameters }: ToolDefinition): JsonObject {
-  return { type: 'function', name, description, parameters: inputSchema(parameters, name), strict: false }
+function wireTool(tool: ToolDefinition): JsonObject {
+  const { name, parameters, deferred } = tool
+  const strict = strictParameters(tool)
+  return {
+    ...{ type: 'function', name, description: describedTool(tool) },
+    parameters: inputSchema(strict ?? parameters, name),
+    strict: strict !== null,
+    ...(deferred === true && { defer_loading: true }),
+  }
 }
 
 function wireToolChoice(choice: ToolChoice): JsonValue {

@@ -182,7 +182,7 @@ export function mcpToolSpec(
     reach,
     // A server does not say for which call it asks a model.
     ...((sampling === true || sampling === 'ask') && { sequential: true }),
-    metadata: { ...mcpSource(id, name), digest: tool.digest },
+    metadata: { ...mcpSource(id, name), ...(typeof title === 'string' && { title }), digest: tool.digest },
     call,
   })
 }

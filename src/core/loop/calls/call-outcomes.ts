@@ -1,7 +1,7 @@
 import type { ToolOutcome } from '../../tools/outcome.js'
 import { outcomeOf } from '../../tools/result.js'
 import type { ToolSpec } from '../../tools/tool-spec.js'
-import { didYouMean } from '#util/suggest.js'
+import { didYouMean, namesAlike } from '#util/suggest.js'
 import type { PolicyDecision } from '../../extension/policy.js'
 import type { DeclinedAnswer } from '../../state/answers.js'
 import type { BatchCall } from '../../state/batch-call.js'
@@ -40,7 +40,7 @@ export function notAlone({ name }: ToolSpec): ToolOutcome {
 
 export function unknownTool(name: string, known: Iterable<string>): ToolOutcome {
   const names = [...known]
-  const available = names.length === 0 ? ' There are no tools.' : ` Available: ${names.slice(0, 40).join(', ')}.`
+  const available = names.length === 0 ? ' There are no tools.' : ` Available: ${namesAlike(name, names, 40).join(', ')}.`
   const content = `unknown tool ${name.slice(0, 100)}.${didYouMean(name, names)}${available}`
   return { kind: 'failed', errorType: 'NotFound', content, retry: true, metadata: { tool: name.slice(0, 100) } }
 }

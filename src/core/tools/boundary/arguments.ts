@@ -214,7 +214,7 @@ type Refusal = ToolOutcome & { readonly kind: 'failed' }
 
 /**
  * The message to the model about arguments that do not fit: the tool, one line per problem, a summary of the received
- * arguments, the next step; at most 1,200 characters. `received`: the sent text, parsed as far as it was JSON.
+ * arguments, the next step; at most 1,200 characters, and of a deferred tool its schema. `received`: the sent text, parsed as far as it was JSON.
  */
 function refusal(
   spec: Omit<ToolSpec, 'call'>,
@@ -230,10 +230,12 @@ function refusal(
     receivedLine(received),
     advice(spec),
   ]
+  const schema = spec.deferred === true ? `\nIts parameters: ${clipped(JSON.stringify(spec.parameters), 4_000)}` : ''
   const fields = isObject(received.value) ? Object.keys(received.value).slice(0, MOST_FIELDS).map(shownName) : undefined
   const errors = issues.slice(0, MOST_LINES).map(errorOf)
   const metadata: JsonObject = { tool: spec.name, errors, ...(fields !== undefined && { fields }) }
-  return { kind: 'failed', errorType, content: clipped(lines.join('\n'), LONGEST_MESSAGE), retry: true, metadata }
+  const content = clipped(lines.join('\n'), LONGEST_MESSAGE) + schema
+  return { kind: 'failed', errorType, content, retry: true, metadata }
 }
 
 /** The sent text: its length in characters, and its value if it is JSON. */
