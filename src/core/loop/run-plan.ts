@@ -105,8 +105,9 @@ export class RunSetup {
   readonly root: string
   readonly #rules: RunRules
   #offer: Offer
-  /** The tools that can be called, by name. Like `constants` and `config`, another one after `refresh`. */
-  tools: ReadonlyMap<string, ToolSpec>
+  /** The tools that can be called, by name: the same map with others after `refresh`, since the contexts of calls have it. */
+  readonly tools: Map<string, ToolSpec>
+  /** Like `config`, other ones after `refresh`. */
   constants: RequestConstants
   /** The configuration of the run, compared when the run continues elsewhere. */
   config: ConfigDigest
@@ -146,7 +147,8 @@ export class RunSetup {
     const offer = await this.plan.offers.refresh(signal, this.#offer)
     if (offer === this.#offer) return
     this.#offer = offer
-    this.tools = toolsByName(offer)
+    this.tools.clear()
+    for (const spec of offer.tools) this.tools.set(spec.name, spec)
     this.constants = this.#constantsOf(offer)
     this.config = this.#digest()
   }
@@ -180,7 +182,7 @@ export function openSession(model: Model, run: ModelRun): ModelSession {
   throw new HarnessError('provider_error', `Model \`${model.provider}:${model.id}\` returned no session: ${problem}.`)
 }
 
-function toolsByName({ tools }: Offer): ReadonlyMap<string, ToolSpec> {
+function toolsByName({ tools }: Offer): Map<string, ToolSpec> {
   return new Map(tools.map((spec) => [spec.name, spec]))
 }
 

@@ -67,6 +67,8 @@ export interface ToolDescription {
   /** How the programs that it starts are confined; null if it does not say so. */
   readonly sandbox: SandboxMode | null
   readonly timeoutMs: number | null
+  /** It is not listed to the model, which finds it by search. Absent for others. */
+  readonly deferred?: true
 }
 
 export interface ServerDescription {
@@ -135,7 +137,10 @@ function toolDescription(
   const from = server !== null ? 'server' : isOwn ? 'own' : 'package'
   const sandbox = tool.sandbox === 'harness' ? mode : (tool.sandbox ?? null)
   const approvalCanBeLifted = requiresApproval !== 'always'
-  return { name, description, from, server, approval, approvalCanBeLifted, annotations, reach, sandbox, timeoutMs }
+  return {
+    ...{ name, description, from, server, approval, approvalCanBeLifted, annotations, reach, sandbox, timeoutMs },
+    ...(tool.deferred === true && { deferred: true }),
+  }
 }
 
 function descriptionText(described: Omit<HarnessDescription, 'toString'>): string {
@@ -168,12 +173,13 @@ function budgetText([name, value]: [string, number | null]): string {
   return `${name} ${value ?? 'unlimited'}`
 }
 
-function toolText({ from, server, approval, annotations, sandbox, timeoutMs }: ToolDescription): string {
+function toolText({ from, server, approval, annotations, sandbox, timeoutMs, deferred }: ToolDescription): string {
   const hints = Object.entries(annotations).flatMap(([hint, holds]) => (holds === true ? [hint] : []))
   const time = timeoutMs === null ? [] : [`at most ${timeoutMs} ms`]
   const origin = server === null ? from : `${from} ${onOneLine(server)}`
   const confined = sandbox === null ? [] : [CONFINED[sandbox]]
-  return [origin, APPROVAL[approval], ...hints, ...confined, ...time].join(', ')
+  const found = deferred === true ? ['found by search'] : []
+  return [origin, APPROVAL[approval], ...hints, ...confined, ...time, ...found].join(', ')
 }
 
 const CONFINED = {

@@ -199,7 +199,7 @@ function wireTool(tool: ToolDefinition, canBeStrict: boolean): JsonObject {
   return {
     name,
     ...(description !== '' && { description }),
-    input_schema: strict === null ? acceptedSchema(parameters, name) : acceptedSchema(outputSchema(strict), name),
+    input_schema: acceptedSchema(strict ?? parameters, name),
     ...(strict !== null && { strict: true }),
     ...(examples !== undefined && examples.length > 0 && { input_examples: [...examples] }),
   } satisfies Tool

@@ -146,7 +146,7 @@ test("the capabilities of a model follow from its name and from the user's decla
 
   expect(openai('gpt-5.5')).toMatchObject({ provider: 'openai', id: 'gpt-5.5', capabilities: known })
   expect(openai('gpt-4.1').capabilities).toEqual({ ...known, reasoningEfforts: [] })
-  expect(openai('gpt-5.5', { capabilities: { inputs: [] } }).capabilities).toEqual({ ...known, inputs: [] })
+  expect(openai('gpt-5.3', { capabilities: { inputs: [] } }).capabilities).toEqual({ ...known, inputs: [] })
 })
 
 test('an effort is rejected for a model that does not reason', () => {

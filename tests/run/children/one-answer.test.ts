@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
-import { defineTool, ModelRetry } from 'thinharness'
+import { ModelRetry } from 'thinharness'
 import type { Harness, HarnessError, HarnessOptions, HarnessResult, Hook, JsonValue, ToolSpec } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
+import { deferred, toolSearch } from 'thinharness/tools'
 import { harnessOf, tool } from '../../harness/support.js'
 import { runScript } from './program-support.js'
 
@@ -12,14 +12,6 @@ type Way = (typeof WAYS)[number]
 
 type Fate = { readonly paid: readonly unknown[]; readonly heard: readonly string[]; readonly end: JsonValue }
 type Given = Partial<HarnessOptions> & { readonly pay?: Partial<ToolSpec> }
-
-const callTool = defineTool({
-  name: 'call_tool',
-  description: 'Calls a tool by its name.',
-  parameters: z.object({ name: z.string(), arguments: z.record(z.string(), z.json()) }),
-  resolve: (call) => call,
-  handler: () => 'This is not reached.',
-})
 
 /** What came of one call of `pay`, made in one of the ways: what was paid, what the caller heard, how the run ended. */
 async function fateOf(
@@ -37,7 +29,9 @@ async function fateOf(
     ),
   )
   const model = new ScriptedModel().always(({ turn }) => (turn === 0 ? { calls: [CALLS[way]] } : 'Done.'))
-  const harness = harnessOf({ model, ...options, tools: [{ ...pay, ...beside }, callTool, script, ...tools] })
+  const found = way === 'call by call_tool' ? deferred({ ...pay, ...beside }) : { ...pay, ...beside }
+  const use = [...(options.use ?? []), toolSearch()]
+  const harness = harnessOf({ model, ...options, use, tools: [found, script, ...tools] })
   const end = await endOf(harness, answer, (output) => {
     if (way !== 'call of a program') heard.push((JSON.parse(output) as { content: string }).content)
   })
