@@ -197,6 +197,7 @@ test('every snippet that is a program is run', () => {
     'tools/protect.ts',
     'tools/question.ts',
     'tools/decide.ts',
+    'tools/hundreds.ts',
   ]
   expect(programs.sort()).toEqual([...Object.keys(PROGRAMS), ...tools].sort())
 })

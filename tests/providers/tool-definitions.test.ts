@@ -143,19 +143,12 @@ function playing(
   rest: JsonObject,
 ): { readonly fetch: typeof fetch; readonly bodies: JsonObject[] } {
   const bodies: JsonObject[] = []
-  const answer: typeof fetch = (_url, init) => {
-    bodies.push(
-      JSON.parse(
-        String(init?.body instanceof Uint8Array ? new TextDecoder().decode(init.body) : init?.body),
-      ) as JsonObject,
-    )
-    if (bodies.length > 1) return Promise.resolve(Response.json(rest))
+  const answer: typeof fetch = async (_url, init) => {
+    bodies.push((await new Response(init?.body).json()) as JsonObject)
+    if (bodies.length > 1) return Response.json(rest)
     const text = response.sse ?? JSON.stringify(response.body)
-    return Promise.resolve(
-      new Response(text, {
-        headers: { 'content-type': response.sse === undefined ? 'application/json' : 'text/event-stream' },
-      }),
-    )
+    const type = response.sse === undefined ? 'application/json' : 'text/event-stream'
+    return new Response(text, { headers: { 'content-type': type } })
   }
   return { fetch: answer, bodies }
 }

@@ -121,7 +121,7 @@ export class RunSetup {
     this.root = plan.root
     this.#rules = rules
     this.#offer = offer
-    this.tools = toolsByName(offer)
+    this.tools = new Map(offer.tools.map((spec) => [spec.name, spec]))
     this.constants = this.#constantsOf(offer)
     this.config = this.#digest()
   }
@@ -180,10 +180,6 @@ export function openSession(model: Model, run: ModelRun): ModelSession {
   if (isObject(session) && typeof session['turn'] === 'function') return session as unknown as ModelSession
   const problem = 'expected `openSession()` to return an object with `turn()`, and no promise'
   throw new HarnessError('provider_error', `Model \`${model.provider}:${model.id}\` returned no session: ${problem}.`)
-}
-
-function toolsByName({ tools }: Offer): Map<string, ToolSpec> {
-  return new Map(tools.map((spec) => [spec.name, spec]))
 }
 
 /** A loaded run: its state, its raw replies, and the last event if it came from a log. */

@@ -14,7 +14,7 @@ export interface DeferredOptions {
  * @example
  * const harness = new Harness({
  *   tools: [lookUpOrder, ...hundreds.map((tool) => deferred(tool))],
- *   mcpServers: [deferred(mcpStdio('github', { command: 'github-mcp-server' }))],
+ *   mcpServers: [deferred(mcpStdio({ id: 'github', command: 'github-mcp-server' }))],
  *   use: [toolSearch()],
  * })
  */

@@ -3,7 +3,7 @@ import type { Extension } from '#core/extension/extension.js'
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { isObject } from '#util/json.js'
-import type { JsonObject } from '#util/json.js'
+import type { JsonValue } from '#util/json.js'
 import { boolean, filledString, functionOf, integer, partial } from '#util/shape.js'
 import type { ToolIndex } from './tool-index.js'
 import type { EmbedTools } from './vectors.js'
@@ -49,7 +49,7 @@ export function toolSearch(options: ToolSearchOptions = {}): Extension {
     if (settings.hosted === false || kept === 'none') return false
     return tools.length <= MOST_HOSTED && (kept === 'definitions' || promptLength(tools) <= MOST_IN_PROMPT)
   }
-  return { name: 'tool_search', tools: [searchTool(settings, searchesTools), callTool(searchesTools)] }
+  return { name: 'tool_search', tools: [toolOfSearches(settings, searchesTools), toolOfCalls(searchesTools)] }
 }
 
 /** The most tools that a provider searches. */
@@ -64,7 +64,7 @@ function promptLength(tools: readonly ToolSpec[]): number {
 const SEARCH = 'search_tools'
 const CALL = 'call_tool'
 
-function searchTool(
+function toolOfSearches(
   { limit = 5, about, embed }: ToolSearchOptions,
   searchesTools: ToolSpec['searchesTools'],
 ): ToolSpec {
@@ -147,7 +147,7 @@ function definitionLine({ name, description, parameters, examples }: ToolSpec): 
     : JSON.stringify({ name, description: description.slice(0, 1000), parameters: '(too long)' })
 }
 
-function callTool(searchesTools: ToolSpec['searchesTools']): ToolSpec {
+function toolOfCalls(searchesTools: ToolSpec['searchesTools']): ToolSpec {
   return Object.freeze<ToolSpec>({
     name: CALL,
     description: `Calls a tool that \`${SEARCH}\` has found.`,
@@ -166,16 +166,21 @@ function callTool(searchesTools: ToolSpec['searchesTools']): ToolSpec {
     },
     searchesTools,
     resolve: ({ name, arguments: args }) => ({
-      name: String(name),
-      arguments: isObject(args) ? (args as JsonObject) : {},
+      name: textOf(name),
+      arguments: isObject(args) ? args : {},
     }),
     // Reached only by a call that stands for none: of this tool itself, or of the answer of a run.
     call: ({ name }) =>
       Promise.resolve({
         kind: 'failed',
         errorType: 'NotFound',
-        content: `\`${String(name)}\` cannot be called by \`${CALL}\`: call it directly, by its name.`,
+        content: `\`${textOf(name)}\` cannot be called by \`${CALL}\`: call it directly, by its name.`,
         retry: true,
       }),
   })
+}
+
+/** The schema lets nothing but a string through. */
+function textOf(name: JsonValue | undefined): string {
+  return typeof name === 'string' ? name : ''
 }

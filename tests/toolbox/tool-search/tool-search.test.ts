@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineTool, Harness, memoryLog } from 'thinharness'
-import type { JsonObject, ModelCapabilities, ToolSource, ToolSpec } from 'thinharness'
+import { defineTool, memoryLog } from 'thinharness'
+import type { Harness, JsonObject, ModelCapabilities, ToolSource, ToolSpec } from 'thinharness'
 import { deferred, subagent, toolSearch } from 'thinharness/tools'
 import { ScriptedModel } from 'thinharness/testing'
 import { estimateText } from '#contracts/estimate.js'
@@ -84,7 +84,7 @@ test('400 tools add at most 1,500 tokens to each request', async () => {
       [toolSearch({ about: 'code, databases, tasks' })],
     )) - (await tokensWith([], []))
   const listed = await tokensWith(hundreds, [])
-  console.log(`400 deferred tools add ${added} tokens to a request, listed ones ${listed}`)
+  process.stdout.write(`400 deferred tools add ${added} tokens to a request, listed ones ${listed}\n`)
   expect(added).toBeLessThanOrEqual(1_500)
   expect(listed).toBeGreaterThan(50_000)
 })

@@ -230,11 +230,11 @@ function refusal(
     receivedLine(received),
     advice(spec),
   ]
-  const schema = spec.deferred === true ? `\nIts parameters: ${clipped(JSON.stringify(spec.parameters), 4_000)}` : ''
+  const more = spec.deferred === true ? `\nIts parameters: ${clipped(JSON.stringify(spec.parameters), 4_000)}` : ''
+  const content = clipped(lines.join('\n'), LONGEST_MESSAGE) + more
   const fields = isObject(received.value) ? Object.keys(received.value).slice(0, MOST_FIELDS).map(shownName) : undefined
   const errors = issues.slice(0, MOST_LINES).map(errorOf)
   const metadata: JsonObject = { tool: spec.name, errors, ...(fields !== undefined && { fields }) }
-  const content = clipped(lines.join('\n'), LONGEST_MESSAGE) + schema
   return { kind: 'failed', errorType, content, retry: true, metadata }
 }
 
