@@ -166,7 +166,7 @@ function toolOfCalls(searchesTools: ToolSpec['searchesTools']): ToolSpec {
     },
     searchesTools,
     resolve: ({ name, arguments: args }) => ({
-      name: textOf(name),
+      name: nameIn(name),
       arguments: isObject(args) ? args : {},
     }),
     // Reached only by a call that stands for none: of this tool itself, or of the answer of a run.
@@ -174,13 +174,13 @@ function toolOfCalls(searchesTools: ToolSpec['searchesTools']): ToolSpec {
       Promise.resolve({
         kind: 'failed',
         errorType: 'NotFound',
-        content: `\`${textOf(name)}\` cannot be called by \`${CALL}\`: call it directly, by its name.`,
+        content: `\`${nameIn(name)}\` cannot be called by \`${CALL}\`: call it directly, by its name.`,
         retry: true,
       }),
   })
 }
 
 /** The schema lets nothing but a string through. */
-function textOf(name: JsonValue | undefined): string {
+function nameIn(name: JsonValue | undefined): string {
   return typeof name === 'string' ? name : ''
 }
