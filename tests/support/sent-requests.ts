@@ -32,6 +32,7 @@ function recording(transport: Transport): Transport {
       record(request)
       return transport.stream(request)
     },
+    ...(transport.call !== undefined && { call: transport.call.bind(transport) }),
     close: () => transport.close(),
   }
 }

@@ -156,6 +156,10 @@ export interface TransportRequest {
   readonly idleMs?: number | undefined
   /** Gets the headers of the answer, as in `TurnOptions`. */
   readonly onHeaders?: ((headers: Readonly<Record<string, string>>) => void) | undefined
+  /** Stores the id under which the provider works on the request, as in `TurnOptions`. */
+  readonly submitted?: ((id: string) => Promise<void>) | undefined
+  /** The id under which it was submitted earlier. */
+  readonly resume?: string | undefined
   /** True once a stream has told how its reply ended: its end is then waited for briefly, and is not required. */
   readonly isComplete?: () => boolean
 }

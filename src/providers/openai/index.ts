@@ -25,12 +25,19 @@ export interface OpenAiOptions extends ProviderOptions {
    * A server without WebSockets is asked over HTTP. Not with `client` or `fetch`. Default `http`.
    */
   readonly transport?: 'http' | 'websocket' | undefined
+  /**
+   * The provider works on each response in the background and stores it for some minutes (`store: true`). Its id is stored before it is
+   * awaited: after a lost connection or a crash that response is fetched, and no second one is asked for. Not with `client` or
+   * `transport: 'websocket'`. Default false.
+   */
+  readonly background?: boolean | undefined
 }
 
 const OPTIONS = partial<OpenAiOptions>({
   ...PROVIDER_OPTIONS,
   chain: boolean,
   transport: oneOf('http', 'websocket'),
+  background: boolean,
 })
 
 /**
@@ -47,10 +54,10 @@ const OPTIONS = partial<OpenAiOptions>({
  */
 export function openai(id: string, options: OpenAiOptions = {}): Model {
   const parsed = parseModelOptions(OPTIONS, options, 'openai')
-  const isSocket = parsed.transport === 'websocket'
-  const other = (['client', 'fetch'] as const).find((name) => parsed[name] !== undefined)
-  if (isSocket && other !== undefined)
-    throw invalidOptions(`Expected \`transport: 'websocket'\` without \`${other}\`, which sends requests over HTTP.`)
+  const line = parsed.transport === 'websocket' ? WEBSOCKET : parsed.background === true ? BACKGROUND : null
+  const other = line?.excludes.find((name) => parsed[name] !== undefined && parsed[name] !== false)
+  if (other !== undefined)
+    throw invalidOptions(`Expected \`${line?.option}\` without \`${other}\`, which sends requests in another way.`)
   return wireModel({
     provider: PROVIDER,
     id,
@@ -64,15 +71,30 @@ export function openai(id: string, options: OpenAiOptions = {}): Model {
     clientCall: 'responses.create',
     capabilities: capabilitiesOf(id),
     chain: parsed.chain ?? false,
-    ...(isSocket && { line: openLine }),
+    ...(line !== null && { line }),
   })
 }
 
-/** Loaded by the first request that is sent over a WebSocket. */
-async function openLine({ http, endpoint, options: { timeouts, dispatcher } }: LineOver): Promise<Transport> {
-  const { SocketTransport } = await import('../lines/socket.js')
-  const limits = timeLimitsOf(timeouts)
-  return new SocketTransport({ http, endpoint, limits, dispatcher: (url) => dispatcherFor(url, dispatcher) })
+/** Both are loaded by the first request that needs them. */
+const WEBSOCKET = {
+  option: "transport: 'websocket'",
+  excludes: ['background', 'client', 'fetch'] as const,
+  keeps: true,
+  async open({ http, endpoint, options: { timeouts, dispatcher } }: LineOver): Promise<Transport> {
+    const { SocketTransport } = await import('../lines/socket.js')
+    const limits = timeLimitsOf(timeouts)
+    return new SocketTransport({ http, endpoint, limits, dispatcher: (url) => dispatcherFor(url, dispatcher) })
+  },
+}
+
+const BACKGROUND = {
+  option: 'background: true',
+  excludes: ['client'] as const,
+  keeps: false,
+  async open({ http }: LineOver): Promise<Transport> {
+    const { BackgroundTransport } = await import('../lines/background.js')
+    return new BackgroundTransport(http)
+  },
 }
 
 function capabilitiesOf(id: string): ModelCapabilities {

@@ -23,6 +23,7 @@ import { PROVIDER } from './parts.js'
 export type FormatOptions = RequestDefaults & {
   readonly capabilities?: ModelCapabilities
   readonly chain?: boolean
+  readonly background?: boolean
 }
 
 /** The Responses API as pure functions. */
@@ -100,7 +101,8 @@ function requestHead(constants: RequestConstants, { id, reasoning, options }: He
     ...(instructions !== '' && { instructions }),
     ...(tools.length > 0 && { tools: wireTools(tools) }),
     ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
-    store: options.chain ?? false,
+    ...(options.background === true && { background: true }),
+    store: options.background === true || (options.chain ?? false),
     ...(reasoning && { include: ['reasoning.encrypted_content'] satisfies Wire.ResponseIncludable[] }),
     ...cacheKeyFields(constants, options.promptCache),
     ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),

@@ -16,8 +16,8 @@ export interface WireSessionOptions {
   readonly format: WireFormat
   readonly capabilities: ModelCapabilities
   readonly transport: Transport
-  /** Opens a connection for one session. Default: all share the transport. */
-  readonly line?: (() => Promise<Transport>) | undefined
+  /** A connection of each session, with which the server keeps the conversation if it `keeps` one. Default: all share the transport. */
+  readonly line?: { readonly keeps: boolean; readonly open: () => Promise<Transport> } | undefined
   /** Throws if no request can be made, such as without a key. */
   readonly check?: () => unknown
   readonly headers: Readonly<Record<string, string>>

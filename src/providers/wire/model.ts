@@ -45,8 +45,8 @@ export interface WireModelSpec {
   readonly capabilities: ModelCapabilities
   /** The server stores the conversation. Default false. */
   readonly chain?: boolean
-  /** Opens a connection for one session, over which it sends its requests. Default: sessions share connections. */
-  readonly line?: (over: LineOver) => Promise<Transport>
+  /** Opens what a session sends its requests over; `keeps`: the server keeps the conversation with it. Default: sessions share connections. */
+  readonly line?: { readonly keeps: boolean; readonly open: (over: LineOver) => Promise<Transport> }
   /** What is a server's own may go to any host: the caller has named the provider. Default false. */
   readonly anyHost?: boolean
 }
@@ -91,7 +91,10 @@ export function wireModel(spec: WireModelSpec): Model {
     format,
     capabilities,
     transport: http,
-    ...(line !== undefined && 'endpoint' in over && { line: () => line({ http, endpoint: over.endpoint, options }) }),
+    ...(line !== undefined &&
+      'endpoint' in over && {
+        line: { keeps: line.keeps, open: () => line.open({ http, endpoint: over.endpoint, options }) },
+      }),
     ...('endpoint' in over && { check: over.endpoint }),
     headers: inLowerCase(spec.headers),
     maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,

@@ -68,9 +68,8 @@ export class SessionModel implements Model {
     if (this.#isClosed) throw new HarnessError('closed', `The model \`${this.id}\` is closed.`)
     const { line, ...options } = this.#options
     // A single question is not worth a connection of its own.
-    return new WireSession(
-      line === undefined || (run !== undefined && run.purpose !== 'main') ? options : this.#options,
-    )
+    const isQuestion = line?.keeps === true && run !== undefined && run.purpose !== 'main'
+    return new WireSession(isQuestion ? options : this.#options)
   }
 
   /** A session whose requests go to a connection of the caller's, such as one that gathers them. */
@@ -137,7 +136,7 @@ export class WireSession implements ModelSession {
 
   constructor(options: WireSessionOptions) {
     this.#options = options
-    this.#chain = options.chain || options.line !== undefined
+    this.#chain = options.chain || options.line?.keeps === true
     this.#transport = options.line === undefined ? options.transport : null
     if (options.line !== undefined) this.close = () => void this.#transport?.close()
     this.#own = new OwnParts(options.provider, options.nativeTo?.())
@@ -150,7 +149,7 @@ export class WireSession implements ModelSession {
     options: TurnOptions,
   ): Promise<ModelTurn> {
     const { provider, model, format, maxRetries } = this.#options
-    this.#transport ??= (await this.#options.line?.()) ?? this.#options.transport
+    this.#transport ??= (await this.#options.line?.open()) ?? this.#options.transport
     this.#encode(transcript, constants, options)
     const entries = transcript.length
     const carried = format.carried?.(() => this.#own.read(transcript), constants) ?? null
@@ -333,7 +332,9 @@ export class WireSession implements ModelSession {
     const tail = format.tail({ streamed, toolChoice, maxOutputTokens, previousResponseId, isChained }, constants)
     const body = this.#messages.finish(carried === null ? tail : { ...carried, ...tail })
     const path = streamed ? (format.streamPath ?? format.path) : format.path
-    const request: TransportRequest = { path, headers, body, signal, idleMs, onHeaders }
+    const { submitted } = options
+    const resume = options.resume?.provider === this.#options.provider ? options.resume.id : undefined
+    const request: TransportRequest = { path, headers, body, signal, idleMs, onHeaders, submitted, resume }
     const callIdFor = (index: number): string => `call_${entries + 1}_${index + 1}`
     if (!streamed && onDelta === undefined)
       return wholeReply(await transport.send(request), format, { callIdFor, onDelta })
