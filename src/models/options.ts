@@ -1,10 +1,11 @@
 import { invalidOptions, parse } from '#contracts/parse.js'
-import { functionAtOnce, integer, oneOf, partial } from '#util/shape.js'
+import { either, functionAtOnce, having, integer, oneOf, partial } from '#util/shape.js'
 import { isObject } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'
 import { LONGEST_TIMER_MS } from '#util/timeout.js'
 import type { ProviderFailure } from '#contracts/failure.js'
 import type { BreakerOptions } from './breaker.js'
+import type { LimitedOptions, LimiterStores, RateLimiterStore } from './limiter.js'
 import type { ComposedWindow } from './composed-model.js'
 
 /** What is done after a failure: the same candidate again, the next one, or nothing. */
@@ -50,6 +51,22 @@ export function checkFallback(candidates: unknown, options: FallbackOptions): vo
   if (!Array.isArray(candidates) || candidates.length === 0)
     throw invalidOptions(`Expected \`fallback\` to get a list of at least one model, got ${shownValue(candidates)}.`)
   parse(FALLBACK, options, '`fallback`')
+}
+
+const count = integer(1)
+const limiter = having<RateLimiterStore>('a limiter, such as of `rate-limiter-flexible`', 'consume')
+
+const LIMITED = partial<LimitedOptions>({
+  concurrency: count,
+  requestsPerMinute: count,
+  tokensPerMinute: count,
+  maxWaitMs: duration,
+  store: either(limiter, partial<LimiterStores>({ requests: limiter, tokens: limiter })),
+})
+
+/** Throws `invalid_options`. */
+export function checkLimited(options: LimitedOptions): void {
+  parse(LIMITED, options, '`limited`')
 }
 
 /** Throws `invalid_options`. */

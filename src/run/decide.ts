@@ -1,3 +1,4 @@
+import type { ModelRun } from '#contracts/attempt.js'
 import type { Decided, Question } from '#contracts/decision.js'
 import { textOf, toolCallsOf, UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
@@ -9,6 +10,7 @@ import { openSession } from '#core/loop/run-plan.js'
 import type { PreparedRun } from '#core/loop/run-plan.js'
 import type { Model, ModelTurn, RequestConstants } from '#core/model-session.js'
 import { inDollars } from '#core/money.js'
+import type { RequestPayer } from '#core/money.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import { abortable } from '#util/abort.js'
 import { isObject, parseJson } from '#util/json.js'
@@ -27,14 +29,41 @@ export async function decideInRun<Choice extends string>(
   asked: Question<Choice, ModelRef | Model>,
   { context, loadModel, money, model: own, signal }: Deciding,
 ): Promise<Decided<Choice>> {
-  const { choices } = asked
-  if (new Set(choices).size < 2 || new Set(choices).size < choices.length)
-    throw new HarnessError('invalid_options', 'Expected `choices` to have at least two texts, no two the same.')
+  checkChoices(asked)
   const model = asked.model === undefined ? own : await loadModel(asked.model)
-  const [constants, view] = [constantsOf(asked, model), [questionEntry(asked, context.clock.iso())]]
   const { runId, agentName, metadata, labels } = context
-  const session = openSession(model, { runId, agentName, metadata, labels, purpose: 'decide' })
-  const payer = money.request(model)
+  const run = { runId, agentName, metadata, labels, purpose: 'decide' }
+  const onAnswer: Choosing['onAnswer'] = (aside) => context.emit('aside', { purpose: 'decide', ...aside })
+  return choose(asked, { model, run, payer: money.request(model), at: context.clock.iso(), signal, onAnswer })
+}
+
+/** Throws `invalid_options`. */
+function checkChoices({ choices }: Question<string, unknown>): void {
+  if (!Array.isArray(choices) || new Set(choices).size < 2 || new Set(choices).size < choices.length)
+    throw new HarnessError('invalid_options', 'Expected `choices` to have at least two texts, no two the same.')
+}
+
+/** Who is asked for a choice, and who pays. */
+interface Choosing {
+  readonly model: Model
+  readonly run: ModelRun
+  readonly payer: RequestPayer
+  /** ISO 8601. */
+  readonly at: string
+  readonly signal: AbortSignal
+  /** Called once something was charged, or answered. Default: nothing. */
+  readonly onAnswer?: (aside: Omit<Decided<string>, 'choice'> & { readonly choice?: string }) => Promise<void>
+}
+
+/** Has a model choose. Rejects with `unexpected_model_behavior` for another answer, and with `invalid_options` for fewer than two choices. */
+export async function choose<Choice extends string>(
+  asked: Question<Choice, unknown>,
+  { model, run, payer, at, signal, onAnswer }: Choosing,
+): Promise<Decided<Choice>> {
+  checkChoices(asked)
+  const { choices } = asked
+  const [constants, view] = [constantsOf(asked, model), [questionEntry(asked, at)]]
+  const session = openSession(model, run)
   let turn: ModelTurn | null = null
   try {
     turn = await payer.paid({ transcript: view, constants, signal }, async (most) => {
@@ -51,8 +80,7 @@ export async function decideInRun<Choice extends string>(
     const usage = { ...UNREPORTED_USAGE, ...turn?.entry.usage }
     const costUsd = cost === null ? null : inDollars(cost)
     const choice = turn === null ? undefined : choiceIn(turn, choices)
-    if (turn !== null || costUsd !== null)
-      await context.emit('aside', { purpose: 'decide', usage, costUsd, ...(choice !== undefined && { choice }) })
+    if (turn !== null || costUsd !== null) await onAnswer?.({ usage, costUsd, ...(choice !== undefined && { choice }) })
   }
   const choice = choiceIn(turn, choices)
   const cost = await payer.cost()
