@@ -1,5 +1,5 @@
 import type { ModelRun } from '#contracts/attempt.js'
-import type { Model, ModelCapabilities, ModelSession } from '#core/model-session.js'
+import type { Model, ModelCapabilities, ModelSession, RequestConstants } from '#core/model-session.js'
 
 /** Which window a model of several has. */
 export type ComposedWindow = 'smallest' | 'first'
@@ -31,6 +31,9 @@ export abstract class ComposedModel implements Model {
   }
 
   abstract openSession(run?: ModelRun): ModelSession
+
+  /** Its models, and the constants with which each is asked. */
+  abstract asks(constants: RequestConstants): readonly { readonly model: Model; readonly constants: RequestConstants }[]
 
   /** Throws if none of them can be asked. */
   check(): void {

@@ -41,6 +41,10 @@ class FallbackModel extends ComposedModel {
     this.#options = options
   }
 
+  asks(constants: RequestConstants): ReturnType<ComposedModel['asks']> {
+    return this.#candidates.map((each) => ({ model: each.model, constants: each.constants(constants) }))
+  }
+
   openSession(run?: ModelRun): ModelSession {
     return new FallbackSession(this.#candidates, this.#options, run)
   }

@@ -1,4 +1,4 @@
-import type { Attempt, ModelRun } from '#contracts/attempt.js'
+import type { ModelRun } from '#contracts/attempt.js'
 import { estimateEntry, estimateText } from '#contracts/estimate.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { ModelRef } from '#contracts/model-reference.js'
@@ -8,6 +8,7 @@ import { Limiter } from './limiter.js'
 import type { LimitedOptions, Waiter } from './limiter.js'
 import { checkLimited } from './options.js'
 import { PassingModel } from './passing-model.js'
+import { FREE } from './prepaid.js'
 
 /**
  * A model whose requests wait until its limits allow them, and those that its provider tells in headers. Runs take turns. A wait is
@@ -71,8 +72,6 @@ class LimitedSession implements ModelSession {
     }
   }
 }
-
-const FREE: Attempt = { maxOutputTokens: null, settle: () => undefined }
 
 /** Tokens of a request and its reply: as many as the last one had, and an estimate of what is new. */
 function tokensOf(view: readonly TranscriptEntry[], { instructions, tools }: RequestConstants): number {

@@ -24,7 +24,7 @@ type Headers = Readonly<Record<string, string>>
  */
 export function limitsIn(headers: Headers, now: number): ToldLimits {
   const wait = Number(headers['retry-after-ms'] ?? Number(headers['retry-after']) * 1000)
-  const read = (kind: string): ToldLimit[] => {
+  const told = (kind: string): ToldLimit[] => {
     const of = (name: string): [string | undefined, string | undefined, string | undefined] => [
       headers[`${name}limit`],
       headers[`${name}remaining`],
@@ -33,9 +33,9 @@ export function limitsIn(headers: Headers, now: number): ToldLimits {
     const openai = ['limit', 'remaining', 'reset'].map((each) => headers[`x-ratelimit-${each}-${kind}`])
     return [openai, of(`anthropic-ratelimit-${kind}-`)].flatMap((given) => limitOf(given, now))
   }
-  const tokens = ['tokens', 'input-tokens', 'output-tokens'].flatMap(read)
+  const tokens = ['tokens', 'input-tokens', 'output-tokens'].flatMap(told)
   return {
-    requests: read('requests')[0] ?? null,
+    requests: told('requests')[0] ?? null,
     tokens: tokens.reduce<ToldLimit | null>((least, each) => {
       return least === null || each.remaining < least.remaining ? each : least
     }, null),

@@ -61,6 +61,10 @@ class RouteModel extends ComposedModel {
     this.#choose = choose
   }
 
+  asks(constants: RequestConstants): ReturnType<ComposedModel['asks']> {
+    return [...this.#candidates.values()].map((each) => ({ model: each.model, constants: each.constants(constants) }))
+  }
+
   openSession(run?: ModelRun): ModelSession {
     return new RouteSession(this.#candidates, this.#choose, run)
   }

@@ -70,7 +70,6 @@ export class RequestAttempts implements RequestPayer {
     ask: (maxOutputTokens: number | null) => Promise<Turn>,
   ): Promise<Turn> {
     this.#request = request
-    this.#shortage = null
     this.#whole = this.#spending === null ? this.#unlimited : await this.#reserveWhole()
     this.#begun = performance.now()
     const before = this.#made.length
@@ -79,7 +78,8 @@ export class RequestAttempts implements RequestPayer {
     const stop = this.#spending === null ? null : listenToAbort(signal, () => this.end(null, signal.reason))
     try {
       const turn = await ask(this.#whole?.maxOutputTokens ?? null)
-      if (this.#shortage !== null && this.#made.length === before && turn.cached !== true) throw this.#shortage
+      if (turn.cached === true) this.#whole ??= FREE
+      else if (this.#shortage !== null && this.#made.length === before) throw this.#shortage
       this.end(turn)
       if (!this.#isAside && turn.cached !== true) this.#spending?.measure(request, turn.entry)
       return turn
@@ -93,6 +93,7 @@ export class RequestAttempts implements RequestPayer {
 
   /** What the request as a whole may cost; null: nothing could be reserved for it, but one of several models may cost less. */
   async #reserveWhole(): Promise<Reservation | null> {
+    this.#shortage = null
     try {
       return await this.#reserve(null)
     } catch (error) {
@@ -177,6 +178,9 @@ export class RequestAttempts implements RequestPayer {
     return this.#spending.reserve(this.#request, asked, isFirst)
   }
 }
+
+/** Of a reply from a cache. */
+const FREE: Reservation = { maxOutputTokens: null, settle: () => Promise.resolve(0) }
 
 /** Settles an attempt once. */
 function settle(made: Made, given: TokenUsage | null, { failure = null, ...ended }: AttemptEnd): void {
