@@ -8,19 +8,11 @@ const root = resolve(import.meta.dirname, '../..')
 
 /** The modules of the source that each import path may load at once, and their bytes, in KiB. */
 const MOST: Readonly<Record<string, readonly [modules: number, kib: number]>> = {
-<<<<<<< HEAD
   thinharness: [105, 552],
   'thinharness/providers': [106, 551],
   'thinharness/tools': [130, 501],
-  'thinharness/models': [90, 500],
+  'thinharness/models': [104, 560],
   'thinharness/mcp': [75, 331],
-=======
-  thinharness: [105, 548],
-  'thinharness/providers': [106, 494],
-  'thinharness/tools': [130, 501],
-  'thinharness/models': [92, 496],
-  'thinharness/mcp': [75, 328],
->>>>>>> aaecd294 (A cache of replies: exact, normalised, and by meaning once a model has confirmed it)
   'thinharness/testing': [148, 717],
   'thinharness/tracing': [121, 560],
   'thinharness/store/sqlite': [34, 186],

@@ -71,10 +71,9 @@ export class Keys {
     return sha256(JSON.stringify(['assistant', entry.parts.map((part) => this.#part(part))]))
   }
 
-  #part(part: AssistantPart): unknown {
-    if (part.type === 'opaque') return ['opaque', part.native?.data ?? null]
-    if (part.type !== 'tool_call') return [part.type, part.text]
-    return ['call', this.#callNumber(part.callId), part.name, part.arguments]
+  #part({ native, ...part }: AssistantPart): unknown {
+    if (part.type === 'opaque') return [part.type, native?.data ?? null]
+    return 'callId' in part ? { ...part, callId: this.#callNumber(part.callId) } : part
   }
 
   #callNumber(callId: string): number {
