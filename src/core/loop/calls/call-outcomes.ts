@@ -40,7 +40,8 @@ export function notAlone({ name }: ToolSpec): ToolOutcome {
 
 export function unknownTool(name: string, known: Iterable<string>): ToolOutcome {
   const names = [...known]
-  const available = names.length === 0 ? ' There are no tools.' : ` Available: ${namesAlike(name, names, 40).join(', ')}.`
+  const available =
+    names.length === 0 ? ' There are no tools.' : ` Available: ${namesAlike(name, names, 40).join(', ')}.`
   const content = `unknown tool ${name.slice(0, 100)}.${didYouMean(name, names)}${available}`
   return { kind: 'failed', errorType: 'NotFound', content, retry: true, metadata: { tool: name.slice(0, 100) } }
 }
