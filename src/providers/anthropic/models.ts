@@ -2,6 +2,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
+import type { ReasoningSummary } from '../http/options.js'
 
 /** The provider's name in entries, native parts, `providerOptions` and events. */
 export const PROVIDER = 'anthropic'
@@ -98,6 +99,21 @@ export function effortFields(
   if (effort === 'none') return by === 'none' ? {} : { thinking: { type: off ?? 'disabled' } }
   if (by === 'budget') return { thinking: { type: 'enabled', budget_tokens: budgetTokens(effort, maxTokens) } }
   return { thinking: { type: 'adaptive' }, output_config: { effort: effort === 'minimal' ? 'low' : effort } }
+}
+
+/**
+ * The same fields, with what readers see of the thoughts. A model that thinks although nobody asked is told too; one that does not think
+ * is not made to.
+ */
+export function withSummary(
+  fields: JsonObject,
+  { by, byDefault }: ThinkingControl,
+  summary: ReasoningSummary | undefined,
+): JsonObject {
+  const { thinking = byDefault && by === 'adaptive' ? { type: 'adaptive' } : undefined } = fields
+  const isActive = isObject(thinking) && (thinking['type'] === 'adaptive' || thinking['type'] === 'enabled')
+  if (summary === undefined || !isActive) return fields
+  return { ...fields, thinking: { ...thinking, display: summary === 'none' ? 'omitted' : 'summarized' } }
 }
 
 function budgetTokens(effort: ActiveEffort, maxTokens: number): number {

@@ -17,7 +17,7 @@ import { checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.j
 import type { RequestDefaults } from '../wire/settings.js'
 import { compactor } from './compaction.js'
 import { textBlock, encodeMessages } from './messages.js'
-import { effortFields, hasStrictTools, isThinking, PROVIDER, thinkingControl } from './models.js'
+import { effortFields, hasStrictTools, isThinking, PROVIDER, thinkingControl, withSummary } from './models.js'
 import type { ThinkingControl } from './models.js'
 import { decodeMessage } from './reply.js'
 import { MessagesReplyFold } from './stream.js'
@@ -98,7 +98,8 @@ function settleThinking(
   control: ThinkingControl,
 ): Settled {
   const { reasoningEffort } = settingsOf(settings, defaults)
-  const ofEffort = effortFields(control, reasoningEffort, maxTokens(settings, defaults))
+  const asked = effortFields(control, reasoningEffort, maxTokens(settings, defaults))
+  const ofEffort = withSummary(asked, control, defaults.reasoningSummary)
   const fields = [defaults.extraBody, settings.providerOptions?.[PROVIDER]].reduce(withCallerFields, ofEffort)
   const { container, tools } = fields
   const isChosen = typeof container === 'string' || (isObject(container) && typeof container['id'] === 'string')
@@ -120,7 +121,8 @@ function maxTokens({ maxOutputTokens }: ModelSettings, defaults: RequestDefaults
 function limitFields(maxOutputTokens: number, defaults: RequestDefaults, control: ThinkingControl): JsonObject {
   const { thinking } = effortFields(control, defaults.reasoningEffort, maxOutputTokens)
   const isBudget = isObject(thinking) && 'budget_tokens' in thinking
-  return { max_tokens: maxOutputTokens, ...(isBudget && { thinking }) }
+  const budget = isBudget ? withSummary({ thinking }, control, defaults.reasoningSummary) : {}
+  return { max_tokens: maxOutputTokens, ...budget }
 }
 
 /** All fields of a request except its messages and the fields that differ between requests. */

@@ -102,8 +102,20 @@ function settingFields({ settings }: RequestConstants, { dialect, defaults }: Ch
   return {
     ...(maxOutputTokens !== undefined && { [dialect.maxTokensField]: maxOutputTokens }),
     ...(temperature !== undefined && { temperature }),
-    ...(effort !== undefined && { [dialect.effortField]: dialect.effortField === 'reasoning' ? { effort } : effort }),
+    ...(dialect.effortField === 'reasoning'
+      ? reasoningField(effort, defaults.reasoningSummary)
+      : effort !== undefined && { [dialect.effortField]: effort }),
   }
+}
+
+/** Servers with this field show what a model thinks unless they are told not to. */
+function reasoningField(
+  effort: string | undefined,
+  summary: ChatRequestOptions['defaults']['reasoningSummary'],
+): JsonObject {
+  if (effort === undefined && summary === undefined) return {}
+  const shown = summary === 'none' ? { exclude: true } : { ...(summary !== undefined && { summary }) }
+  return { reasoning: { ...(effort !== undefined && { effort }), ...shown } }
 }
 
 function cacheFields(constants: RequestConstants, options: ChatRequestOptions): JsonObject {

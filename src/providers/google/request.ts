@@ -4,6 +4,7 @@ import { acceptedSchema } from '#schema/input-schema.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { WireFormat } from '../http/wire.js'
+import { describedTool } from '../wire/definitions.js'
 import { checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
 import { isFilled, without } from '../wire/wire-fields.js'
@@ -72,7 +73,7 @@ function contentHead(constants: RequestConstants, { id, defaults }: ContentReque
   const generationConfig = {
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(temperature !== undefined && { temperature }),
-    ...thinkingFields(family, reasoningEffort, maxOutputTokens),
+    ...withSummary(thinkingFields(family, reasoningEffort, maxOutputTokens), defaults.reasoningSummary),
   }
   const base = {
     ...(instructions.trim() !== '' && { systemInstruction: { parts: [{ text: instructions }] } }),
@@ -94,7 +95,9 @@ function contentHead(constants: RequestConstants, { id, defaults }: ContentReque
 }
 
 /** The schema of a tool is sent as JSON Schema, which the API takes as it is. One without parameters has none. */
-function functionDeclaration({ name, description, parameters }: ToolDefinition): JsonObject {
+function functionDeclaration(tool: ToolDefinition): JsonObject {
+  const { name, parameters } = tool
+  const description = describedTool(tool)
   const schema = acceptedSchema(parameters, name)
   const { properties, additionalProperties = false } = schema
   const isEmpty = !isFilled(properties) && additionalProperties === false
@@ -125,6 +128,13 @@ function withOwnTools(fields: JsonObject, isThird: boolean): JsonObject {
     ...objectOf(fields, 'toolConfig'),
   }
   return { ...fields, toolConfig }
+}
+
+/** Thoughts are asked for unless they are not to be seen. */
+function withSummary(fields: JsonObject, summary: RequestDefaults['reasoningSummary']): JsonObject {
+  const { thinkingConfig } = fields
+  if (summary !== 'none' || !isObject(thinkingConfig)) return fields
+  return { ...fields, thinkingConfig: { ...thinkingConfig, includeThoughts: false } }
 }
 
 /** The API shows no thoughts that are turned off, and takes either a budget or a level. A budget is the caller's own field. */

@@ -23,6 +23,11 @@ export interface ProviderOptions {
   /** Sent only when set. */
   readonly temperature?: number | undefined
   readonly reasoningEffort?: ReasoningEffort | undefined
+  /**
+   * Whether readers see what a reasoning model thinks, as summaries by the provider; `concise` and `detailed` where it has a choice.
+   * `none`: they do not. It changes neither how much the model thinks nor what that costs. Default: the provider's.
+   */
+  readonly reasoningSummary?: ReasoningSummary | undefined
   /** Prompt caching, if the provider has it. Default true. `ttl` applies if the provider has a choice. */
   readonly promptCache?:
     boolean | { readonly ttl?: '5m' | '1h' | undefined; readonly key?: string | undefined } | undefined
@@ -31,6 +36,8 @@ export interface ProviderOptions {
   /** Merged into every request body: objects deeply, `tools` added to those of the run, other values replaced. */
   readonly extraBody?: JsonObject | undefined
 }
+
+export type ReasoningSummary = 'auto' | 'concise' | 'detailed' | 'none'
 
 /**
  * Longest time of each phase of a request, in ms. `null`: no limit. A request that timed out after it was sent is not

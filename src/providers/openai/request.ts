@@ -36,7 +36,8 @@ export function responsesFormat(id: string, options: FormatOptions = {}): WireFo
     path: '/responses',
     conversationField: 'input',
     requestBytes: 50_000_000,
-    head: (constants) => requestHead(constants, { id, reasoning: reasoning === true, options }),
+    head: (constants) =>
+      requestHead(constants, { id, reasoning: reasoning === true, mayReason: reasoning !== false, options }),
     opening: () => [],
     encode: (entries) => encodeEntries(entries, encode),
     tail: requestTail,
@@ -88,11 +89,13 @@ interface HeadRules {
   readonly id: string
   /** Encrypted reasoning is requested, so that it can be sent back. */
   readonly reasoning: boolean
+  /** Its name does not show that it cannot reason. */
+  readonly mayReason: boolean
   readonly options: FormatOptions
 }
 
 /** All fields of a request except its input and the fields that differ between requests. */
-function requestHead(constants: RequestConstants, { id, reasoning, options }: HeadRules): JsonObject {
+function requestHead(constants: RequestConstants, { id, reasoning, mayReason, options }: HeadRules): JsonObject {
   const { instructions, tools, settings, structuredOutput } = constants
   const { toolChoice = 'auto' } = settings
   const { maxOutputTokens, temperature, reasoningEffort } = settingsOf(settings, options)
@@ -107,7 +110,7 @@ function requestHead(constants: RequestConstants, { id, reasoning, options }: He
     ...cacheKeyFields(constants, options.promptCache),
     ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
     ...(temperature !== undefined && { temperature }),
-    ...(reasoningEffort !== undefined && { reasoning: { effort: reasoningEffort } }),
+    ...reasoningField(reasoningEffort, mayReason ? options.reasoningSummary : undefined),
   }
   const fields = [options.extraBody, settings.providerOptions?.[PROVIDER]].reduce(withFields, base)
   checkOwnFields(fields, ['input', 'stream'])
@@ -122,6 +125,11 @@ function requestTail({ streamed, toolChoice, maxOutputTokens, previousResponseId
     ...(previousResponseId !== null && { previous_response_id: previousResponseId }),
     ...(streamed && { stream: true }),
   }
+}
+
+function reasoningField(effort: string | undefined, summary = 'none'): JsonObject {
+  if (effort === undefined && summary === 'none') return {}
+  return { reasoning: { ...(effort !== undefined && { effort }), ...(summary !== 'none' && { summary }) } }
 }
 
 /** The tools in the form of the API, with its own search if there are deferred ones. */

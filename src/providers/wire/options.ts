@@ -80,6 +80,7 @@ export const PROVIDER_OPTIONS: PartialFields<ProviderOptions> = {
   maxOutputTokens: integer(1),
   temperature: number(0),
   reasoningEffort: effort,
+  reasoningSummary: oneOf('auto', 'concise', 'detailed', 'none'),
   promptCache: either(
     boolean,
     partial<{ readonly ttl?: '5m' | '1h' | undefined; readonly key?: string | undefined }>({

@@ -8,7 +8,7 @@ import { shortDigest } from './call-ids.js'
 /** The options of a model that settings of a run may override, or that every request contains. */
 export type RequestDefaults = Pick<
   ProviderOptions,
-  'maxOutputTokens' | 'temperature' | 'reasoningEffort' | 'promptCache' | 'extraBody'
+  'maxOutputTokens' | 'temperature' | 'reasoningEffort' | 'reasoningSummary' | 'promptCache' | 'extraBody'
 >
 
 type SharedSettings = Pick<ModelSettings, 'maxOutputTokens' | 'temperature' | 'reasoningEffort'>
