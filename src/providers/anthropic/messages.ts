@@ -27,6 +27,7 @@ import {
 import type { FilePart } from '../wire/content.js'
 import { foreignText, textWithSources } from '../hosted/foreign.js'
 import { stringIn, without } from '../wire/wire-fields.js'
+import { withKnownTools } from '../hosted/known-tools.js'
 import { compactionBlock } from './compaction.js'
 import { PROVIDER } from './models.js'
 import type {
@@ -148,25 +149,6 @@ function assistantBlock(part: AssistantPart, { thinking, tools }: MessageRules):
     case 'opaque':
       return native === null ? filledBlock(textWithin(part)) : withKnownTools(native, tools)
   }
-}
-
-/**
- * A block of the provider's search for tools without those that the request does not have, which the API rejects; null if it has no
- * deferred tools. Any other block as it is.
- */
-function withKnownTools(block: JsonObject, tools: readonly ToolDefinition[]): JsonObject | null {
-  const { type, name, content } = block
-  const isResult = type === 'tool_search_tool_result'
-  if (!isResult && !(type === 'server_tool_use' && stringIn(name).startsWith('tool_search_tool'))) return block
-  if (!tools.some(({ deferred }) => deferred === true)) return null
-  if (!isResult || !isObject(content)) return block
-  const { tool_references: references } = content
-  if (!Array.isArray(references)) return block
-  const known = new Set(tools.map((tool) => tool.name))
-  const kept = (references as readonly JsonValue[]).filter(
-    (each) => isObject(each) && known.has(stringIn(each['tool_name'])),
-  )
-  return { ...block, content: { ...content, tool_references: kept } }
 }
 
 function filledBlock(text: string, format: (text: string) => string = String): JsonObject | null {
