@@ -79,6 +79,9 @@ function allForms() {
       ]),
     ),
     ...stores.map(([store, ...more]) =>
+      rig(`queued ${store}`, 0.5, 'queued.js', ['--store', store, ...more, '--runs', '2000', '--seed', values.seed]),
+    ),
+    ...stores.map(([store, ...more]) =>
       rig(`race ${store}`, 0.5, 'race.js', [
         ...['--store', store, ...more, '--rounds', '500', '--processes', values.full ? '64' : '8'],
       ]),

@@ -75,7 +75,40 @@ test.each(['responses', 'messages'] as const)('a decision is a closed schema of 
   expect(JSON.stringify(provider.requests[1]?.body)).toContain('"enum":["a","b"]')
 })
 
-test('a decision that could pass the limit of money, and an answer that is no choice, are failures of who asked', async () => {
+test('a decision that could pass the limit of money is not asked; one that fits what is left is paid for, within it', async () => {
+  const judge = new ScriptedModel({ id: 'small' }).always(() => ({
+    text: 'yes',
+    usage: { inputTokens: 900, outputTokens: 1000 },
+  }))
+  const prices = { models: { 'scripted-1': PRICE, small: { inputPerMillion: 100, outputPerMillion: 200 } } }
+  const limited = async (costUsd: number): Promise<{ codes: unknown[]; spent: number | null; asides: number }> => {
+    const codes: unknown[] = []
+    const look = tool('look', async (_args, { decide }) => {
+      const asking = decide({ question: 'Is it late?', choices: ['yes', 'no'], model: judge })
+      codes.push(
+        await asking.then(
+          ({ choice }) => choice,
+          (error: unknown) => (error as { code?: unknown }).code,
+        ),
+      )
+      return 'ok'
+    })
+    const model = new ScriptedModel().calls('look').calls('look').says('Done.')
+    const log = memoryLog()
+    const { runId, usage } = await harnessOf({ model, tools: [look], log, prices, limits: { costUsd } }).run('Go.')
+    return { codes, spent: usage.costUsd, asides: ofKind(await eventsIn(log, runId), 'aside').length }
+  }
+
+  expect(await limited(0.1)).toMatchObject({ codes: ['limit_reached', 'limit_reached'], asides: 0 })
+  expect(judge.requests).toHaveLength(0)
+  // The reservation is for the whole of a reply: after the first decision there is too little left for a second one.
+  const { codes, spent, asides } = await limited(0.5)
+  expect([codes, asides, judge.requests.length]).toEqual([['yes', 'limit_reached'], 1, 1])
+  expect(spent).toBeGreaterThan(0.29)
+  expect(spent).toBeLessThanOrEqual(0.5)
+})
+
+test('an answer that is no choice is a failure of who asked', async () => {
   const failures: unknown[] = []
   const look = tool('look', async (_args, { decide }) => {
     const asking = decide({ question: 'Which?', choices: ['a', 'b'] })
