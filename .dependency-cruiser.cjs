@@ -34,6 +34,8 @@ const inside = {
   'providers/anthropic': ['providers/http', 'providers/wire', 'providers/hosted'],
   'providers/openai': ['providers/http', 'providers/wire', 'providers/hosted', 'providers/lines'],
   'providers/chat': ['providers/http', 'providers/wire', 'providers/hosted'],
+  'providers/google': ['providers/http', 'providers/wire', 'providers/hosted'],
+  'providers/embedding': ['providers/http', 'providers/wire'],
   'providers/ai-sdk': ['providers/http', 'providers/wire', 'providers/hosted'],
 }
 

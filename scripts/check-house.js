@@ -25,6 +25,7 @@ const LIMITS = {
 const PARTS = [
   'models',
   'models/cache',
+  'providers/embedding',
   'providers/google',
   'providers/hosted',
   'providers/lines',

@@ -51,6 +51,9 @@ export interface WireModelSpec {
   readonly anyHost?: boolean
 }
 
+/** What is needed to reach a server. */
+export type ServerSpec = Omit<WireModelSpec, 'id' | 'format' | 'capabilities'>
+
 /** What a connection of a session is made of. */
 export interface LineOver {
   readonly http: Transport
@@ -123,7 +126,8 @@ export function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).host : ''
 }
 
-function modelConnection(spec: WireModelSpec): Connection {
+/** The connection to a server. An official client has its own. */
+export function modelConnection(spec: ServerSpec): Connection {
   const { client, fetch, dispatcher, headers } = spec.options
   if (client !== undefined) {
     keepClientSecrets(client, headers)
@@ -143,7 +147,7 @@ function keepClientSecrets(client: object, headers: Headers = {}): void {
 }
 
 /** Reads the environment for each request, and creates a new endpoint only if something in it has changed. */
-function currentEndpoint(spec: WireModelSpec): () => Endpoint {
+function currentEndpoint(spec: ServerSpec): () => Endpoint {
   const { options, baseUrlVariable, apiKeyVariable, accountHeaders = {} } = spec
   let known: Endpoint | null = null
   let address: string | undefined
@@ -169,10 +173,7 @@ function currentEndpoint(spec: WireModelSpec): () => Endpoint {
   }
 }
 
-function baseUrlOf(
-  { provider, options, baseUrlVariable = '', defaultBaseUrl }: WireModelSpec,
-  address?: string,
-): string {
+function baseUrlOf({ provider, options, baseUrlVariable = '', defaultBaseUrl }: ServerSpec, address?: string): string {
   if (options.baseUrl !== undefined) return options.baseUrl
   if (address !== undefined) {
     const parsed = parseAs(serverUrl, address, `\`${baseUrlVariable}\``)
@@ -184,7 +185,7 @@ function baseUrlOf(
 }
 
 /** The headers with the key. The user's own headers may hold it in another way. */
-function authHeaders(spec: WireModelSpec, key: string | undefined, account: Headers): Headers {
+function authHeaders(spec: ServerSpec, key: string | undefined, account: Headers): Headers {
   const { provider, options, apiKeyVariable } = spec
   if (key === undefined) {
     const names = Object.keys(options.headers ?? {})
