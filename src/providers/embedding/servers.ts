@@ -1,6 +1,5 @@
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { localUrl } from '../infer.js'
 import { OPENAI_ACCOUNT } from '../wire/model.js'
 import type { ServerSpec } from '../wire/model.js'
 import { countIn, listIn, objectsIn } from '../wire/wire-fields.js'
@@ -25,34 +24,36 @@ export interface EmbeddingApi {
 
 type Server = Omit<EmbeddingApi['server'], 'auth' | 'clientCall'>
 
-const SERVERS: Readonly<Record<'openai' | 'openrouter' | 'local', () => Server>> = {
-  openai: () => ({
+const SERVERS = {
+  openai: {
     provider: 'openai',
     defaultBaseUrl: 'https://api.openai.com/v1',
     baseUrlVariable: 'OPENAI_BASE_URL',
     apiKeyVariable: 'OPENAI_API_KEY',
     accountHeaders: OPENAI_ACCOUNT,
-  }),
-  openrouter: () => ({
+  },
+  openrouter: {
     provider: 'openrouter',
     defaultBaseUrl: 'https://openrouter.ai/api/v1',
     baseUrlVariable: 'OPENROUTER_BASE_URL',
     apiKeyVariable: 'OPENROUTER_API_KEY',
-  }),
-  local: () => ({
+  },
+  local: {
     provider: 'openai-compatible',
-    defaultBaseUrl: localUrl(),
+    defaultBaseUrl: 'http://127.0.0.1:11434/v1',
+    baseUrlVariable: 'THINHARNESS_LOCAL_URL',
     apiKeyVariable: 'OPENAI_COMPATIBLE_API_KEY',
     keyOptional: true,
-  }),
-}
+  },
+} as const satisfies Readonly<Record<string, Server>>
 
 /** OpenAI's API, and that of compatible servers; `baseUrl` is that of the reference. It takes at most 300,000 tokens in a request. */
 export function openAiEmbeddings(name: keyof typeof SERVERS, id: string, baseUrl: string | null): EmbeddingApi {
-  const server = SERVERS[name]()
+  const { baseUrlVariable, ...named } = SERVERS[name]
+  const server = baseUrl === null ? { ...named, baseUrlVariable } : { ...named, defaultBaseUrl: baseUrl }
   const bearer = (key: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${key}` })
   return {
-    server: { ...server, ...(baseUrl !== null && { defaultBaseUrl: baseUrl }), auth: bearer, clientCall: '' },
+    server: { ...server, auth: bearer, clientCall: '' },
     path: '/embeddings',
     mostTexts: 512,
     mostCharacters: 300_000,

@@ -106,8 +106,11 @@ describe('an embedder', () => {
 
   test("of a server of one's own needs no key", async () => {
     const { fetch, sent } = server()
+    vi.stubEnv('THINHARNESS_LOCAL_URL', 'http://127.0.0.1:8/v1')
     await embedding('local:nomic@http://127.0.0.1:9/v1', { fetch })(['a'])
-    expect(sent[0]).toMatchObject({ url: 'http://127.0.0.1:9/v1/embeddings', key: null })
+    await embedding('local:nomic', { fetch })(['a'])
+    expect(sent.map(({ url }) => url)).toEqual([9, 8].map((port) => `http://127.0.0.1:${port}/v1/embeddings`))
+    expect(sent[0]?.key).toBeNull()
   })
 })
 
