@@ -7,7 +7,10 @@ import { resolve } from 'node:path'
 import { rollup } from 'rollup'
 import { entries } from './entries.js'
 
-const paths = new Map(entries.map(({ name }) => [name, resolve(`.build/src/${name}.js`)]))
+/** The import paths, and the command. */
+const paths = new Map(
+  [...entries.map(({ name }) => name), 'command/main'].map((name) => [name, resolve(`.build/src/${name}.js`)]),
+)
 const main = paths.get('index')
 /** What a run loads when it begins, and what tells it which model is meant. */
 const RUN = ['harness/launch/launcher', 'harness/map', 'providers/infer'].map((name) =>

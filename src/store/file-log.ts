@@ -7,10 +7,10 @@ import { checkRef } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
 import { absolutePath, nodeModule } from '#util/platform/node.js'
-import { oneOf, partial } from '#util/shape.js'
+import { boolean, oneOf, partial } from '#util/shape.js'
 import { CIPHER } from './codec/port.js'
 import type { LogCodec, Rewritable, Rewriting } from './codec/port.js'
-import type { Fsync, OpenFileLog } from './file/open-file-log.js'
+import type { Fsync, OpenFileLog, OpenOptions } from './file/open-file-log.js'
 
 export interface FileLogOptions {
   /**
@@ -24,9 +24,15 @@ export interface FileLogOptions {
   readonly fsync?: Fsync | undefined
   /** Encrypts or compresses what is stored: `encryption({ … })`, `compression()`. Default: neither. */
   readonly cipher?: LogCodec | undefined
+  /** Nothing in the folder is changed: whatever would, rejects with `invalid_state`. Default false. */
+  readonly readOnly?: boolean | undefined
 }
 
-const OPTIONS = partial<FileLogOptions>({ fsync: oneOf('always', 'interval', 'never'), cipher: CIPHER })
+const OPTIONS = partial<FileLogOptions>({
+  fsync: oneOf('always', 'interval', 'never'),
+  cipher: CIPHER,
+  readOnly: boolean,
+})
 
 /**
  * A log in a folder: one JSONL file for each run, named after its id, one event a line; those of threads are in the
@@ -34,31 +40,29 @@ const OPTIONS = partial<FileLogOptions>({ fsync: oneOf('always', 'interval', 'ne
  * network file system, claims are not reliable. Throws `invalid_options`. The code of the log is loaded on first use.
  */
 export function fileLog(folder: string, options: FileLogOptions = {}): LogStore {
-  const { fsync = 'interval', cipher } = parse(OPTIONS, options, '`fileLog`')
+  const { fsync = 'interval', cipher, readOnly = false } = parse(OPTIONS, options, '`fileLog`')
   if (typeof folder !== 'string' || folder === '')
     throw invalidOptions('Expected the folder of `fileLog` to be a path.')
   if (nodeModule('node:fs') === undefined)
     throw new HarnessError('missing_dependency', '`fileLog` needs the file system of Node, Deno or Bun.')
-  return new FileLog(absolutePath(folder), fsync, cipher)
+  return new FileLog(absolutePath(folder), { fsync, cipher, readOnly })
 }
 
 /** Loads the log on first use. */
 class FileLog implements LogStore, Rewritable {
   readonly outlives = true
   readonly #folder: string
-  readonly #fsync: Fsync
-  readonly #cipher: LogCodec | undefined
+  readonly #options: OpenOptions
   #opening: Promise<OpenFileLog> | undefined
   #opened: OpenFileLog | undefined
 
-  constructor(folder: string, fsync: Fsync, cipher: LogCodec | undefined) {
+  constructor(folder: string, options: OpenOptions) {
     this.#folder = folder
-    this.#fsync = fsync
-    this.#cipher = cipher
+    this.#options = options
   }
 
   append(ref: LogRef, events: readonly LogEvent[], options?: AppendOptions): Promise<void> {
-    return this.#use((log) => log.append(ref, events, options))
+    return this.#change((log) => log.append(ref, events, options))
   }
 
   read<Event extends LogEvent = DurableEvent>(ref: LogRef, options?: ReadOptions): AsyncIterable<Event> {
@@ -67,15 +71,15 @@ class FileLog implements LogStore, Rewritable {
   }
 
   claim(ref: LogRef, owner: string, ttlMs: number): Promise<boolean> {
-    return this.#use((log) => log.claim(ref, owner, ttlMs))
+    return this.#change((log) => log.claim(ref, owner, ttlMs))
   }
 
   post(ref: LogRef, post: Post): Promise<void> {
-    return this.#use((log) => log.post(ref, post))
+    return this.#change((log) => log.post(ref, post))
   }
 
   takePosts(ref: LogRef, owner: string): Promise<readonly Post[]> {
-    return this.#use((log) => log.takePosts(ref, owner))
+    return this.#change((log) => log.takePosts(ref, owner))
   }
 
   follow<Event extends LogEvent = DurableEvent>(ref: LogRef, options?: FollowOptions): AsyncIterable<Event> {
@@ -96,7 +100,7 @@ class FileLog implements LogStore, Rewritable {
   }
 
   prune(options: PruneOptions): Promise<number> {
-    return this.#use((log) => log.prune(options))
+    return this.#change((log) => log.prune(options))
   }
 
   waiting(options?: WaitingOptions): Promise<readonly RunSummary[]> {
@@ -108,7 +112,12 @@ class FileLog implements LogStore, Rewritable {
   }
 
   rewrite(codec: LogCodec): Promise<Rewriting> {
-    return this.#use((log) => log.rewrite(codec))
+    return this.#change((log) => log.rewrite(codec))
+  }
+
+  async #change<T>(change: (log: OpenFileLog) => Promise<T>): Promise<T> {
+    if (!this.#options.readOnly) return this.#use(change)
+    throw new HarnessError('invalid_state', `The log in \`${this.#folder}\` was opened to be read only.`)
   }
 
   #open(): Promise<OpenFileLog> {
@@ -117,7 +126,7 @@ class FileLog implements LogStore, Rewritable {
 
   async #load(): Promise<OpenFileLog> {
     const module = await import('./file/open-file-log.js')
-    this.#opened = await module.OpenFileLog.open(this.#folder, this.#fsync, this.#cipher)
+    this.#opened = await module.OpenFileLog.open(this.#folder, this.#options)
     return this.#opened
   }
 

@@ -56,6 +56,7 @@ export class FileIndex {
   readonly #path: string
   readonly #isThere: (name: string) => boolean
   readonly #codec: TextCodec
+  readonly #readOnly: boolean
   readonly #entries = new Map<string, PlacedEntry>()
   /** A checksum of the text at each place. A file that was cut, or replaced by a copy that is behind, gives its places away again. */
   readonly #checks = new Map<number, number>()
@@ -73,7 +74,12 @@ export class FileIndex {
   #isDetached = false
 
   /** `isThere`: whether there is a log of this name. */
-  constructor(folder: string, isThere: (name: string) => boolean, codec: TextCodec) {
+  constructor(
+    folder: string,
+    isThere: (name: string) => boolean,
+    { readOnly, ...codec }: TextCodec & { readonly readOnly: boolean },
+  ) {
+    this.#readOnly = readOnly
     this.#folder = folder
     this.#path = join(folder, FILE)
     this.#isThere = isThere
@@ -107,7 +113,7 @@ export class FileIndex {
     if (entries.size === 0) return
     const lines = [...entries].map(([name, entry]) => this.#lineOf(name, entry, this.#placeOf(name, entry)))
     try {
-      if (this.#isDetached) throw new Error('The index is in memory.')
+      if (this.#isDetached || this.#readOnly) throw new Error('The index is in memory.')
       if (!this.exists) this.#create('', 0, '')
       // The break comes first: a process may have ended within the line before.
       appendFileSync(this.#path, `\n${lines.join('\n')}\n`)
@@ -138,6 +144,7 @@ export class FileIndex {
     const isLong = this.#read > SHORT_BYTES && this.#read > TIMES * this.#counted
     if (this.#generation !== '' && !isLong && this.#entries.size <= 2 * count + 1000) return
     const isNameless = this.#generation === ''
+    if (this.#readOnly && isNameless) return this.#detach()
     this.#writeAnew()
     // Cursors name the file as it is now.
     if (isNameless) this.update()
@@ -199,6 +206,7 @@ export class FileIndex {
 
   /** Without lines that no longer count, and logs that are gone. The places of the others stay. */
   #writeAnew(): void {
+    if (this.#readOnly) return
     for (const name of [...this.#entries.keys()]) if (!this.#isThere(name)) this.#entries.delete(name)
     const lines = [...this.#entries].map(([name, entry]) => `${this.#lineOf(name, entry, entry.position)}\n`)
     try {

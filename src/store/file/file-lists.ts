@@ -69,13 +69,18 @@ export class FileLists {
   readonly #codec: RecordCodec
   readonly #indexes: Readonly<Record<LogKind, FileIndex>>
 
-  constructor(folder: string, log: LogStore, codec: RecordCodec) {
+  constructor(
+    folder: string,
+    log: LogStore,
+    { codec, readOnly }: { readonly codec: RecordCodec; readonly readOnly: boolean },
+  ) {
     this.#folder = folder
     this.#log = log
     this.#codec = codec
     const indexOf = (kind: LogKind): FileIndex => {
       const parent = folderOf(folder, kind)
-      return new FileIndex(parent, (name) => isThere(join(parent, `${name}${ENDING}`)), textCodec(kind, codec))
+      const isLog = (name: string): boolean => isThere(join(parent, `${name}${ENDING}`))
+      return new FileIndex(parent, isLog, { ...textCodec(kind, codec), readOnly })
     }
     this.#indexes = { run: indexOf('run'), thread: indexOf('thread') }
   }

@@ -40,6 +40,13 @@ export type Fsync = 'always' | 'interval' | 'never'
 
 /** For how long a log is claimed while it is removed, in ms. */
 const REMOVAL_MS = 60_000
+/** How a log in files is opened. */
+export interface OpenOptions {
+  readonly fsync: Fsync
+  readonly cipher: LogCodec | undefined
+  readonly readOnly: boolean
+}
+
 /** The longest time until a follower sees an event of another process, in ms. */
 const FOLLOW_MS = 250
 
@@ -58,15 +65,15 @@ export class OpenFileLog implements LogStore, Rewritable {
   /** A file was synced, or could not be. */
   #isTried = false
 
-  static async open(folder: string, fsync: Fsync, cipher: LogCodec | undefined): Promise<OpenFileLog> {
-    return new OpenFileLog(folder, fsync, await StoreCodec.load(cipher))
+  static async open(folder: string, options: OpenOptions): Promise<OpenFileLog> {
+    return new OpenFileLog(folder, options, await StoreCodec.load(options.cipher))
   }
 
-  private constructor(folder: string, fsync: Fsync, codec: StoreCodec) {
+  private constructor(folder: string, { fsync, readOnly }: OpenOptions, codec: StoreCodec) {
     this.#folder = folder
     this.#fsync = fsync
     this.#codec = codec
-    this.#lists = new FileLists(folder, this, codec)
+    this.#lists = new FileLists(folder, this, { codec, readOnly })
     this.#onRefusal = fsync === 'interval' ? warnOnce(folder) : null
   }
 

@@ -1,0 +1,18 @@
+import { serveAcp } from '../adapters/acp/index.js'
+import { Sessions } from '../session/index.js'
+import { EXIT } from './exit.js'
+import { openSetup } from './settings.js'
+import type { RunFlags } from './settings.js'
+import { openRuns } from './store.js'
+
+/** `acp`: an agent for editors, on standard input and output. */
+export async function acp(flags: RunFlags): Promise<number> {
+  const log = await openRuns(flags.runs)
+  const { harness } = await openSetup(flags, log)
+  const sessions = new Sessions({ log, harness })
+  const serving = await serveAcp(sessions)
+  await serving.closed
+  await sessions.close()
+  await harness.close()
+  return EXIT.done
+}

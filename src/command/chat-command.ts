@@ -1,0 +1,158 @@
+import { createInterface } from 'node:readline'
+import { Sessions } from '#session/index.js'
+import type { Chat } from '#session/index.js'
+import type { Answer, ModelRef, StreamEvent } from '../index.js'
+import { messageOf } from './conduct.js'
+import { EXIT } from './exit.js'
+import { askPeople } from './people.js'
+import { RunTree } from './run-tree.js'
+import { openSetup } from './settings.js'
+import type { RunFlags } from './settings.js'
+import { openRuns } from './store.js'
+import { oneLine, shown } from './terminal.js'
+import type { Terminal } from './terminal.js'
+
+export interface ChatFlags extends RunFlags {
+  readonly thread?: string
+}
+
+const HELP = [
+  'While it works, a line that you type steers it at its next turn.',
+  '/queue TEXT  a message for when it is done',
+  '/stop        stops what it does',
+  '/mode NAME   another mode, if the config file has several',
+  '/model NAME  another model',
+  '/exit        ends; thinharness chat --thread ID goes on',
+]
+
+/** `chat`: a conversation in the terminal. Lines of a pipe are its messages, one after the other. */
+export async function chat(flags: ChatFlags, terminal: Terminal): Promise<number> {
+  const log = await openRuns(flags.runs)
+  const { harness } = await openSetup(flags, log)
+  await harness.connect()
+  const sessions = new Sessions({ log, harness })
+  const conversation = await sessions.open(flags.thread)
+  const talk = new Talk(conversation as Chat, terminal)
+  try {
+    return await talk.run()
+  } finally {
+    terminal.say(conversation.threadId)
+    await sessions.close()
+    await harness.close()
+    await log.close?.()
+  }
+}
+
+/** The loop of a conversation: what is typed goes to it, and what it waits for is asked. */
+class Talk {
+  readonly #chat: Chat
+  readonly #terminal: Terminal
+  readonly #tree: RunTree
+  readonly #reading = new AbortController()
+  #exitCode: number = EXIT.done
+
+  constructor(chat: Chat, terminal: Terminal) {
+    this.#chat = chat
+    this.#terminal = terminal
+    this.#tree = new RunTree(terminal)
+  }
+
+  async run(): Promise<number> {
+    const following = this.#follow()
+    const interrupt = (): void => void this.#chat.cancel()
+    process.on('SIGINT', interrupt)
+    try {
+      await this.#settle()
+      const isPiped = !this.#terminal.canAsk
+      const lines = createInterface({ input: this.#terminal.stdin, terminal: false })
+      this.#prompt()
+      for await (const line of lines) {
+        if (line.trim() === '/exit') break
+        // A person goes on typing; a pipe waits for each answer.
+        const taken = this.#take(line.trim())
+        if (isPiped || this.#chat.phase !== 'running') await taken
+        else taken.catch((error: unknown) => this.#tree.say(shown(messageOf(error))))
+      }
+      lines.close()
+      await this.#chat.whenIdle()
+      return this.#exitCode
+    } finally {
+      process.off('SIGINT', interrupt)
+      this.#reading.abort()
+      await following
+      this.#tree.end()
+    }
+  }
+
+  async #take(line: string): Promise<void> {
+    if (line === '') return this.#prompt()
+    const [, word, rest = ''] = /^\/(\w+)\s*(.*)$/s.exec(line) ?? []
+    switch (word) {
+      case undefined:
+        return this.#say(line)
+      case 'help':
+        for (const each of HELP) this.#tree.say(each)
+        return
+      case 'stop':
+        return void (await this.#chat.cancel())
+      case 'queue':
+        return void (await this.#chat.send(rest))
+      case 'mode':
+        return this.#chat.setMode(rest)
+      case 'model':
+        return this.#chat.setModel(rest as ModelRef)
+      default:
+        return this.#tree.say(`There is no /${word}: /help shows what there is.`)
+    }
+  }
+
+  /** A message begins a run; one to a run in progress steers it. */
+  async #say(line: string): Promise<void> {
+    if (this.#chat.phase === 'running') {
+      await this.#chat.steer(line)
+      this.#tree.say(`› queued for the next turn: ${oneLine(line)}`)
+      return
+    }
+    const { done } = await this.#chat.send(line)
+    const { status, error } = await done
+    if (status === 'failed') this.#exitCode = EXIT.failed
+    if (error !== undefined) this.#tree.say(this.#terminal.paint('red', shown(error.message)))
+    await this.#settle()
+    this.#prompt()
+  }
+
+  /** Asks what the conversation waits for, until it waits for nothing. */
+  async #settle(): Promise<void> {
+    while (this.#chat.pending.length > 0) {
+      if (!this.#terminal.canAsk) {
+        this.#exitCode = EXIT.waits
+        return
+      }
+      this.#tree.end()
+      const answers = await askPeople(this.#chat.pending, this.#terminal)
+      if (answers === null) return
+      await this.#chat.answer(answers as Answer[])
+      await this.#chat.whenIdle()
+    }
+  }
+
+  /** Shows what happens, and each answer when it is complete. */
+  async #follow(): Promise<void> {
+    const { signal } = this.#reading
+    let text = ''
+    for await (const event of this.#chat.events({ after: 'end', children: true, signal })) {
+      if (!('durable' in event) || !('parentRunId' in event)) continue
+      this.#tree.add(event as unknown as StreamEvent)
+      if (event.parentRunId !== null) continue
+      if (event.kind === 'model_message')
+        text = event.entry.parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
+      if (event.kind !== 'run_completed' || event.pending.length > 0) continue
+      this.#tree.end()
+      this.#terminal.out(`${text}\n`)
+    }
+  }
+
+  #prompt(): void {
+    if (this.#terminal.canAsk) this.#terminal.draw(this.#terminal.paint('cyan', '› '))
+  }
+}

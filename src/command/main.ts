@@ -1,0 +1,25 @@
+#!/usr/bin/env node
+import { CommandError, EXIT } from './exit.js'
+import { perform } from './program.js'
+import { Terminal } from './terminal.js'
+import { ownVersion } from '#util/platform/own-package.js'
+
+// A closed pipe (`| head`) is no failure.
+for (const stream of [process.stdout, process.stderr])
+  stream.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? EXIT.done : EXIT.failed))
+
+const { stdout, stderr, stdin, env } = process
+const terminal = new Terminal({ stdout, stderr, stdin, env })
+try {
+  process.exitCode = await perform(process.argv.slice(2), { terminal, version: ownVersion() })
+} catch (error) {
+  terminal.say(error instanceof Error ? error.message : String(error))
+  process.exitCode = error instanceof CommandError ? error.exitCode : await codeFor(error)
+}
+
+/** The code of an error of the library; anything else is a failure. */
+async function codeFor(error: unknown): Promise<number> {
+  const { codeOf } = await import('./conduct.js')
+  const { exitCodeOf } = await import('./settings.js')
+  return exitCodeOf(codeOf(error))
+}

@@ -1,0 +1,160 @@
+import type { StreamEvent } from '../index.js'
+import { LiveLines } from './live-lines.js'
+import { costText, countText, oneLine, timeText } from './terminal.js'
+import type { Terminal } from './terminal.js'
+
+/** A call or a request in progress. */
+interface Open {
+  readonly text: string
+  readonly depth: number
+  readonly begunAt: number
+}
+
+/** Lines of the newest reply that are shown while it arrives. */
+const REPLY_LINES = 8
+const LONGEST_ARGUMENT = 60
+
+/** A run as it goes on: a line a turn, call and child run, children indented, and the reply that arrives. */
+export class RunTree {
+  readonly #terminal: Terminal
+  readonly #lines: LiveLines
+  readonly #open = new Map<string, Open>()
+  readonly #depths = new Map<string, number>()
+  readonly #turns = new Map<string, number>()
+  #reply = ''
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal
+    this.#lines = new LiveLines(terminal)
+  }
+
+  add(event: StreamEvent): void {
+    const { runId, parentRunId } = event
+    if (!this.#depths.has(runId)) this.#depths.set(runId, parentRunId === null ? 0 : this.#depthOf(parentRunId) + 1)
+    this.#note(event)
+    this.#lines.show(this.#inProgress())
+  }
+
+  /** A line of the command's own, among those of the run. */
+  say(line: string): void {
+    this.#lines.done(line)
+  }
+
+  end(): void {
+    this.#lines.clear()
+  }
+
+  #note(event: StreamEvent): void {
+    switch (event.kind) {
+      case 'run_started':
+        if (event.parentRunId !== null) this.#done(event, '▸', `${event.agentName ?? 'agent'} begins`, 'cyan')
+        return
+      case 'model_request_started': {
+        const turn = (this.#turns.get(event.runId) ?? 0) + 1
+        this.#turns.set(event.runId, turn)
+        this.#begin(event, event.runId, `turn ${turn}`)
+        this.#reply = ''
+        for (const entry of event.entries)
+          if (entry.role === 'user' && entry.notice !== true && event.requestKind !== 'start')
+            this.#done(event, '›', `taken: ${textIn(entry.content)}`, 'cyan')
+        return
+      }
+      case 'model_message':
+        return this.#turnEnds(event)
+      case 'text_delta':
+        if (event.parentRunId === null) this.#reply += event.text
+        return
+      case 'deltas_withdrawn':
+        this.#reply = ''
+        return
+      case 'tool_call_started':
+        return this.#begin(event, event.callId, `${event.toolName} ${argumentText(event.arguments)}`)
+      case 'tool_call_completed':
+        return this.#callEnds(event)
+      case 'transport_retry':
+        return this.#done(event, '↻', `again in ${timeText(event.delayMs)}: ${oneLine(event.reason)}`, 'yellow')
+      case 'warning':
+        return this.#done(event, '!', oneLine(event.message), 'yellow')
+      case 'hook_failed':
+        return this.#done(event, '!', `${event.hookEvent}: ${oneLine(event.message)}`, 'yellow')
+      case 'run_failed':
+        this.#open.clear()
+        if (event.parentRunId !== null) this.#done(event, '✗', oneLine(event.message), 'red')
+        return
+      case 'run_completed':
+        return void this.#open.delete(event.runId)
+      default:
+        return
+    }
+  }
+
+  #turnEnds(event: StreamEvent & { kind: 'model_message' }): void {
+    const { usage, parts } = event.entry
+    const open = this.#open.get(event.runId)
+    this.#open.delete(event.runId)
+    this.#reply = ''
+    const facts = [
+      timeText(Date.parse(event.at) - (open?.begunAt ?? Date.parse(event.at))),
+      ...(usage.inputTokens === null ? [] : [`${countText(usage.inputTokens)} in`]),
+      ...(usage.outputTokens === null ? [] : [`${countText(usage.outputTokens)} out`]),
+      ...(event.cost === undefined ? [] : [costText(event.cost / 1e6)]),
+    ]
+    const hasCalls = parts.some(({ type }) => type === 'tool_call')
+    const said = hasCalls && event.text.trim() !== '' ? ` · ${oneLine(event.text)}` : ''
+    const dim = this.#terminal.paint('dim', facts.join(' · '))
+    this.#done(event, '●', `turn ${this.#turns.get(event.runId) ?? 1} ${dim}${said}`, 'blue')
+  }
+
+  #callEnds(event: StreamEvent & { kind: 'tool_call_completed' }): void {
+    const text = this.#open.get(event.callId)?.text ?? event.toolName
+    this.#open.delete(event.callId)
+    const problem = event.ok ? '' : ` ${this.#terminal.paint('red', oneLine(event.message ?? 'failed'))}`
+    const time = this.#terminal.paint('dim', timeText(event.durationMs))
+    this.#done(event, event.ok ? '✓' : '✗', `${text} ${time}${problem}`, event.ok ? 'green' : 'red')
+  }
+
+  #begin(event: StreamEvent, id: string, text: string): void {
+    this.#open.set(id, { text, depth: this.#depthOf(event.runId), begunAt: Date.parse(event.at) })
+  }
+
+  #done({ runId }: StreamEvent, mark: string, text: string, colour: Parameters<Terminal['paint']>[0]): void {
+    const depth = this.#depthOf(runId) + (mark === '●' || mark === '▸' ? 0 : 1)
+    this.#lines.done(`${'  '.repeat(depth)}${this.#terminal.paint(colour, mark)} ${text}`)
+  }
+
+  #depthOf(runId: string): number {
+    return this.#depths.get(runId) ?? 0
+  }
+
+  #inProgress(): readonly string[] {
+    const now = Date.now()
+    const open = [...this.#open.values()].map(({ text, depth, begunAt }) =>
+      this.#terminal.paint('dim', `${'  '.repeat(depth)}… ${text} ${timeText(now - begunAt)}`),
+    )
+    const reply = this.#reply === '' ? [] : oneByOne(this.#reply).slice(-REPLY_LINES)
+    return [...open, ...reply]
+  }
+}
+
+function oneByOne(text: string): readonly string[] {
+  return text.trimEnd().split('\n').map(oneLine)
+}
+
+/** The most telling argument, on one line. */
+export function argumentText(argumentsText: string): string {
+  let text = argumentsText
+  try {
+    const parsed: unknown = JSON.parse(argumentsText)
+    const values = typeof parsed === 'object' && parsed !== null ? Object.values(parsed) : []
+    const telling: unknown = values.find((value) => typeof value === 'string') ?? values[0]
+    text = typeof telling === 'string' ? telling : telling === undefined ? '' : JSON.stringify(telling)
+  } catch {
+    // As the model wrote it.
+  }
+  const line = oneLine(text)
+  return line.length > LONGEST_ARGUMENT ? `${line.slice(0, LONGEST_ARGUMENT)}…` : line
+}
+
+function textIn(content: string | readonly { readonly type: string; readonly text?: string }[]): string {
+  return oneLine(typeof content === 'string' ? content : content.map(({ text = '' }) => text).join(' '))
+}

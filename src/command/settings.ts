@@ -1,0 +1,151 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { Harness as HarnessOf, HarnessOptions, LogStore, RunOptions } from '../index.js'
+import { CommandError, EXIT } from './exit.js'
+
+type AnyHarness = HarnessOf<unknown>
+
+/** The options of commands that run something. */
+export interface RunFlags {
+  readonly runs: string
+  readonly config?: string
+  readonly model?: string
+  readonly root?: string
+  readonly tools?: string
+  readonly yes?: boolean
+  readonly maxRequests?: number
+  readonly maxCost?: number
+  readonly output?: string
+}
+
+/** A harness and what each of its runs is given. */
+export interface Setup {
+  readonly harness: AnyHarness
+  readonly options: RunOptions
+}
+
+const CONFIG_FILES = ['thinharness.config.ts', 'thinharness.config.js', 'thinharness.config.mjs']
+const KEYS = ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'GEMINI_API_KEY'] as const
+/** The model of somebody who has a key and has named none. */
+const DEFAULT_MODELS: Readonly<Record<(typeof KEYS)[number], string>> = {
+  ANTHROPIC_API_KEY: 'anthropic:claude-sonnet-5',
+  OPENAI_API_KEY: 'openai:gpt-5.5',
+  OPENROUTER_API_KEY: 'openrouter:anthropic/claude-sonnet-5',
+  GEMINI_API_KEY: 'google:gemini-3-pro',
+}
+
+/**
+ * The harness of a command: of the module that `--config` names or that the folder has, else one for the folder, whose file tools
+ * may read and ask before they change something (`--yes`: they do not ask).
+ * `stored`: what the command that began the run stored with it.
+ */
+export async function openSetup(flags: RunFlags, log: LogStore, stored: Partial<RunFlags> = {}): Promise<Setup> {
+  const config = await configOf(flags)
+  const { tools = stored.tools, yes = stored.yes ?? false, root = stored.root, output = stored.output } = flags
+  const command = { ...(tools !== undefined && { tools }), ...(root !== undefined && { root }), yes }
+  const { maxRequests, maxCost } = flags
+  const limits = {
+    ...(maxRequests !== undefined && { modelRequests: maxRequests }),
+    ...(maxCost !== undefined && { costUsd: maxCost }),
+  }
+  const model = modelOf(flags, config === null)
+  const options = {
+    ...{ log, limits, metadata: { command: { ...command, ...(output !== undefined && { output }) } } },
+    ...(model !== undefined && { model }),
+    ...(root !== undefined && { root: resolve(root) }),
+  }
+  const { Harness } = await import('../index.js')
+  if (config instanceof Harness) {
+    if (tools !== undefined || output !== undefined)
+      throw new CommandError('`--tools` and `--output` belong to a harness of its own: the config file exports one.')
+    return { harness: config as AnyHarness, options: options as RunOptions }
+  }
+  const own = config === null ? await folderOptions(yes, root) : (config as HarnessOptions<unknown>)
+  const builtinTools = tools === undefined ? {} : { builtinTools: tools.split(',').map((name) => name.trim()) }
+  const outputType = output === undefined ? {} : { outputType: schemaOf(output) }
+  const place = root === undefined ? {} : { root: resolve(root) }
+  const choice = { ...(model !== undefined && { model }), ...place }
+  const harness = new Harness({ ...own, ...choice, ...builtinTools, ...outputType } as HarnessOptions<unknown>)
+  return { harness: harness as AnyHarness, options: options as RunOptions }
+}
+
+/** Reading is allowed; whatever else a tool does is asked about. */
+async function folderOptions(yes: boolean, root = '.'): Promise<HarnessOptions<unknown>> {
+  if (yes) return { root }
+  const { policy } = await import('../extensions/policy/index.js')
+  return { root, use: [policy([{ decision: 'allow', category: 'read' }], { default: 'ask' })] }
+}
+
+/** The model that is named, or that a key in the environment is for. */
+function modelOf({ model }: RunFlags, isNeeded: boolean): string | undefined {
+  const named = model ?? process.env['THINHARNESS_MODEL']
+  if (named !== undefined || !isNeeded) return model
+  const key = KEYS.find((name) => (process.env[name] ?? '') !== '')
+  if (key !== undefined) return DEFAULT_MODELS[key]
+  const message = `No model is named, and no key is set. Set one of ${KEYS.map((name) => `\`${name}\``).join(', ')}, or name a model: \`--model local:qwen3\`.`
+  throw new CommandError(message)
+}
+
+/** The default export of a module: a harness, or its options. */
+async function configOf({ config }: RunFlags): Promise<unknown> {
+  const path = config ?? CONFIG_FILES.find((name) => existsSync(name))
+  if (path === undefined) return null
+  if (!existsSync(path)) throw new CommandError(`There is no config file \`${path}\`.`)
+  const exported = await importModule(path)
+  if (typeof exported === 'object' && exported !== null) return exported
+  throw new CommandError(
+    `Expected the default export of \`${path}\` to be a harness or its options, got ${typeof exported}.`,
+  )
+}
+
+/** The default export of a module of the user's. */
+export async function importModule(path: string): Promise<unknown> {
+  const url = pathToFileURL(resolve(path)).href
+  try {
+    return ((await import(url)) as { readonly default?: unknown }).default
+  } catch (error) {
+    const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+    if (code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error
+    const message = `\`${path}\` is TypeScript, which Node ${process.versions.node} does not run: use Node 22.18 or newer, or install \`tsx\` and run \`node --import tsx\`.`
+    throw new CommandError(message)
+  }
+}
+
+function schemaOf(path: string): unknown {
+  if (!existsSync(path)) throw new CommandError(`There is no schema file \`${path}\`.`)
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch {
+    throw new CommandError(`\`${path}\` is not JSON: expected a JSON Schema.`)
+  }
+}
+
+/** The settings that a command stored with a run. */
+export function storedFlags(metadata: Readonly<Record<string, unknown>>): Partial<RunFlags> {
+  const { command } = metadata
+  return typeof command === 'object' && command !== null ? command : {}
+}
+
+/** The code for the shell of an error that ended a run. */
+export function exitCodeOf(code: string | undefined): number {
+  switch (code) {
+    case 'limit_reached':
+      return EXIT.limit
+    case 'run_not_found':
+      return EXIT.notFound
+    case 'run_owned':
+      return EXIT.elsewhere
+    case 'cancelled':
+      return EXIT.interrupted
+    case 'missing_key':
+    case 'missing_model':
+    case 'invalid_options':
+    case 'invalid_answer':
+    case 'invalid_state':
+    case 'missing_dependency':
+      return EXIT.wrongUse
+    default:
+      return EXIT.failed
+  }
+}
