@@ -1,4 +1,5 @@
 // Answers without a model, so that the example works without a key. Delete this file when you use a real one.
+import { resultForModel } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 
 export function demo() {
@@ -13,6 +14,7 @@ export function demo() {
       return { calls: [{ name: 'find_order', arguments: { number } }] }
     }
     if (last.name === 'refund') return `Order ${number}: the refund was ${last.isError ? 'not paid' : 'paid'}.`
-    return `Order ${number} has been looked up: ${String(last.content)}`
+    const { status, carrier } = JSON.parse(resultForModel(last, 'flag'))
+    return `Order ${number} is ${status}, by ${carrier}.`
   })
 }

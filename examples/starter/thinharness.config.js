@@ -12,7 +12,7 @@ const findOrder = defineTool({
   name: 'find_order',
   description: 'Finds an order by its number.',
   parameters: z.object({ number: z.string() }),
-  execute: ({ number }) => ORDERS[number] ?? `There is no order ${number}.`,
+  handler: ({ number }) => ORDERS[number] ?? `There is no order ${number}.`,
 })
 
 // Nobody pays without a person: the run waits for an answer, also over the end of the process.
@@ -21,7 +21,7 @@ const refund = defineTool({
   description: 'Pays money back for an order.',
   parameters: z.object({ number: z.string(), amount: z.number() }),
   requiresApproval: true,
-  execute: ({ number, amount }) => `Refunded ${amount} dollars for order ${number}.`,
+  handler: ({ number, amount }) => `Refunded ${amount} dollars for order ${number}.`,
 })
 
 export default {

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline'
 import { Sessions } from '#session/index.js'
 import type { Chat } from '#session/index.js'
 import type { Answer, ModelRef, StreamEvent } from '../index.js'
@@ -11,6 +10,7 @@ import type { RunFlags } from './settings.js'
 import { openRuns } from './store.js'
 import { oneLine, shown } from './terminal.js'
 import type { Terminal } from './terminal.js'
+import { TypedLines } from './typed-lines.js'
 
 export interface ChatFlags extends RunFlags {
   readonly thread?: string
@@ -48,6 +48,7 @@ class Talk {
   readonly #chat: Chat
   readonly #terminal: Terminal
   readonly #tree: RunTree
+  readonly #lines: TypedLines
   readonly #reading = new AbortController()
   #exitCode: number = EXIT.done
 
@@ -55,6 +56,7 @@ class Talk {
     this.#chat = chat
     this.#terminal = terminal
     this.#tree = new RunTree(terminal)
+    this.#lines = new TypedLines(terminal.stdin)
   }
 
   async run(): Promise<number> {
@@ -63,21 +65,19 @@ class Talk {
     process.on('SIGINT', interrupt)
     try {
       await this.#settle()
-      const isPiped = !this.#terminal.canAsk
-      const lines = createInterface({ input: this.#terminal.stdin, terminal: false })
       this.#prompt()
-      for await (const line of lines) {
+      for (let line = await this.#lines.next(); line !== null; line = await this.#lines.next()) {
         if (line.trim() === '/exit') break
         // A person goes on typing; a pipe waits for each answer.
         const taken = this.#take(line.trim())
-        if (isPiped || this.#chat.phase !== 'running') await taken
-        else taken.catch((error: unknown) => this.#tree.say(shown(messageOf(error))))
+        if (this.#terminal.canAsk) taken.catch((error: unknown) => this.#tree.say(shown(messageOf(error))))
+        else await taken
       }
-      lines.close()
       await this.#chat.whenIdle()
       return this.#exitCode
     } finally {
       process.off('SIGINT', interrupt)
+      this.#lines.release()
       this.#reading.abort()
       await following
       this.#tree.end()
@@ -129,7 +129,9 @@ class Talk {
         return
       }
       this.#tree.end()
+      this.#lines.release()
       const answers = await askPeople(this.#chat.pending, this.#terminal)
+      this.#lines.open()
       if (answers === null) return
       await this.#chat.answer(answers as Answer[])
       await this.#chat.whenIdle()

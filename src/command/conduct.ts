@@ -1,10 +1,18 @@
 import { createInterface } from 'node:readline'
-import type { Answer, Harness as HarnessOf, HarnessResult, HarnessStream, PendingItem, RunOptions } from '../index.js'
+import type {
+  Answer,
+  Harness as HarnessOf,
+  HarnessResult,
+  HarnessStream,
+  PendingItem,
+  RunOptions,
+  RunSummary,
+} from '../index.js'
 import { CommandError, EXIT } from './exit.js'
 import { askPeople } from './people.js'
 import { RunTree } from './run-tree.js'
 import { exitCodeOf } from './settings.js'
-import { costText, countText, shown } from './terminal.js'
+import { costText, counted, countText, shown } from './terminal.js'
 import type { Terminal } from './terminal.js'
 
 export interface ConductOptions {
@@ -15,6 +23,8 @@ export interface ConductOptions {
   readonly json?: boolean | undefined
   /** With `json`: deltas too. */
   readonly deltas?: boolean | undefined
+  /** Of a run that goes on: its turns so far. */
+  readonly turns?: Pick<RunSummary, 'runId' | 'usage'> | undefined
 }
 
 /**
@@ -27,9 +37,10 @@ export async function conduct(
 ): Promise<number> {
   const { harness, options, terminal, json = false } = given
   const running = { ...options, deltas: json ? given.deltas === true : terminal.isLive }
+  const tree = json ? null : new RunTree(terminal, given.turns?.runId, given.turns?.usage.modelRequests)
   let start = begin
   for (;;) {
-    const ended = await followed(start(running), given)
+    const ended = await followed(start(running), { ...given, tree })
     if (ended.result?.status !== 'paused') return ended.exitCode
     const { runId, pending } = ended.result
     const answers = json || !terminal.canAsk ? null : await askPeople(pending, terminal)
@@ -53,9 +64,12 @@ interface Ended {
   readonly exitCode: number
 }
 
-async function followed(stream: HarnessStream<unknown>, given: ConductOptions): Promise<Ended> {
-  const { terminal, json = false } = given
-  const tree = json ? null : new RunTree(terminal)
+interface Following extends ConductOptions {
+  readonly tree: RunTree | null
+}
+
+async function followed(stream: HarnessStream<unknown>, given: Following): Promise<Ended> {
+  const { terminal, tree, json = false } = given
   const stop = listenToPerson(stream, tree, terminal)
   let runId = ''
   try {
@@ -91,8 +105,8 @@ function writeAnswer(result: HarnessResult<unknown>, terminal: Terminal): void {
   terminal.out(text.endsWith('\n') ? text : `${text}\n`)
   const { modelRequests, toolCalls, inputTokens, outputTokens, costUsd } = result.usage
   const facts = [
-    `${modelRequests} turns`,
-    `${toolCalls} calls`,
+    counted(modelRequests, 'turn'),
+    counted(toolCalls, 'call'),
     `${countText(inputTokens)} in, ${countText(outputTokens)} out`,
     costText(costUsd),
   ]

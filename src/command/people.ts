@@ -29,6 +29,7 @@ async function askApproval(item: PendingItem, terminal: Terminal, prompts: Promp
   showItem(item, terminal, FEW_LINES)
   for (;;) {
     const key = await prompts.text({
+      ...terminal.questions,
       message: `${item.toolName}: y allow · n reject · e edit · v show all · s stop`,
       validate: (value) => (/^[ynevs]$/i.test(value?.trim() ?? '') ? undefined : 'Type one of y, n, e, v, s.'),
     })
@@ -37,7 +38,11 @@ async function askApproval(item: PendingItem, terminal: Terminal, prompts: Promp
       case 'y':
         return { callId, approved: true, by: personOf(terminal) }
       case 'n': {
-        const reason = await prompts.text({ message: 'Why not? The model reads it.', placeholder: 'optional' })
+        const reason = await prompts.text({
+          ...terminal.questions,
+          message: 'Why not? The model reads it.',
+          placeholder: 'optional',
+        })
         if (prompts.isCancel(reason)) return null
         const said = (reason as string | undefined) ?? ''
         return { callId, approved: false, ...(said !== '' && { reason: said }), by: personOf(terminal) }
@@ -97,6 +102,7 @@ async function askQuestion(item: PendingItem, terminal: Terminal, prompts: Promp
 async function askOutcome(item: PendingItem, terminal: Terminal, prompts: Prompts): Promise<JsonValue | undefined> {
   showItem(item, terminal, FEW_LINES)
   const outcome = await prompts.select({
+    ...terminal.questions,
     message: 'The process ended during this call. What happened?',
     options: [
       { value: 'happened', label: 'it took effect' },
@@ -120,21 +126,30 @@ async function askValue(
   const kept = <T extends JsonValue>(value: T | symbol): T | undefined =>
     prompts.isCancel(value) ? undefined : (value as T)
   const choices = choicesIn(schema)
-  if (choices !== null) return kept(await prompts.select({ message, options: optionsOf(choices) }))
+  if (choices !== null)
+    return kept(await prompts.select({ ...terminal.questions, message, options: optionsOf(choices) }))
   const several = schema['type'] === 'array' && isObject(schema['items']) ? choicesIn(schema['items']) : null
   if (several !== null)
-    return kept(await prompts.multiselect({ message, options: optionsOf(several), required: false }))
+    return kept(
+      await prompts.multiselect({ ...terminal.questions, message, options: optionsOf(several), required: false }),
+    )
   switch (schema['type']) {
     case 'boolean':
-      return kept(await prompts.confirm({ message }))
+      return kept(await prompts.confirm({ ...terminal.questions, message }))
     case 'string':
-      return kept(await prompts.text({ message }))
+      return kept(
+        await prompts.text({
+          ...terminal.questions,
+          message,
+        }),
+      )
     case 'number':
     case 'integer': {
       const isFit = (text = ''): boolean =>
         text.trim() !== '' &&
         (schema['type'] === 'integer' ? Number.isInteger(Number(text)) : Number.isFinite(Number(text)))
       const text = await prompts.text({
+        ...terminal.questions,
         message,
         validate: (value) =>
           isFit(value) ? undefined : `Type a ${schema['type'] === 'integer' ? 'whole ' : ''}number.`,

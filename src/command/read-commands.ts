@@ -2,11 +2,11 @@ import type { DurableEvent, RunStatus, RunSummary } from '../index.js'
 import { codeOf, messageOf } from './conduct.js'
 import { CommandError, EXIT } from './exit.js'
 import { argumentText } from './run-tree.js'
-import { openSetup, storedFlags } from './settings.js'
+import { isReference, openSetup, storedFlags } from './settings.js'
 import type { RunFlags } from './settings.js'
 import { eventsOf, findRun, openRuns } from './store.js'
 import type { NamedRun } from './store.js'
-import { costText, countText, cut, oneLine, padded, shown, timeText } from './terminal.js'
+import { costText, counted, countText, cut, oneLine, padded, shown, timeText } from './terminal.js'
 import type { Colour, Terminal } from './terminal.js'
 
 export interface ListFlags {
@@ -123,7 +123,7 @@ function summaryLines(summary: RunSummary): readonly string[] {
     ['status', `${summary.status}${summary.stopReason === null ? '' : ` (${summary.stopReason})`}`],
     ['model', [summary.provider, summary.model].filter((name) => name !== null).join(':')],
     ['began', `${summary.startedAt}, ${timeText(Date.parse(end) - Date.parse(summary.startedAt))} in all`],
-    ['turns', `${usage.modelRequests}, ${usage.toolCalls} calls`],
+    ['turns', `${usage.modelRequests}, ${counted(usage.toolCalls, 'call')}`],
     [
       'tokens',
       `${countText(usage.inputTokens)} in (${countText(usage.cacheReadTokens)} cached), ${countText(usage.outputTokens)} out`,
@@ -176,8 +176,10 @@ export async function replay(named: string, flags: RunFlags, terminal: Terminal)
   const found = await findRun(named, flags.runs, true)
   const events = await eventsOf(found)
   const { provider, model, metadata } = found.summary
-  const given = flags.model ?? `${provider ?? 'local'}:${model ?? 'none'}`
-  const { harness, options } = await openSetup({ ...flags, model: given }, found.log, storedFlags(metadata))
+  const known = `${provider ?? ''}:${model ?? ''}`
+  const chosen = flags.model ?? (isReference(known) ? known : undefined)
+  const given = { ...flags, ...(chosen !== undefined && { model: chosen }) }
+  const { harness, options } = await openSetup(given, found.log, storedFlags(metadata))
   const { root } = options
   try {
     const result = await harness.replay(events, { ...(root !== undefined && { root }) })

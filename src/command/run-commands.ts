@@ -5,7 +5,7 @@ import { conduct } from './conduct.js'
 import type { ConductOptions } from './conduct.js'
 import { CommandError, EXIT } from './exit.js'
 import { askPeople } from './people.js'
-import { exitCodeOf, openSetup, storedFlags } from './settings.js'
+import { exitCodeOf, isReference, openSetup, storedFlags } from './settings.js'
 import type { RunFlags } from './settings.js'
 import { eventsOf, findRun, openRuns } from './store.js'
 import { oneLine } from './terminal.js'
@@ -170,7 +170,7 @@ async function goOn(
   )
   const { metadata: _own, ...kept } = options
   try {
-    return await conduct(starting(harness), { harness, options: kept, terminal, ...shownAs(flags) })
+    return await conduct(starting(harness), { harness, options: kept, terminal, turns: summary, ...shownAs(flags) })
   } catch (error) {
     if (error instanceof CommandError && error.exitCode === exitCodeOf('run_owned')) {
       terminal.say(oneLine(error.message))
@@ -180,10 +180,6 @@ async function goOn(
   } finally {
     await harness.close()
   }
-}
-
-function isReference(name: string): boolean {
-  return /^(anthropic|openai|openrouter|google):/.test(name)
 }
 
 function shownAs({ json = false, deltas = false }: ShownFlags): ShownFlags {

@@ -23,9 +23,11 @@ export class RunTree {
   readonly #turns = new Map<string, number>()
   #reply = ''
 
-  constructor(terminal: Terminal) {
+  /** `turnsBefore`: of a run that goes on. */
+  constructor(terminal: Terminal, runId = '', turnsBefore = 0) {
     this.#terminal = terminal
     this.#lines = new LiveLines(terminal)
+    this.#turns.set(runId, turnsBefore)
   }
 
   add(event: StreamEvent): void {
@@ -100,7 +102,8 @@ export class RunTree {
       ...(event.cost === undefined ? [] : [costText(event.cost / 1e6)]),
     ]
     const hasCalls = parts.some(({ type }) => type === 'tool_call')
-    const said = hasCalls && event.text.trim() !== '' ? ` · ${oneLine(event.text)}` : ''
+    const text = oneLine(parts.map((part) => (part.type === 'text' ? part.text : '')).join(' '))
+    const said = hasCalls && text !== '' ? ` · ${text}` : ''
     const dim = this.#terminal.paint('dim', facts.join(' · '))
     this.#done(event, '●', `turn ${this.#turns.get(event.runId) ?? 1} ${dim}${said}`, 'blue')
   }

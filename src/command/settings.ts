@@ -127,6 +127,11 @@ export function storedFlags(metadata: Readonly<Record<string, unknown>>): Partia
   return typeof command === 'object' && command !== null ? command : {}
 }
 
+/** A model that a reference names; one of a config file may be anything. */
+export function isReference(name: string): boolean {
+  return /^(anthropic|openai|openrouter|google):/.test(name)
+}
+
 /** The code for the shell of an error that ended a run. */
 export function exitCodeOf(code: string | undefined): number {
   switch (code) {

@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import fastStringTruncatedWidth from 'fast-string-truncated-width'
 
@@ -42,6 +43,11 @@ export class Terminal {
 
   get stdin(): NodeJS.ReadStream {
     return this.#place.stdin
+  }
+
+  /** Where questions are asked. */
+  get questions(): { readonly input: NodeJS.ReadStream; readonly output: Writable } {
+    return { input: this.#place.stdin, output: this.#place.stderr as unknown as Writable }
   }
 
   get env(): TerminalPlace['env'] {
@@ -125,6 +131,11 @@ export function timeText(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`
   if (ms < 3_600_000) return `${Math.round(ms / 60_000)} min`
   return ms < 172_800_000 ? `${Math.round(ms / 3_600_000)} h` : `${Math.round(ms / 86_400_000)} d`
+}
+
+/** `1 turn`, `2 turns`. */
+export function counted(count: number, what: string): string {
+  return `${countText(count)} ${what}${count === 1 ? '' : 's'}`
 }
 
 /** `1,234`. */
