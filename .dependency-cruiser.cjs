@@ -65,7 +65,7 @@ module.exports = {
       severity: 'error',
       comment:
         'Modules import the module that defines a name; an index.ts is a public import path, or loads its folder.',
-      from: { path: '^src/', pathNot: '/index\\.ts$' },
+      from: { path: '^src/', pathNot: ['/index\\.ts$', '^src/command/'] },
       to: { path: '^src/index\\.ts$' },
     },
     {

@@ -16,6 +16,7 @@ const main = paths.get('index')
 const RUN = ['harness/launch/launcher', 'harness/map', 'providers/infer'].map((name) =>
   resolve(`.build/src/${name}.js`),
 )
+const command = resolve('.build/src/command')
 const helper = resolve('.build/src/util/platform/node.js')
 
 const bundle = await rollup({
@@ -62,6 +63,8 @@ function sharedModules(importsOf) {
 
 /** `import { join as path } from 'node:path'` becomes `const { join: path } = moduleOrStub('node:path')`. */
 function withoutNodeImports(code, id) {
+  // A program runs in Node alone, and its help loads nothing else.
+  if (id.startsWith(command)) return null
   const written = code
     .replace(
       /^import \{([^}]*)\} from ("node:[\w/]+");$/gm,

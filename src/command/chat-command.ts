@@ -3,14 +3,14 @@ import type { Chat } from '#session/index.js'
 import type { Answer, ModelRef, StreamEvent } from '../index.js'
 import { messageOf } from './conduct.js'
 import { EXIT } from './exit.js'
-import { askPeople } from './people.js'
-import { RunTree } from './run-tree.js'
+import { askPeople } from './terminal/people.js'
+import { RunTree } from './terminal/run-tree.js'
 import { openSetup } from './settings.js'
 import type { RunFlags } from './settings.js'
 import { openRuns } from './store.js'
-import { oneLine, shown } from './terminal.js'
-import type { Terminal } from './terminal.js'
-import { TypedLines } from './typed-lines.js'
+import { oneLine, visible } from './terminal/terminal.js'
+import type { Terminal } from './terminal/terminal.js'
+import { TypedLines } from './terminal/typed-lines.js'
 
 export interface ChatFlags extends RunFlags {
   readonly thread?: string
@@ -70,7 +70,7 @@ class Talk {
         if (line.trim() === '/exit') break
         // A person goes on typing; a pipe waits for each answer.
         const taken = this.#take(line.trim())
-        if (this.#terminal.canAsk) taken.catch((error: unknown) => this.#tree.say(shown(messageOf(error))))
+        if (this.#terminal.canAsk) taken.catch((error: unknown) => this.#tree.say(visible(messageOf(error))))
         else await taken
       }
       await this.#chat.whenIdle()
@@ -116,7 +116,7 @@ class Talk {
     const { done } = await this.#chat.send(line)
     const { status, error } = await done
     if (status === 'failed') this.#exitCode = EXIT.failed
-    if (error !== undefined) this.#tree.say(this.#terminal.paint('red', shown(error.message)))
+    if (error !== undefined) this.#tree.say(this.#terminal.paint('red', visible(error.message)))
     await this.#settle()
     this.#prompt()
   }

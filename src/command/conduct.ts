@@ -9,11 +9,11 @@ import type {
   RunSummary,
 } from '../index.js'
 import { CommandError, EXIT } from './exit.js'
-import { askPeople } from './people.js'
-import { RunTree } from './run-tree.js'
+import { askPeople } from './terminal/people.js'
+import { RunTree } from './terminal/run-tree.js'
 import { exitCodeOf } from './settings.js'
-import { costText, counted, countText, shown } from './terminal.js'
-import type { Terminal } from './terminal.js'
+import { costText, counted, countText, visible } from './terminal/terminal.js'
+import type { Terminal } from './terminal/terminal.js'
 
 export interface ConductOptions {
   readonly harness: HarnessOf<unknown>
@@ -92,7 +92,7 @@ async function followed(stream: HarnessStream<unknown>, given: Following): Promi
       terminal.out(
         `${JSON.stringify({ kind: 'result', runId, status: 'failed', error: { code, message: messageOf(error) } })}\n`,
       )
-    terminal.say(terminal.paint('red', shown(messageOf(error))))
+    terminal.say(terminal.paint('red', visible(messageOf(error))))
     if (runId !== '') terminal.say(runId)
     return { result: null, exitCode: exitCodeOf(code) }
   } finally {
@@ -135,8 +135,8 @@ function listenToPerson(stream: HarnessStream<unknown>, tree: RunTree | null, te
   lines?.on('line', (line) => {
     if (line.trim() === '') return
     try {
-      stream.steer(line).catch((error: unknown) => tree?.say(shown(messageOf(error))))
-      tree?.say(`› queued for the next turn: ${shown(line)}`)
+      stream.steer(line).catch((error: unknown) => tree?.say(visible(messageOf(error))))
+      tree?.say(`› queued for the next turn: ${visible(line)}`)
     } catch {
       // The run has ended.
     }

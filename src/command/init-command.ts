@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { basename, dirname, join, resolve } from 'node:path'
 import { ownVersion } from '#util/platform/own-package.js'
 import { CommandError, EXIT } from './exit.js'
-import type { Terminal } from './terminal.js'
+import type { Terminal } from './terminal/terminal.js'
 
 /** `init [FOLDER]`: a small agent that works without a key. Nothing that is there is overwritten. */
 export function init(folder: string, terminal: Terminal): Promise<number> {

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
+import { createRequire } from 'node:module'
 import { CommandError, EXIT } from './exit.js'
 import { perform } from './program.js'
-import { Terminal } from './terminal.js'
-import { ownVersion } from '#util/platform/own-package.js'
+import { Terminal } from './terminal/terminal.js'
 
 // A closed pipe (`| head`) is no failure.
 for (const stream of [process.stdout, process.stderr])
@@ -10,8 +10,9 @@ for (const stream of [process.stdout, process.stderr])
 
 const { stdout, stderr, stdin, env } = process
 const terminal = new Terminal({ stdout, stderr, stdin, env })
+const { version } = createRequire(import.meta.url)('thinharness/package.json') as { readonly version: string }
 try {
-  process.exitCode = await perform(process.argv.slice(2), { terminal, version: ownVersion() })
+  process.exitCode = await perform(process.argv.slice(2), { terminal, version })
 } catch (error) {
   terminal.say(error instanceof Error ? error.message : String(error))
   process.exitCode = error instanceof CommandError ? error.exitCode : await codeFor(error)

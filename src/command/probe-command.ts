@@ -4,8 +4,8 @@ import type { ProbeCheck } from '#providers/probe.js'
 import { priceOf } from '#run/money/prices.js'
 import type { ModelRef } from '../index.js'
 import { CommandError, EXIT } from './exit.js'
-import { oneLine, padded, timeText } from './terminal.js'
-import type { Colour, Terminal } from './terminal.js'
+import { oneLine, padded, timeText } from './terminal/terminal.js'
+import type { Colour, Terminal } from './terminal/terminal.js'
 
 /** Without these a model is of no use in a run. */
 const NEEDED = ['answers', 'streaming', 'tools'] as const

@@ -1,13 +1,13 @@
 import type { DurableEvent, RunStatus, RunSummary } from '../index.js'
 import { codeOf, messageOf } from './conduct.js'
 import { CommandError, EXIT } from './exit.js'
-import { argumentText } from './run-tree.js'
+import { argumentText } from './terminal/run-tree.js'
 import { isReference, openSetup, storedFlags } from './settings.js'
 import type { RunFlags } from './settings.js'
 import { eventsOf, findRun, openRuns } from './store.js'
 import type { NamedRun } from './store.js'
-import { costText, counted, countText, cut, oneLine, padded, shown, timeText } from './terminal.js'
-import type { Colour, Terminal } from './terminal.js'
+import { costText, counted, countText, cut, oneLine, padded, visible, timeText } from './terminal/terminal.js'
+import type { Colour, Terminal } from './terminal/terminal.js'
 
 export interface ListFlags {
   readonly runs: string
@@ -188,7 +188,7 @@ export async function replay(named: string, flags: RunFlags, terminal: Terminal)
   } catch (error) {
     const isSameEnd = codeOf(error) === found.summary.error?.code
     terminal.say(
-      isSameEnd ? `No difference in ${events.length} events: the run failed as it did.` : shown(messageOf(error)),
+      isSameEnd ? `No difference in ${events.length} events: the run failed as it did.` : visible(messageOf(error)),
     )
     return isSameEnd ? EXIT.done : EXIT.failed
   } finally {

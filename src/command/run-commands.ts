@@ -4,12 +4,12 @@ import type { Answer, RunSummary } from '../index.js'
 import { conduct } from './conduct.js'
 import type { ConductOptions } from './conduct.js'
 import { CommandError, EXIT } from './exit.js'
-import { askPeople } from './people.js'
+import { askPeople } from './terminal/people.js'
 import { exitCodeOf, isReference, openSetup, storedFlags } from './settings.js'
 import type { RunFlags } from './settings.js'
 import { eventsOf, findRun, openRuns } from './store.js'
-import { oneLine } from './terminal.js'
-import type { Terminal } from './terminal.js'
+import { oneLine } from './terminal/terminal.js'
+import type { Terminal } from './terminal/terminal.js'
 
 interface ShownFlags {
   readonly json?: boolean

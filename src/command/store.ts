@@ -3,13 +3,13 @@ import type { DurableEvent, LogStore, RunSummary } from '../index.js'
 import { CommandError, EXIT } from './exit.js'
 
 /** A store that may have to be closed. */
-export type OpenRuns = LogStore & { readonly close?: () => Promise<void> }
+export type RunStore = LogStore & { readonly close?: () => Promise<void> }
 
 /** How long a summary of a run is looked for by the beginning of its id. */
 const MOST_SEARCHED = 20_000
 
 /** The runs of a folder, or of a SQLite file (`runs.db`). */
-export async function openRuns(place: string, readOnly = false): Promise<OpenRuns> {
+export async function openRuns(place: string, readOnly = false): Promise<RunStore> {
   const isDatabase = /\.(?:db|sqlite3?)$/i.test(place)
   if (readOnly && !existsSync(place)) throw new CommandError(`There are no runs in \`${place}\`.`, EXIT.notFound)
   if (isDatabase) {

@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 import fastStringTruncatedWidth from 'fast-string-truncated-width'
 
 /** A stream that text is written to. */
-export interface Sink {
+export interface TextSink {
   write(text: string): unknown
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
@@ -11,8 +11,8 @@ export interface Sink {
 }
 
 export interface TerminalPlace {
-  readonly stdout: Sink
-  readonly stderr: Sink
+  readonly stdout: TextSink
+  readonly stderr: TextSink
   readonly stdin: NodeJS.ReadStream
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -65,7 +65,7 @@ export class Terminal {
 
   /** What a program would read: the answer, events, tables. Control characters are shown only where a terminal would obey them. */
   out(text: string): void {
-    this.#place.stdout.write(this.#place.stdout.isTTY === true ? shown(text) : text)
+    this.#place.stdout.write(this.#place.stdout.isTTY === true ? visible(text) : text)
   }
 
   /** A line for the person. */
@@ -84,7 +84,7 @@ export class Terminal {
 }
 
 /** Text of models, tools and people: control characters are shown, never obeyed. Line ends and tabs stay. */
-export function shown(text: string): string {
+export function visible(text: string): string {
   // eslint-disable-next-line no-control-regex -- these are the characters that a terminal obeys
   return text.replace(
     /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g,
@@ -94,7 +94,7 @@ export function shown(text: string): string {
 
 /** The same on one line. */
 export function oneLine(text: string): string {
-  return shown(text.replace(/\s+/g, ' ').trim())
+  return visible(text.replace(/\s+/g, ' ').trim())
 }
 
 function symbolOf(character: string): string {

@@ -1,4 +1,4 @@
-import type { StreamEvent } from '../index.js'
+import type { StreamEvent } from '../../index.js'
 import { LiveLines } from './live-lines.js'
 import { costText, countText, oneLine, timeText } from './terminal.js'
 import type { Terminal } from './terminal.js'

@@ -26,7 +26,7 @@ export class LiveLines {
     this.#draw()
   }
 
-  /** The lines that are not done yet; at most the height of the terminal is shown, the last ones. */
+  /** The lines that are not done yet; at most the height of the terminal, the last ones. */
   show(lines: readonly string[]): void {
     this.#lines = lines
     if (!this.#terminal.isLive) return

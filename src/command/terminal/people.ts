@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Answer, JsonObject, JsonValue, PendingItem } from '../index.js'
-import { oneLine, shown } from './terminal.js'
+import type { Answer, JsonObject, JsonValue, PendingItem } from '../../index.js'
+import { oneLine, visible } from './terminal.js'
 import type { Terminal } from './terminal.js'
 
 /** Lines of arguments and previews that are shown before `v` shows all. */
@@ -68,7 +68,7 @@ function showItem(item: PendingItem, terminal: Terminal, most: number): void {
   for (const source of sourcesOf(item))
     terminal.say(terminal.paint('yellow', `  contains content from ${oneLine(source)}`))
   const preview = typeof item.payload === 'string' ? item.payload : textInPayload(item.payload)
-  const lines = shown(preview ?? pretty(item.arguments)).split('\n')
+  const lines = visible(preview ?? pretty(item.arguments)).split('\n')
   for (const line of lines.slice(0, most)) terminal.say(`  ${paintedDiff(line, terminal)}`)
   if (lines.length > most) terminal.say(`  … ${lines.length - most} more lines: v shows all`)
 }
