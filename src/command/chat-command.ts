@@ -1,6 +1,6 @@
 import { Sessions } from '#session/index.js'
 import type { Chat } from '#session/index.js'
-import type { Answer, ModelRef, StreamEvent } from '../index.js'
+import type { StreamEvent } from '../index.js'
 import { messageOf } from './conduct.js'
 import { EXIT } from './exit.js'
 import { askPeople } from './terminal/people.js'
@@ -32,7 +32,7 @@ export async function chat(flags: ChatFlags, terminal: Terminal): Promise<number
   await harness.connect()
   const sessions = new Sessions({ log, harness })
   const conversation = await sessions.open(flags.thread)
-  const talk = new Talk(conversation as Chat, terminal)
+  const talk = new Talk(conversation, terminal)
   try {
     return await talk.run()
   } finally {
@@ -92,15 +92,19 @@ class Talk {
         return this.#say(line)
       case 'help':
         for (const each of HELP) this.#tree.say(each)
-        return
+        break
       case 'stop':
-        return void (await this.#chat.cancel())
+        await this.#chat.cancel()
+        break
       case 'queue':
-        return void (await this.#chat.send(rest))
+        await this.#chat.send(rest)
+        break
       case 'mode':
-        return this.#chat.setMode(rest)
+        await this.#chat.setMode(rest)
+        break
       case 'model':
-        return this.#chat.setModel(rest as ModelRef)
+        await this.#chat.setModel(rest)
+        break
       default:
         return this.#tree.say(`There is no /${word}: /help shows what there is.`)
     }
@@ -133,7 +137,7 @@ class Talk {
       const answers = await askPeople(this.#chat.pending, this.#terminal)
       this.#lines.open()
       if (answers === null) return
-      await this.#chat.answer(answers as Answer[])
+      await this.#chat.answer(answers)
       await this.#chat.whenIdle()
     }
   }

@@ -1,6 +1,5 @@
 import { createInterface } from 'node:readline'
 import type {
-  Answer,
   Harness as HarnessOf,
   HarnessResult,
   HarnessStream,
@@ -45,7 +44,7 @@ export async function conduct(
     const { runId, pending } = ended.result
     const answers = json || !terminal.canAsk ? null : await askPeople(pending, terminal)
     if (answers === null) return leave(runId, pending, given)
-    start = (more) => harness.streamResumeRun(runId, answers as Answer[], more)
+    start = (more) => harness.streamResumeRun(runId, answers, more)
   }
 }
 

@@ -2,7 +2,6 @@ import { inferModel } from '#providers/infer.js'
 import { probe } from '#providers/probe.js'
 import type { ProbeCheck } from '#providers/probe.js'
 import { priceOf } from '#run/money/prices.js'
-import type { ModelRef } from '../index.js'
 import { CommandError, EXIT } from './exit.js'
 import { oneLine, padded, timeText } from './terminal/terminal.js'
 import type { Colour, Terminal } from './terminal/terminal.js'
@@ -19,7 +18,7 @@ const MARKS: Readonly<Record<ProbeCheck['found'], readonly [mark: string, colour
 export async function probeModel(named: string | undefined, terminal: Terminal): Promise<number> {
   const ref = named ?? terminal.env['THINHARNESS_MODEL']
   if (ref === undefined) throw new CommandError('Name a model, such as `thinharness probe openai:gpt-5.5`.')
-  const model = await inferModel(ref as ModelRef)
+  const model = await inferModel(ref)
   model.check?.()
   const { checks } = await probe(model)
   const row = (name: string, found: ProbeCheck['found'], text: string): void => {

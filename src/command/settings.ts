@@ -59,7 +59,7 @@ export async function openSetup(flags: RunFlags, log: LogStore, stored: Partial<
   if (config instanceof Harness) {
     if (tools !== undefined || output !== undefined)
       throw new CommandError('`--tools` and `--output` belong to a harness of its own: the config file exports one.')
-    return { harness: config as AnyHarness, options: options as RunOptions }
+    return { harness: config as AnyHarness, options: options }
   }
   const own = config === null ? await folderOptions(yes, root) : (config as HarnessOptions<unknown>)
   const builtinTools = tools === undefined ? {} : { builtinTools: tools.split(',').map((name) => name.trim()) }
@@ -67,7 +67,7 @@ export async function openSetup(flags: RunFlags, log: LogStore, stored: Partial<
   const place = root === undefined ? {} : { root: resolve(root) }
   const choice = { ...(model !== undefined && { model }), ...place }
   const harness = new Harness({ ...own, ...choice, ...builtinTools, ...outputType } as HarnessOptions<unknown>)
-  return { harness: harness as AnyHarness, options: options as RunOptions }
+  return { harness: harness, options: options }
 }
 
 /** Reading is allowed; whatever else a tool does is asked about. */
@@ -133,24 +133,18 @@ export function isReference(name: string): boolean {
 }
 
 /** The code for the shell of an error that ended a run. */
-export function exitCodeOf(code: string | undefined): number {
-  switch (code) {
-    case 'limit_reached':
-      return EXIT.limit
-    case 'run_not_found':
-      return EXIT.notFound
-    case 'run_owned':
-      return EXIT.elsewhere
-    case 'cancelled':
-      return EXIT.interrupted
-    case 'missing_key':
-    case 'missing_model':
-    case 'invalid_options':
-    case 'invalid_answer':
-    case 'invalid_state':
-    case 'missing_dependency':
-      return EXIT.wrongUse
-    default:
-      return EXIT.failed
-  }
+export function exitCodeOf(code = ''): number {
+  return EXIT_CODES[code] ?? EXIT.failed
+}
+
+const EXIT_CODES: Readonly<Record<string, number>> = {
+  limit_reached: EXIT.limit,
+  run_not_found: EXIT.notFound,
+  run_owned: EXIT.elsewhere,
+  cancelled: EXIT.interrupted,
+  ...Object.fromEntries(
+    ['missing_key', 'missing_model', 'missing_dependency', 'invalid_options', 'invalid_answer', 'invalid_state'].map(
+      (each) => [each, EXIT.wrongUse],
+    ),
+  ),
 }

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type * as Clack from '@clack/prompts'
 import type { Answer, JsonObject, JsonValue, PendingItem } from '../../index.js'
 import { oneLine, visible } from './terminal.js'
 import type { Terminal } from './terminal.js'
@@ -9,7 +10,7 @@ import type { Terminal } from './terminal.js'
 /** Lines of arguments and previews that are shown before `v` shows all. */
 const FEW_LINES = 12
 
-type Prompts = typeof import('@clack/prompts')
+type Prompts = typeof Clack
 
 /** Asks a person in the terminal about all items that wait. Null: the person has stopped, and the run stays as it is. */
 export async function askPeople(items: readonly PendingItem[], terminal: Terminal): Promise<readonly Answer[] | null> {
@@ -63,7 +64,8 @@ async function askApproval(item: PendingItem, terminal: Terminal, prompts: Promp
 }
 
 function showItem(item: PendingItem, terminal: Terminal, most: number): void {
-  const head = `${item.toolName} ${item.decision?.rule == null ? '' : `(rule ${item.decision.rule})`}`.trim()
+  const head =
+    `${item.toolName} ${typeof item.decision?.rule === 'string' ? `(rule ${item.decision.rule})` : ''}`.trim()
   terminal.say(terminal.paint('bold', oneLine(head)))
   for (const source of sourcesOf(item))
     terminal.say(terminal.paint('yellow', `  contains content from ${oneLine(source)}`))
@@ -133,7 +135,8 @@ async function askValue(
     return kept(
       await prompts.multiselect({ ...terminal.questions, message, options: optionsOf(several), required: false }),
     )
-  switch (schema['type']) {
+  const { type } = schema
+  switch (typeof type === 'string' ? type : '') {
     case 'boolean':
       return kept(await prompts.confirm({ ...terminal.questions, message }))
     case 'string':

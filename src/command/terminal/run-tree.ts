@@ -10,6 +10,8 @@ interface Open {
   readonly begunAt: number
 }
 
+type Handlers = { readonly [Kind in StreamEvent['kind']]?: (event: StreamEvent & { kind: Kind }) => unknown }
+
 /** Lines of the newest reply that are shown while it arrives. */
 const REPLY_LINES = 8
 const LONGEST_ARGUMENT = 60
@@ -33,7 +35,8 @@ export class RunTree {
   add(event: StreamEvent): void {
     const { runId, parentRunId } = event
     if (!this.#depths.has(runId)) this.#depths.set(runId, parentRunId === null ? 0 : this.#depthOf(parentRunId) + 1)
-    this.#note(event)
+    const handle = this.#on[event.kind] as ((event: StreamEvent) => unknown) | undefined
+    handle?.(event)
     this.#lines.show(this.#inProgress())
   }
 
@@ -46,48 +49,37 @@ export class RunTree {
     this.#lines.clear()
   }
 
-  #note(event: StreamEvent): void {
-    switch (event.kind) {
-      case 'run_started':
-        if (event.parentRunId !== null) this.#done(event, '▸', `${event.agentName ?? 'agent'} begins`, 'cyan')
-        return
-      case 'model_request_started': {
-        const turn = (this.#turns.get(event.runId) ?? 0) + 1
-        this.#turns.set(event.runId, turn)
-        this.#begin(event, event.runId, `turn ${turn}`)
-        this.#reply = ''
-        for (const entry of event.entries)
-          if (entry.role === 'user' && entry.notice !== true && event.requestKind !== 'start')
-            this.#done(event, '›', `taken: ${textIn(entry.content)}`, 'cyan')
-        return
-      }
-      case 'model_message':
-        return this.#turnEnds(event)
-      case 'text_delta':
-        if (event.parentRunId === null) this.#reply += event.text
-        return
-      case 'deltas_withdrawn':
-        this.#reply = ''
-        return
-      case 'tool_call_started':
-        return this.#begin(event, event.callId, `${event.toolName} ${argumentText(event.arguments)}`)
-      case 'tool_call_completed':
-        return this.#callEnds(event)
-      case 'transport_retry':
-        return this.#done(event, '↻', `again in ${timeText(event.delayMs)}: ${oneLine(event.reason)}`, 'yellow')
-      case 'warning':
-        return this.#done(event, '!', oneLine(event.message), 'yellow')
-      case 'hook_failed':
-        return this.#done(event, '!', `${event.hookEvent}: ${oneLine(event.message)}`, 'yellow')
-      case 'run_failed':
-        this.#open.clear()
-        if (event.parentRunId !== null) this.#done(event, '✗', oneLine(event.message), 'red')
-        return
-      case 'run_completed':
-        return void this.#open.delete(event.runId)
-      default:
-        return
-    }
+  /** What each kind of event means for the tree. */
+  readonly #on: Handlers = {
+    run_started: (event) => {
+      if (event.parentRunId !== null) this.#done(event, '▸', `${event.agentName ?? 'agent'} begins`, 'cyan')
+    },
+    model_request_started: (event) => {
+      const turn = (this.#turns.get(event.runId) ?? 0) + 1
+      this.#turns.set(event.runId, turn)
+      this.#begin(event, event.runId, `turn ${turn}`)
+      this.#reply = ''
+      for (const entry of event.entries)
+        if (entry.role === 'user' && entry.notice !== true && event.requestKind !== 'start')
+          this.#done(event, '›', `taken: ${textIn(entry.content)}`, 'cyan')
+    },
+    model_message: (event) => this.#turnEnds(event),
+    text_delta: ({ parentRunId, text }) => {
+      if (parentRunId === null) this.#reply += text
+    },
+    deltas_withdrawn: () => (this.#reply = ''),
+    tool_call_started: (event) =>
+      this.#begin(event, event.callId, `${event.toolName} ${argumentText(event.arguments)}`),
+    tool_call_completed: (event) => this.#callEnds(event),
+    transport_retry: (event) =>
+      this.#done(event, '↻', `again in ${timeText(event.delayMs)}: ${oneLine(event.reason)}`, 'yellow'),
+    warning: (event) => this.#done(event, '!', oneLine(event.message), 'yellow'),
+    hook_failed: (event) => this.#done(event, '!', `${event.hookEvent}: ${oneLine(event.message)}`, 'yellow'),
+    run_failed: (event) => {
+      this.#open.clear()
+      if (event.parentRunId !== null) this.#done(event, '✗', oneLine(event.message), 'red')
+    },
+    run_completed: ({ runId }) => this.#open.delete(runId),
   }
 
   #turnEnds(event: StreamEvent & { kind: 'model_message' }): void {

@@ -85,7 +85,6 @@ export class Terminal {
 
 /** Text of models, tools and people: control characters are shown, never obeyed. Line ends and tabs stay. */
 export function visible(text: string): string {
-  // eslint-disable-next-line no-control-regex -- these are the characters that a terminal obeys
   return text.replace(
     /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/g,
     symbolOf,
