@@ -85,29 +85,18 @@ class Talk {
   }
 
   async #take(line: string): Promise<void> {
-    if (line === '') return this.#prompt()
     const [, word, rest = ''] = /^\/(\w+)\s*(.*)$/s.exec(line) ?? []
-    switch (word) {
-      case undefined:
-        return this.#say(line)
-      case 'help':
-        for (const each of HELP) this.#tree.say(each)
-        break
-      case 'stop':
-        await this.#chat.cancel()
-        break
-      case 'queue':
-        await this.#chat.send(rest)
-        break
-      case 'mode':
-        await this.#chat.setMode(rest)
-        break
-      case 'model':
-        await this.#chat.setModel(rest)
-        break
-      default:
-        return this.#tree.say(`There is no /${word}: /help shows what there is.`)
+    if (word === undefined && line !== '') {
+      await this.#say(line)
+      return
     }
+    if (word === 'help') for (const each of HELP) this.#tree.say(each)
+    else if (word === 'stop') await this.#chat.cancel()
+    else if (word === 'queue') await this.#chat.send(rest)
+    else if (word === 'mode') await this.#chat.setMode(rest)
+    else if (word === 'model') await this.#chat.setModel(rest)
+    else if (word !== undefined) this.#tree.say(`There is no /${word}: /help shows what there is.`)
+    this.#prompt()
   }
 
   /** A message begins a run; one to a run in progress steers it. */
