@@ -6,7 +6,7 @@ import ts from 'typescript'
 
 const LIMITS = {
   /** Lines that are neither blank nor comment, without the parts below. */
-  codeLines: 71_400,
+  codeLines: 72_400,
   files: 630,
   coreLines: 8600,
   loopLines: 4300,

@@ -78,10 +78,16 @@ export class RequestAttempts implements RequestPayer {
     const stop = this.#spending === null ? null : listenToAbort(signal, () => this.end(null, signal.reason))
     try {
       const turn = await ask(this.#whole?.maxOutputTokens ?? null)
+      // What is no reply is refused by whoever reads it.
+      if (!isObject(turn) || !isObject(turn.entry)) {
+        this.end(null)
+        return turn
+      }
       if (turn.cached === true) this.#whole ??= FREE
       else if (this.#shortage !== null && this.#made.length === before) throw this.#shortage
       this.end(turn)
-      if (!this.#isAside && turn.cached !== true) this.#spending?.measure(request, turn.entry)
+      if (!this.#isAside && turn.cached !== true && isObject(turn.entry.usage))
+        this.#spending?.measure(request, turn.entry)
       return turn
     } catch (error) {
       this.end(null, error)

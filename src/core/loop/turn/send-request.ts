@@ -10,7 +10,6 @@ import type { RunContext } from '../run-context.js'
 import type { RunSetup } from '../run-plan.js'
 import { wrappedTurn } from '../../extension/wraps.js'
 import type { RequestKind } from '../../state/events.js'
-import { checkTurn } from './read-turn.js'
 import { ReplyDeltas } from './reply-deltas.js'
 
 /** A request to the model. */
@@ -40,9 +39,8 @@ export function askingOf(
 ): Work<Request, ModelTurn> {
   const { session, output, plan, model } = setup
   const values = model.computed === true ? new Map<string, JsonValue>() : null
-  // A turn that is computed is no request.
-  const around = values === null ? [priced(setup), ...traced(context), ...middleware(context)] : []
-  return wrapped(around, async (request) => {
+  const around = values === null ? [...traced(context), ...middleware(context)] : []
+  const ask = wrapped<Request, ModelTurn>(around, async (request) => {
     const { transcript, constants } = request
     const reader = plan.deltas ? new ReplyDeltas(context, output) : null
     if (reader !== null) onReader(reader)
@@ -51,6 +49,9 @@ export function askingOf(
     const options = turnOptions(context, request, { reader, hasTools: setup.constants.tools.length > 0 })
     return session.turn(transcript, constants, values === null ? options : { ...options, values })
   })
+  // A turn that is computed is no request.
+  if (values !== null) return ask
+  return (request) => request.attempts.paid(request, (maxOutputTokens) => ask({ ...request, maxOutputTokens }))
 }
 
 function turnOptions(
@@ -88,16 +89,6 @@ function turnOptions(
 /** The next event that the run waits for reports an append that failed. */
 function ignore(): void {
   return undefined
-}
-
-function priced({ model }: RunSetup): Wrap<Request, ModelTurn> {
-  return (request, next) =>
-    request.attempts.paid(request, async (maxOutputTokens) => {
-      const reply = await next({ ...request, maxOutputTokens })
-      // Before its usage is read: a failure settles the reserved amount.
-      checkTurn(reply, model)
-      return reply
-    })
 }
 
 function traced({ tracer }: RunContext): readonly Wrap<Request, ModelTurn>[] {
