@@ -24,6 +24,7 @@ const LIMITS = {
 /** Parts that stand on the seams of the house: each has a number of its own, and together they have one. */
 const PARTS = [
   'models',
+  'models/batched',
   'models/cache',
   'providers/embedding',
   'providers/google',

@@ -15,3 +15,5 @@ export type { KeepOptions, MemoryCacheOptions, ReplyStore } from './cache/reply-
 export { sqliteCache } from './cache/sqlite-cache.js'
 export type { SqliteCacheOptions, SqliteReplyStore } from './cache/sqlite-cache.js'
 export type { CacheEmbedder, SemanticOptions } from './cache/semantic.js'
+export { batched } from './batched/batched.js'
+export type { BatchedOptions } from './batched/gatherer.js'
