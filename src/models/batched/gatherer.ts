@@ -32,7 +32,7 @@ interface Gathered {
   readonly body: JsonObject
   readonly request: TransportRequest
   readonly done: (batch: Batch) => void
-  readonly fail: (error: unknown) => void
+  readonly fail: (error: Error) => void
 }
 
 /** Requests that are sent together: of one kind, and with the same headers. */
@@ -150,7 +150,8 @@ export class Gatherer {
       const batch = this.#follow(own, id, { headers, wanted: requests.length })
       for (const { done } of requests) done(batch)
     } catch (error) {
-      for (const { fail } of requests) fail(error)
+      const failure = error instanceof Error ? error : new Error(String(error))
+      for (const { fail } of requests) fail(failure)
     }
   }
 
@@ -192,7 +193,7 @@ export class Gatherer {
         const reason: unknown = signal.reason
         // A run that is left goes on in another process.
         if (!(reason instanceof HarnessError && reason.code === 'interrupted')) this.#leave(own, batch)
-        reject(reason)
+        reject(signal.reason as Error)
       }
       if (signal.aborted) return abort()
       const stop = listenToAbort(signal, () => {
