@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { defineTool, Harness } from 'thinharness'
-import type { HarnessOptions } from 'thinharness'
+import type { HarnessOptions, Model } from 'thinharness'
 import { openai } from 'thinharness/providers'
 import type { OpenAiOptions } from 'thinharness/providers'
 import { socketServer } from '../../support/websocket-server.js'
@@ -9,7 +9,15 @@ import { call, eventsOf, message, response } from './replies.js'
 
 /** What the server does with one request. */
 export type Deed =
-  'answers' | 'cuts_before' | 'cuts_midway' | 'closes_after' | 'forgets' | 'is_full' | 'is_too_old' | 'refuses_next'
+  | 'answers'
+  | 'is_silent'
+  | 'cuts_before'
+  | 'cuts_midway'
+  | 'closes_after'
+  | 'forgets'
+  | 'is_full'
+  | 'is_too_old'
+  | 'refuses_next'
 
 interface Body {
   readonly type?: string
@@ -64,6 +72,11 @@ export class SocketStage implements AsyncDisposable {
     this.#refusals = refusals
   }
 
+  model(options: OpenAiOptions = {}): Model {
+    const baseUrl = `${this.server.origin}/v1`
+    return openai('gpt-5.5', { apiKey: 'k', baseUrl, transport: 'websocket', maxRetries: 9, ...options })
+  }
+
   harness(more: HarnessOptions = {}, options: OpenAiOptions = {}): Harness {
     const lookup = defineTool({
       name: 'lookup',
@@ -71,10 +84,8 @@ export class SocketStage implements AsyncDisposable {
       parameters: { type: 'object', properties: { n: { type: 'string' } } },
       handler: () => 'found',
     })
-    const baseUrl = `${this.server.origin}/v1`
-    const model = openai('gpt-5.5', { apiKey: 'k', baseUrl, transport: 'websocket', maxRetries: 9, ...options })
     const limits = { modelRequests: 1_000, toolCalls: 1_000 }
-    return new Harness({ model, tools: [lookup], builtinTools: [], limits, ...more })
+    return new Harness({ model: this.model(options), tools: [lookup], builtinTools: [], limits, ...more })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -94,6 +105,7 @@ export class SocketStage implements AsyncDisposable {
       const conversation = [...before, ...body.input.map(word)]
       this.requests.push({ body, bytes: text.length, over: 'websocket', conversation, deed })
       this.onRequest()
+      if (deed === 'is_silent') return
       if (deed === 'cuts_before') return socket.cut()
       if (deed === 'is_full') return socket.send(overloaded)
       if (deed === 'is_too_old') return socket.send(tooOld)

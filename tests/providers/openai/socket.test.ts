@@ -1,7 +1,9 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { Agent } from 'undici'
+import { expect, test, vi } from 'vitest'
 import { defineTool, memoryLog } from 'thinharness'
 import type { RunEvent } from 'thinharness'
+import { fallback } from 'thinharness/models'
 import { openai } from 'thinharness/providers'
 import { rounds } from '../../support/length.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
@@ -140,6 +142,51 @@ test('a run that waits for a person holds no connection', async () => {
   expect(done.text).toBe('Done.')
   expect(stage.requests.map(({ conversation }) => conversation)).toEqual([0, 1].map(expectedAt))
   expect(stage.server.opened).toBe(2)
+  await stage.server.idle()
+})
+
+test('a server that says nothing is a timeout, and its connection is closed', async () => {
+  await using stage = await SocketStage.open(2, ['is_silent'])
+  const failed = stage.harness({}, { maxRetries: 0, timeouts: { firstByteMs: 30 } }).run('Go.')
+  await expect(failed).rejects.toMatchObject({ code: 'provider_error', failure: 'timeout' })
+  await stage.server.idle()
+})
+
+test('a connection that is nearly an hour old is replaced before the next request', async () => {
+  await using stage = await SocketStage.open(3)
+  const now = performance.now.bind(performance)
+  let offset = 0
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + offset)
+  const lookup = defineTool({
+    name: 'lookup',
+    description: 'Looks it up.',
+    parameters: { type: 'object' },
+    handler: () => {
+      offset = 56 * 60_000
+      return 'found'
+    },
+  })
+  await stage.harness({ tools: [lookup] }).run('Go.')
+  vi.restoreAllMocks()
+  expect(stage.requests.map(({ conversation }) => conversation)).toEqual([0, 1, 2].map(expectedAt))
+  expect(stage.server.opened).toBe(2)
+})
+
+test('the handshake goes over the dispatcher of the caller', async () => {
+  await using stage = await SocketStage.open(1)
+  const agent = new Agent()
+  const dispatch = vi.spyOn(agent, 'dispatch')
+  await stage.harness({}, { dispatcher: agent }).run('Go.')
+  expect(dispatch).toHaveBeenCalledOnce()
+  expect(stage.requests.map(({ over }) => over)).toEqual(['websocket'])
+  await agent.close()
+})
+
+test('as a candidate of a fallback it is asked again after a lost connection, and gives it back at the end', async () => {
+  await using stage = await SocketStage.open(3, ['answers', 'cuts_midway'])
+  const result = await stage.harness({ model: fallback([stage.model()]) }).run('Go.')
+  expect(result.text).toBe('Done.')
+  expect(stage.requests.map(({ conversation }) => conversation)).toEqual([0, 1, 1, 2].map(expectedAt))
   await stage.server.idle()
 })
 
