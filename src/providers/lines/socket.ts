@@ -152,30 +152,25 @@ class Line {
     return this.#failure ?? connectionError(new Error('it was closed'), this.#host, true)
   }
 
-  /** The events of one response. Closes the connection unless it has ended: its rest would be taken for that of the next one. */
+  /** The events of one response. The guard closes the connection unless it has ended: its rest would be taken for the next one's. */
   async *ask({ body }: TransportRequest, guard: RequestGuard): AsyncGenerator<readonly WireChunk[], void, void> {
     if (this.#isFree) guard.markAsFree()
     guard.onStop(() => this.close())
     const wasUsed = this.held !== null
     this.held = null
     this.#received = []
-    let hasEnded = false
-    try {
-      this.#socket.send(messageOf(body as readonly Uint8Array[]))
-      for (let count = 0; !hasEnded; count++) {
-        await guard.wait(count === 0 ? 'firstByteMs' : 'idleMs', () => this.#more())
-        const chunks = this.#received
-        this.#received = []
-        if (chunks.length === 0) throw count > 0 || !wasUsed ? this.#ended : staleLine(this.#ended)
-        const last = chunks.find(({ event }) => LAST.test(event ?? ''))
-        hasEnded = last !== undefined
-        if (hasEnded) guard.finish()
-        if (last?.event === 'error') throw this.#refusal(last.data)
-        this.held = heldBy(last)
-        yield chunks
-      }
-    } finally {
-      if (!hasEnded) this.close()
+    this.#socket.send(messageOf(body as readonly Uint8Array[]))
+    for (let [count, hasEnded] = [0, false]; !hasEnded; count++) {
+      await guard.wait(count === 0 ? 'firstByteMs' : 'idleMs', () => this.#more())
+      const chunks = this.#received
+      this.#received = []
+      if (chunks.length === 0) throw count > 0 || !wasUsed ? this.#ended : staleLine(this.#ended)
+      const last = chunks.find(({ event }) => LAST.test(event ?? ''))
+      hasEnded = last !== undefined
+      if (hasEnded) guard.finish()
+      if (last?.event === 'error') throw this.#refusal(last.data)
+      this.held = heldBy(last)
+      yield chunks
     }
   }
 
