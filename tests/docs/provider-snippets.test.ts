@@ -49,6 +49,26 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
         .says('To ship in May.', { usage: { inputTokens: 1100, cacheReadTokens: 800, cacheWriteTokens: 0 } }),
     prints: 'To ship in May.\n800 of 2000 input tokens came from the cache\n',
   },
+  'gemini.ts': {
+    before: async () => {
+      await mkdir('notes')
+      await writeFile('notes/meeting.md', 'We ship in May.\n')
+    },
+    script: (provider) =>
+      provider
+        .replies(({ api, model, body }) => {
+          expect([api, model]).toEqual(['gemini', 'gemini-3-pro'])
+          expect(body).toMatchObject({
+            generationConfig: { thinkingConfig: { thinkingLevel: 'LOW' }, maxOutputTokens: 8192 },
+          })
+          return {
+            calls: [{ name: 'read', arguments: { path: 'meeting.md' } }],
+            usage: { reasoningTokens: 30, outputTokens: 40 },
+          }
+        })
+        .says('To ship in May.', { usage: { outputTokens: 20, reasoningTokens: 12 } }),
+    prints: 'To ship in May.\n42 reasoning tokens\n',
+  },
   'openrouter.ts': {
     script: (provider) =>
       provider.replies(({ api, body }) => {
@@ -137,6 +157,8 @@ function useProvider({ url }: ScriptedProvider): void {
   vi.stubEnv('ANTHROPIC_BASE_URL', url.messages)
   vi.stubEnv('OPENAI_API_KEY', 'test-key')
   vi.stubEnv('OPENAI_BASE_URL', url.responses)
+  vi.stubEnv('GEMINI_API_KEY', 'test-key')
+  vi.stubEnv('GEMINI_BASE_URL', url.gemini)
   vi.stubEnv('OPENROUTER_API_KEY', 'test-key')
   vi.stubEnv('OPENROUTER_BASE_URL', url.openrouter)
   vi.stubEnv('LOCAL_URL', url.chat)
