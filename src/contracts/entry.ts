@@ -80,12 +80,13 @@ export function isSourced(entry: TranscriptEntry): entry is SourcedEntry {
   return entry.role !== 'assistant' && entry.source !== undefined && entry.callId !== undefined
 }
 
-/** The sources of entries, each once. */
+/** The sources of entries, each once: of replies, those of what their providers executed. */
 export function sourcesOf(entries: readonly TranscriptEntry[]): readonly ContentSource[] {
   const sources = new Map<string, ContentSource>()
   for (const entry of entries) {
-    if (entry.role !== 'assistant' && entry.source !== undefined)
-      sources.set(JSON.stringify(entry.source), entry.source)
+    const holders = entry.role === 'assistant' ? entry.parts : [entry]
+    for (const holder of holders)
+      if ('source' in holder && holder.source !== undefined) sources.set(JSON.stringify(holder.source), holder.source)
   }
   return [...sources.values()]
 }

@@ -130,6 +130,7 @@ const RATES: Fields<Rates> = {
 const price = object<Price>({
   ...RATES,
   batch: optional(object(RATES)),
+  hostedPerCall: optional(record(dollars)),
   tiers: optional(list(object({ ...RATES, aboveInputTokens: integer(0) }))),
 })
 

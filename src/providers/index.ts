@@ -12,6 +12,17 @@ export { openaiChat, openaiCompatible, openrouter } from './chat/index.js'
 export type { ProviderFailure } from '#contracts/failure.js'
 export { httpModel } from './http-model.js'
 export type { HttpApi, HttpReply, HttpReplyFold, HttpReplyOptions } from './http-model.js'
+export { codeExecution, connector, fileSearch, imageGeneration, webFetch, webSearch } from './hosted/tools.js'
+export type {
+  CodeExecutionOptions,
+  ConnectorOptions,
+  FileSearchOptions,
+  ImageGenerationOptions,
+  WebFetchOptions,
+  WebSearchOptions,
+} from './hosted/tools.js'
+export type { Citation, CitedSource, HostedPart, ImagePart } from '#contracts/entry.js'
+export type { HostedTool } from '#core/model-session.js'
 export { mendHistory } from '#contracts/mend.js'
 export { inferModel } from './infer.js'
 export type { ProviderOptions, ReasoningSummary, Timeouts } from './http/options.js'

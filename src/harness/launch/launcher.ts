@@ -11,6 +11,7 @@ import type { OpenRun, OpenRuns } from '../open-runs.js'
 import type { ForkOptions, ReplayOptions, ResumeOptions, RunOptions } from '../options.js'
 import { missingRoot } from './resources.js'
 import type { HarnessResources } from './resources.js'
+import { withHostedPolicy } from '#providers/hosted/offers.js'
 import { createChildPlan, createPlan, toolsOfChild } from './plan.js'
 import type { PlanDependencies } from './plan.js'
 import { chosenModel, depsOf } from './run-checks.js'
@@ -120,7 +121,8 @@ export class RunLauncher<Output> implements RunHost {
       configPolicy: configPolicyOf(opening),
     })
     const model = chosenModel(options, this.#config)
-    const plan = createPlan(this.#dependencies, { opening, options, model, tools, effects: effects ?? null, context })
+    const planned = { opening, options, model, tools, effects: effects ?? null, context }
+    const plan = withHostedPolicy(createPlan(this.#dependencies, planned), context)
     this.#runs.onWarning(run, (message) => context.emitLive('warning', { message }))
     return conduct<Output>(context, plan)
   }
@@ -294,7 +296,8 @@ export class RunLauncher<Output> implements RunHost {
       configPolicy: parent.configPolicy,
       ...(isProgram ? partsOfProgram(parent) : this.#partsOfChild(parent, options)),
     })
-    const plan = createChildPlan(this.#dependencies, { opening, options, parent: setup, above: parent.state })
+    const child = createChildPlan(this.#dependencies, { opening, options, parent: setup, above: parent.state })
+    const plan = withHostedPolicy(child, context)
     const conducted = (): Promise<HarnessResult<unknown>> => conduct(context, plan)
     const outcome = isProgram
       ? this.#programs.within(parent, context, (rules) =>

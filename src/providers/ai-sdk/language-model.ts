@@ -68,6 +68,8 @@ export interface Version {
   anyOf(kind: string): string
   /** A file within a tool's result; null if the version has no form for it. */
   resultFile(file: PromptFile): JsonObject | null
+  /** The type of a tool that the provider executes. */
+  readonly hostedTool: 'provider-defined' | 'provider'
   /** A call has the setting `reasoning`. */
   readonly takesReasoning: boolean
   /** Kinds of content, other than text, reasoning and calls of the harness, that can be sent back in a reply. */
@@ -80,12 +82,14 @@ const V2: Version = {
   fileData: (source) => ('url' in source ? urlObject(source.url) : source.data),
   anyOf: (kind) => `${kind}/*`,
   resultFile: ({ source, mediaType }) => ('url' in source ? null : { type: 'media', data: source.data, mediaType }),
+  hostedTool: 'provider-defined',
   takesReasoning: false,
   replayable: new Set(REPLAYABLE),
 }
 
 const V3: Version = {
   ...V2,
+  hostedTool: 'provider',
   resultFile({ source, mediaType, name }) {
     const isImage = mediaType.startsWith('image')
     if ('url' in source) return isImage ? { type: 'image-url', url: source.url } : { type: 'file-url', url: source.url }
@@ -103,6 +107,7 @@ const V4: Version = {
     mediaType,
     ...(name !== undefined && { filename: name }),
   }),
+  hostedTool: 'provider',
   takesReasoning: true,
   replayable: new Set([...REPLAYABLE, 'reasoning-file', 'custom']),
 }

@@ -139,7 +139,8 @@ function promptPart(part: AssistantPart, rules: ReplayRules): JsonObject | null 
       return { ...callPart(part, rules.traits), ...metadata }
     case 'hosted':
     case 'image':
-      return own === null ? textPart(foreignText(part)) : opaquePart(own, metadata, rules.version)
+      if (own === null) return textPart(foreignText(part))
+      return opaquePart('data' in part ? { ...own, data: part.data } : own, metadata, rules.version)
     case 'opaque':
       return own === null ? foreignPart(part) : opaquePart(own, metadata, rules.version)
   }

@@ -3,7 +3,9 @@ import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import type { WireCall } from '../wire/repeated-calls.js'
-import { listIn, objectsIn, outputTokens, stringIn, countIn } from '../wire/wire-fields.js'
+import { aiSdkHostedPart, withSources } from '../hosted/ai-sdk-calls.js'
+import { withHostedCalls } from '../hosted/calls.js'
+import { without, listIn, objectsIn, outputTokens, stringIn, countIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import type { ProviderTraits } from './traits.js'
 import type { AssistantPart, FinishReason, TokenUsage, NativePart } from '#contracts/entry.js'
@@ -43,12 +45,13 @@ export function decodeReply(reply: AiSdkReply, rules: DecodeRules): DecodedReply
   const failure = endedInError(reply.finishReason)
   if (failure !== null) throw failure
   if (reply.content.some(({ type }) => type === APPROVAL)) throw waitsForClient([APPROVAL])
-  const parts = reply.content.map((part) => assistantPart(part, rules.provider)).filter((part) => part !== null)
+  const all = reply.content.map((part) => assistantPart(part, rules.provider)).filter((part) => part !== null)
+  const parts = withSources(all, sourcesIn(all, rules.provider))
   const hasCalls = parts.some((part) => part.type === 'tool_call')
   return {
     parts,
     ...replyFinish(reply.finishReason, hasCalls, rules.traits.filterWord),
-    usage: tokenUsage(reply.usage, reply.providerMetadata),
+    usage: withHostedCalls(tokenUsage(reply.usage, reply.providerMetadata), parts),
     responseId: stringIn(reply.response['id']) || null,
     responseModel: stringIn(reply.response['modelId']) || null,
     raw: reply,
@@ -89,7 +92,17 @@ function assistantPart(part: WireFields, provider: string): AssistantPart | null
     case 'tool-result':
       if (part['preliminary'] === true) return null
   }
-  return { type: 'opaque', ...nativeForm(provider, part) }
+  const hosted = aiSdkHostedPart({ ...part, data: plainJson(part['data']) })
+  const kept = hosted?.type === 'image' && 'data' in hosted ? without(part, 'data') : part
+  return { ...(hosted ?? { type: 'opaque' }), ...nativeForm(provider, kept) }
+}
+
+/** The sources that came as parts of their own, by place. */
+function sourcesIn(parts: readonly AssistantPart[], provider: string): readonly (readonly [number, JsonObject])[] {
+  return parts.flatMap((part, index) => {
+    const own = part.type === 'opaque' ? nativeData(part, provider) : null
+    return own?.['type'] === 'source' ? [[index, own] as const] : []
+  })
 }
 
 /**

@@ -7,6 +7,8 @@ import type { WireFormat } from '../http/wire.js'
 import { without } from '../wire/wire-fields.js'
 import { describedTool } from '../hosted/definitions.js'
 import { settingsOf } from '../wire/settings.js'
+import { aiSdkTool } from '../hosted/ai-sdk-tools.js'
+import { isHosted } from '../hosted/refusal.js'
 import { decodeReply, generatedReply } from './reply.js'
 import { encodeEntries } from './messages.js'
 import type { EncodeRules } from './messages.js'
@@ -85,6 +87,7 @@ function hasAnyKeys({ provider, modelId }: CallRules): boolean {
 }
 
 function functionTool(tool: ToolDefinition, rules: CallRules): JsonObject {
+  if (isHosted(tool)) return aiSdkTool(tool, rules, rules.version.hostedTool)
   const { name, parameters } = tool
   const description = describedTool(tool)
   return {

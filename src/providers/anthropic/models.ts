@@ -1,5 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
+import { ANTHROPIC_HOSTED } from '../hosted/anthropic-tools.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { ReasoningSummary } from '../http/options.js'
@@ -73,6 +74,7 @@ export function modelCapabilities(id: string): ModelCapabilities {
     defaultStructuredOutputMode: 'tool',
     inputs: ['image', 'file'],
     ...(structuredOutput && { toolSearch: 'definitions' }),
+    hostedTools: ANTHROPIC_HOSTED,
     ...(thinking.by === 'none' && { reasoningEfforts: [] }),
     ...(thinking.off === null && { reasoningEfforts: ACTIVE_EFFORTS }),
   }

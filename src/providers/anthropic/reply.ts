@@ -5,6 +5,9 @@ import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { errorFromBody, errorWithin } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
+import { anthropicHostedPart, withServers } from '../hosted/anthropic-calls.js'
+import { withHostedCalls } from '../hosted/calls.js'
+import { annotated, anthropicCitations } from '../hosted/citations.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import type { WireCall } from '../wire/repeated-calls.js'
@@ -42,12 +45,16 @@ export function replyOf(message: WireFields, parts: readonly AssistantPart[]): D
   const stopReason = stringIn(message['stop_reason'])
   const { stop_details: details, container } = message
   const refusal = isObject(details) && details['type'] === 'refusal' ? stringIn(details['explanation']) : ''
+  const { usage } = message
+  let isHosted = false
+  for (const { type } of parts) isHosted ||= type === 'hosted'
+  const counts = tokenUsage(usage)
   return {
-    parts,
+    parts: isHosted ? withServers(parts) : parts,
     finishReason: FINISH_REASONS.get(stopReason) ?? 'other',
     nativeFinishReason: stopReason || null,
     ...(refusal !== '' && { refusal }),
-    usage: tokenUsage(message['usage']),
+    usage: isHosted ? withHostedCalls(counts, parts, isObject(usage) ? usage['server_tool_use'] : {}) : counts,
     ...(isObject(container) && containerPart(container)),
     responseId: stringIn(message['id']) || null,
     responseModel: stringIn(message['model']) || null,
@@ -78,13 +85,15 @@ export function blockPart(block: WireFields, call: Call | null): AssistantPart |
     case 'tool_use':
       if (call !== null) return toolCallPart(block, call)
   }
-  return { type: 'opaque', ...anthropicNative(block) }
+  const hosted = anthropicHostedPart(block)
+  return { ...(hosted ?? { type: 'opaque' }), ...anthropicNative(block) }
 }
 
 /** Keeps the citations. An empty text has no meaning, and is rejected if it is sent back. */
 function textPart({ text, citations }: WireFields): AssistantPart | null {
   if (typeof text !== 'string' || text === '') return null
-  return { type: 'text', text, ...(Array.isArray(citations) && citations.length > 0 && anthropicNative({ citations })) }
+  if (!Array.isArray(citations) || citations.length === 0) return { type: 'text', text }
+  return { type: 'text', text, ...annotated(anthropicCitations(citations, text)), ...anthropicNative({ citations }) }
 }
 
 /** Reasoning that was cut off has no signature: only its text is kept. */

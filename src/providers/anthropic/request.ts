@@ -15,6 +15,8 @@ import type { WireFormat } from '../http/wire.js'
 import { strictParameters } from '../hosted/definitions.js'
 import { checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
+import { anthropicServers, anthropicTool, MCP_BETA } from '../hosted/anthropic-tools.js'
+import { isHosted } from '../hosted/refusal.js'
 import { compactor } from './compaction.js'
 import { textBlock, encodeMessages } from './messages.js'
 import { effortFields, hasStrictTools, isThinking, PROVIDER, thinkingControl, withSummary } from './models.js'
@@ -66,6 +68,8 @@ export function messagesFormat(options: MessagesRequestOptions): WireFormat {
     opening: () => [],
     encode: (entries, constants) =>
       encodeMessages(entries, { thinking: settled(constants).thinking, tools: constants.tools }),
+    headers: ({ tools }): Readonly<Record<string, string>> =>
+      tools.some(({ hosted }) => hosted?.kind === 'connector') ? { 'anthropic-beta': MCP_BETA } : {},
     tail: ({ streamed, toolChoice, maxOutputTokens, previousResponseId, isChained }) => ({
       ...(isChained === true && { thread: threadField(previousResponseId) }),
       ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
@@ -93,17 +97,19 @@ function threadField(previousMessageId: string | null): JsonObject {
 }
 
 function settleThinking(
-  { settings }: RequestConstants,
+  constants: RequestConstants,
   { defaults }: MessagesRequestOptions,
   control: ThinkingControl,
 ): Settled {
+  const { settings } = constants
   const { reasoningEffort } = settingsOf(settings, defaults)
   const asked = effortFields(control, reasoningEffort, maxTokens(settings, defaults))
   const ofEffort = withSummary(asked, control, defaults.reasoningSummary)
   const fields = [defaults.extraBody, settings.providerOptions?.[PROVIDER]].reduce(withCallerFields, ofEffort)
   const { container, tools } = fields
   const isChosen = typeof container === 'string' || (isObject(container) && typeof container['id'] === 'string')
-  const continuesContainer = !isChosen && Array.isArray(tools) && tools.some(isProviderTool)
+  const isOfProvider = constants.tools.some(isHosted) || (Array.isArray(tools) && tools.some(isProviderTool))
+  const continuesContainer = !isChosen && isOfProvider
   return { fields, thinking: isThinking(control, fields), continuesContainer }
 }
 
@@ -137,7 +143,8 @@ function requestHead(constants: RequestConstants, options: MessagesRequestOption
     model: options.id,
     max_tokens: maxTokens(settings, defaults),
     ...(instructions.trim() !== '' && { system: systemField(instructions, cacheControl) }),
-    ...(tools.length > 0 && { tools: wireTools(tools, { cacheControl, canBeStrict: hasStrictTools(options.id) }) }),
+    ...(tools.length > 0 && { tools: wireTools(constants, options.id, cacheControl) }),
+    ...anthropicServers(tools, options.id),
     ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
     ...(cacheControl !== null && automaticCaching && { cache_control: cacheControl }),
     ...(temperature !== undefined && { temperature }),
@@ -165,18 +172,15 @@ function systemField(instructions: string, cacheControl: JsonObject | null): str
   return cacheControl === null ? instructions : [{ ...textBlock(instructions), cache_control: cacheControl }]
 }
 
-interface ToolRules {
-  readonly cacheControl: JsonObject | null
-  /** The model can be made to keep to the schema of a tool. */
-  readonly canBeStrict: boolean
-}
-
 /**
  * The tools in the form of the API, with its own search if there are deferred ones. With `cacheControl`, the last one that is not
  * deferred ends the cached tools: deferred ones are no part of the prompt, and stand behind it.
  */
-function wireTools(tools: readonly ToolDefinition[], { cacheControl, canBeStrict }: ToolRules): readonly JsonObject[] {
-  const wired = (tool: ToolDefinition): JsonObject => wireTool(tool, canBeStrict)
+function wireTools(constants: RequestConstants, model: string, cacheControl: JsonObject | null): readonly JsonObject[] {
+  const { tools } = constants
+  const canBeStrict = hasStrictTools(model)
+  const wired = (tool: ToolDefinition): JsonObject =>
+    isHosted(tool) ? anthropicTool(tool, model, constants) : wireTool(tool, canBeStrict)
   const deferred = tools.filter((tool) => tool.deferred === true)
   const listed = deferred.length === 0 ? tools : tools.filter((tool) => tool.deferred !== true)
   const inPrompt: readonly JsonObject[] =

@@ -3,6 +3,7 @@ import { environment } from '#util/platform/node.js'
 import { filledString, partial } from '#util/shape.js'
 import { OPENAI_ACCOUNT, serverAddress, wireModel } from '../wire/model.js'
 import type { WireModelSpec } from '../wire/model.js'
+import { chatHosted } from '../hosted/chat-tools.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
 import { DIALECT, dialectFor, OPENAI, OPENROUTER } from './dialect.js'
@@ -94,8 +95,10 @@ interface ServedBy {
 
 function chatModel(id: string, options: ProviderOptions, { dialect, server }: ServedBy): Model {
   const { provider } = server
+  const hostedTools = chatHosted(provider, id)
   return wireModel({
     ...server,
+    capabilities: { ...(provider === 'openai-compatible' ? {} : { hostedTools }), ...server.capabilities },
     id,
     options,
     format: chatFormat({ id, provider, dialect, defaults: options }, options.capabilities?.inputs),

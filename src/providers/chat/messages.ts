@@ -22,6 +22,7 @@ import {
   textOfFile,
   wellFormedEscapes,
 } from '../wire/content.js'
+import { foreignParts } from '../hosted/foreign.js'
 import { stringIn } from '../wire/wire-fields.js'
 import { wireCallId, chatNativeOf } from './dialect.js'
 import type { ChatDialect, ChatNative } from './dialect.js'
@@ -82,7 +83,8 @@ function encodeResult(entry: ToolEntry, id: string, rules: ChatContentRules): En
  * Reasoning of another provider becomes text, and its parts without text are omitted.
  */
 function assistantMessage(entry: AssistantEntry, { provider, dialect }: ChatContentRules, isOwn: boolean): JsonObject {
-  const placed = entry.parts.map((part): Placed => ({ part, native: chatNativeOf(part, provider) }))
+  const parts = isOwn ? entry.parts : foreignParts(entry.parts)
+  const placed = parts.map((part): Placed => ({ part, native: chatNativeOf(part, provider) }))
   const calls = placed.flatMap(({ part, native }) =>
     part.type === 'tool_call'
       ? [wireCall({ part, native, id: wireCallId(part.callId, dialect.callIds, isOwn) }, dialect)]

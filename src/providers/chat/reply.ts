@@ -6,6 +6,8 @@ import { withoutSecrets } from '#util/secrets.js'
 import type { JsonObject } from '#util/json.js'
 import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { DecodedReply } from '../http/wire.js'
+import { withHostedCalls } from '../hosted/calls.js'
+import { chatImages, withAnnotations } from '../hosted/chat-calls.js'
 import { argumentsText, customArguments } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import type { WireCall } from '../wire/repeated-calls.js'
@@ -26,6 +28,8 @@ export function decodeReply(reply: unknown, provider: string, takeId: TakeId): D
   const message = isObject(choice['message']) ? choice['message'] : {}
   const parts = decodeMessage(message, provider, takeId)
   const refusal = refusalText(message)
+  const given = reply['usage'] ?? choice['usage']
+  const [usage, reported] = [chatUsage(given), isObject(given) ? given : {}]
   const finishReason = finishReasonOf(word, stringIn(choice['native_finish_reason']), {
     hasCalls: parts.some((part) => part.type === 'tool_call'),
     hasRefusal: refusal !== null,
@@ -38,7 +42,7 @@ export function decodeReply(reply: unknown, provider: string, takeId: TakeId): D
     finishReason,
     nativeFinishReason: word === '' ? null : word,
     ...(refusal !== null && refusal !== '' && { refusal }),
-    usage: chatUsage(reply['usage'] ?? choice['usage']),
+    usage: withHostedCalls(usage, [], reported['server_tool_use'] ?? reported['server_tool_use_details']),
     responseId: stringIn(reply['id']) || null,
     responseModel: stringIn(reply['model']) || stringIn(choice['model']) || null,
     raw: reply,
@@ -98,7 +102,8 @@ function refusalText({ refusal, content }: WireFields): string | null {
 function decodeMessage(message: WireFields, provider: string, takeId: TakeId): AssistantPart[] {
   return [
     ...decodeReasoning(message, provider),
-    ...decodeContent(message['content'], provider),
+    ...withAnnotations(decodeContent(message['content'], provider), message['annotations']),
+    ...chatImages(message['images']).map((image) => ({ ...image, native: chatNativePart(provider, KEPT_APART) })),
     ...messageCalls(message).map((call, index) => decodeCall(call, takeId(stringIn(call['id']), index), provider)),
     ...decodeOthers(message, provider),
   ]
@@ -121,6 +126,9 @@ function decodeReasoning(message: WireFields, provider: string): AssistantPart[]
 export function textOfDetail(detail: WireFields): string {
   return stringIn(detail['text']) || stringIn(detail['summary'])
 }
+
+/** An image is sent back in the field that it came in. */
+const KEPT_APART = { form: 'message', value: {} } as const
 
 function decodeContent(content: unknown, provider: string): AssistantPart[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]

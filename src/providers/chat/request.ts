@@ -7,6 +7,8 @@ import { ReplyCallIds } from '../wire/call-ids.js'
 import { describedTool, strictParameters } from '../hosted/definitions.js'
 import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
+import { chatHostedFields } from '../hosted/chat-tools.js'
+import { isHosted } from '../hosted/refusal.js'
 import { decodeReply } from './reply.js'
 import type { ChatDialect } from './dialect.js'
 import { encodeEntries } from './messages.js'
@@ -52,10 +54,12 @@ function requestHead(constants: RequestConstants, options: ChatRequestOptions): 
   const { toolChoice = 'auto' } = settings
   const { extraBody } = options.defaults
   const ofSettings = settings.providerOptions?.[options.provider]
+  const { all, fields } = wireTools(tools, options)
   const base: JsonObject = {
     model: options.id,
-    ...(tools.length > 0 && { tools: tools.map((tool) => wireTool(tool, options.dialect)) }),
-    ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
+    ...(all.length > 0 && { tools: all }),
+    ...fields,
+    ...(all.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
     ...settingFields(constants, options),
     ...cacheFields(constants, options),
   }
@@ -86,6 +90,17 @@ function requestTail(
 
 function wireToolChoice(choice: ToolChoice): JsonValue {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.tool } }
+}
+
+/** The tools, and the fields for hosted ones of the server. */
+function wireTools(
+  tools: readonly ToolDefinition[],
+  { id, provider, dialect }: ChatRequestOptions,
+): { readonly all: readonly JsonObject[]; readonly fields?: JsonObject } {
+  const own = tools.filter((tool) => !isHosted(tool)).map((tool) => wireTool(tool, dialect))
+  if (own.length === tools.length) return { all: own }
+  const hosted = chatHostedFields(tools, { provider, model: id })
+  return { all: [...own, ...hosted.tools], fields: hosted.fields }
 }
 
 function wireTool(tool: ToolDefinition, { anyKeys }: ChatDialect): JsonObject {

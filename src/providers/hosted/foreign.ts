@@ -1,4 +1,4 @@
-import type { HostedPart, ImagePart, TextPart } from '#contracts/entry.js'
+import type { AssistantPart, HostedPart, ImagePart, TextPart } from '#contracts/entry.js'
 
 /**
  * What another provider executed, or an image that it made, as text: no API takes such a part of another one.
@@ -26,4 +26,17 @@ export function foreignText(part: HostedPart | ImagePart): string {
 export function textWithSources({ text, annotations = [] }: TextPart): string {
   const urls = new Set(annotations.flatMap(({ url }) => (url === undefined || text.includes(url) ? [] : [url])))
   return urls.size === 0 ? text : `${text.trimEnd()} [${[...urls].join('; ')}]${/\s*$/.exec(text)?.[0] ?? ''}`
+}
+
+/**
+ * The parts of another provider's reply, with texts in place of what it executed, its images and its citations.
+ *
+ * @example
+ *   foreignParts(entry.parts) // the same list if there is nothing of it
+ */
+export function foreignParts(parts: readonly AssistantPart[]): readonly AssistantPart[] {
+  return parts.map((part) => {
+    if (part.type === 'hosted' || part.type === 'image') return { type: 'text', text: `\n${foreignText(part)}\n` }
+    return part.type === 'text' && part.annotations !== undefined ? { type: 'text', text: textWithSources(part) } : part
+  })
 }

@@ -24,6 +24,8 @@ export interface WireFormat {
    * the constants of the session only, so `encode(a) ++ encode(b)` equals `encode(a ++ b)`.
    */
   encode(entries: readonly TranscriptEntry[], constants: RequestConstants): readonly JsonObject[]
+  /** Headers that the constants need, such as those of beta features. Default: none. */
+  headers?(constants: RequestConstants): Readonly<Record<string, string>>
   /** The fields that differ between requests; one with the name of a field of the head replaces it. */
   tail(options: TailOptions, constants: RequestConstants): JsonObject
   /** Fields that depend on the conversation so far, such as the container in which its programs ran. */

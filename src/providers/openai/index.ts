@@ -8,6 +8,7 @@ import { OPENAI_ACCOUNT, wireModel } from '../wire/model.js'
 import type { LineOver } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
+import { OPENAI_HOSTED } from '../hosted/openai-tools.js'
 import { API_INPUTS } from './messages.js'
 import { isReasoningModel, responsesFormat, searchesTools } from './request.js'
 import { PROVIDER } from './parts.js'
@@ -102,6 +103,7 @@ function capabilitiesOf(id: string): ModelCapabilities {
     supportsJsonSchemaOutput: true,
     defaultStructuredOutputMode: 'native',
     inputs: API_INPUTS,
+    hostedTools: OPENAI_HOSTED,
     ...(isReasoningModel(id) === false && { reasoningEfforts: [] }),
     ...(searchesTools(id) && { toolSearch: 'parameters' }),
   }

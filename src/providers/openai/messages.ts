@@ -71,7 +71,7 @@ function encodeReply(
     else if (part.type === 'opaque') items.add(native?.item)
     else if (part.type === 'hosted' || part.type === 'image')
       if (native === undefined) items.addText(foreignText(part))
-      else items.add(native.item)
+      else items.add(part.type === 'image' && 'data' in part ? { ...native.item, result: part.data } : native.item)
     else items.addReasoning(part.text, reasoning && index < followed ? replayableItem(native?.item) : undefined)
   }
   return items.all

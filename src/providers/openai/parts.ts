@@ -2,6 +2,8 @@ import type { AssistantPart, NativePart } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { isObject } from '#util/json.js'
 import { argumentsText, customArguments } from '../wire/call-ids.js'
+import { annotated, openAiCitations } from '../hosted/citations.js'
+import { openAiHostedPart } from '../hosted/openai-calls.js'
 import type { WireCall } from '../wire/repeated-calls.js'
 import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
@@ -18,7 +20,7 @@ export function outputParts(item: WireFields, callId: () => string): readonly As
     case 'reasoning':
       return [{ type: 'reasoning', text: reasoningText(item), native: nativeItem(item) }]
     default:
-      return [isCall(item) ? callPart(item, callId()) : { type: 'opaque', native: nativeItem(item) }]
+      return [isCall(item) ? callPart(item, callId()) : hostedPart(item)]
   }
 }
 
@@ -92,6 +94,13 @@ export function isVisibleText(block: WireFields): boolean {
   return block['type'] === 'output_text' || block['type'] === 'text'
 }
 
+/** Of an image, the item is kept without the data, which are the part's own. */
+function hostedPart(item: WireFields): AssistantPart {
+  const part = openAiHostedPart(item)
+  const kept = part?.type === 'image' ? { ...item, result: null } : item
+  return { ...(part ?? { type: 'opaque' }), native: nativeItem(kept) }
+}
+
 function callPart(item: WireFields, callId: string): AssistantPart {
   const native = nativeItem(without(item, 'call_id', 'name', 'arguments', 'input'))
   return { type: 'tool_call', callId, name: stringIn(item['name']), arguments: callArguments(item), native }
@@ -115,7 +124,8 @@ function blockPart(block: WireFields, message: JsonObject | undefined): Assistan
     return { type: 'opaque', native: openAiNative({ kind: 'block', block: block as JsonObject, ...opening }) }
   }
   const native = openAiNative({ kind: 'block', block: without(block, 'text') as JsonObject, ...opening })
-  return { type: 'text', text: stringIn(block['text']), native }
+  const text = stringIn(block['text'])
+  return { type: 'text', text, ...annotated(openAiCitations(block['annotations'], text)), native }
 }
 
 function nativeItem(item: WireFields): NonNullable<AssistantPart['native']> {

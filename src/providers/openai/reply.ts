@@ -5,6 +5,7 @@ import { isObject } from '#util/json.js'
 import { withoutSecrets } from '#util/secrets.js'
 import { errorFromBody, waitsForClient } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
+import { withHostedCalls } from '../hosted/calls.js'
 import { ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import { countIn, objectsIn, outputTokens, stringIn } from '../wire/wire-fields.js'
@@ -35,7 +36,7 @@ export function decodedReply(response: WireFields, parts: readonly AssistantPart
     parts: all,
     ...responseFinish(response, all, refusals.length > 0),
     ...(refusal !== '' && { refusal }),
-    usage: responseUsage(response['usage']),
+    usage: withHostedCalls(responseUsage(response['usage']), all),
     responseId: stringIn(response['id']) || null,
     responseModel: stringIn(response['model']) || null,
     raw: response,

@@ -13,6 +13,8 @@ import type { TailOptions, WireFormat } from '../http/wire.js'
 import { describedTool, strictParameters } from '../hosted/definitions.js'
 import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
+import { openAiChoice, openAiHostedFields, openAiTool } from '../hosted/openai-tools.js'
+import { isHosted } from '../hosted/refusal.js'
 import { API_INPUTS, encodeEntries } from './messages.js'
 import { compactor } from './compaction.js'
 import { decodeReply } from './reply.js'
@@ -102,8 +104,8 @@ function requestHead(constants: RequestConstants, { id, reasoning, mayReason, op
   const base: JsonObject = {
     model: id,
     ...(instructions !== '' && { instructions }),
-    ...(tools.length > 0 && { tools: wireTools(tools) }),
-    ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice) }),
+    ...(tools.length > 0 && { tools: wireTools(tools, id) }),
+    ...(tools.length > 0 && toolChoice !== 'auto' && { tool_choice: wireToolChoice(toolChoice, tools) }),
     ...(options.background === true && { background: true }),
     store: options.background === true || (options.chain ?? false),
     ...(reasoning && { include: ['reasoning.encrypted_content'] satisfies Wire.ResponseIncludable[] }),
@@ -112,15 +114,19 @@ function requestHead(constants: RequestConstants, { id, reasoning, mayReason, op
     ...(temperature !== undefined && { temperature }),
     ...reasoningField(reasoningEffort, mayReason ? options.reasoningSummary : undefined),
   }
-  const fields = [options.extraBody, settings.providerOptions?.[PROVIDER]].reduce(withFields, base)
+  const hosted = tools.some(isHosted) ? [openAiHostedFields(tools)] : []
+  const fields = [...hosted, options.extraBody, settings.providerOptions?.[PROVIDER]].reduce(withFields, base)
   checkOwnFields(fields, ['input', 'stream'])
   return withFormat(fields, structuredOutput)
 }
 
 /** The fields that differ between requests. */
-function requestTail({ streamed, toolChoice, maxOutputTokens, previousResponseId }: TailOptions): JsonObject {
+function requestTail(
+  { streamed, toolChoice, maxOutputTokens, previousResponseId }: TailOptions,
+  { tools }: Pick<RequestConstants, 'tools'>,
+): JsonObject {
   return {
-    ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice) }),
+    ...(toolChoice !== undefined && { tool_choice: wireToolChoice(toolChoice, tools) }),
     ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
     ...(previousResponseId !== null && { previous_response_id: previousResponseId }),
     ...(streamed && { stream: true }),
@@ -133,8 +139,8 @@ function reasoningField(effort: string | undefined, summary = 'none'): JsonObjec
 }
 
 /** The tools in the form of the API, with its own search if there are deferred ones. */
-function wireTools(tools: readonly ToolDefinition[]): readonly JsonObject[] {
-  const wired = tools.map(wireTool)
+function wireTools(tools: readonly ToolDefinition[], id: string): readonly JsonObject[] {
+  const wired = tools.map((tool) => wireTool(tool, id))
   return tools.some(({ deferred }) => deferred === true) ? [...wired, TOOL_SEARCH] : wired
 }
 
@@ -144,7 +150,8 @@ const TOOL_SEARCH = { type: 'tool_search' } satisfies Wire.ToolSearchTool
  * `strict` is always sent: the API's default is true, which rejects or rewrites schemas with optional fields. The harness
  * checks arguments anyway.
  */
-function wireTool(tool: ToolDefinition): JsonObject {
+function wireTool(tool: ToolDefinition, id: string): JsonObject {
+  if (isHosted(tool)) return openAiTool(tool, id)
   const { name, parameters, deferred } = tool
   const strict = strictParameters(tool)
   return {
@@ -155,8 +162,10 @@ function wireTool(tool: ToolDefinition): JsonObject {
   }
 }
 
-function wireToolChoice(choice: ToolChoice): JsonValue {
+function wireToolChoice(choice: ToolChoice, tools: readonly ToolDefinition[]): JsonValue {
   if (typeof choice === 'string') return choice
+  const hosted = openAiChoice(tools, choice.tool)
+  if (hosted !== undefined) return hosted
   return { type: 'function', name: choice.tool } satisfies Wire.ToolChoiceFunction
 }
 

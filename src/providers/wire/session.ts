@@ -103,6 +103,7 @@ function loadAsides(): Promise<typeof Asides> {
 interface Opening {
   readonly constants: RequestConstants
   readonly head: JsonObject
+  readonly headers: Readonly<Record<string, string>>
   readonly messages: readonly JsonObject[]
   /** Its replies may take so long that they are streamed although nobody reads their deltas. */
   readonly isLong: boolean
@@ -153,7 +154,7 @@ export class WireSession implements ModelSession {
     this.#encode(transcript, constants, options)
     const entries = transcript.length
     const carried = format.carried?.(() => this.#own.read(transcript), constants) ?? null
-    const own = this.#options.headers
+    const own = this.#opening?.headers ?? this.#options.headers
     const [first] = transcript
     // A compaction is in the first entry.
     const isCompacted = first?.role === 'user' && this.#own.includes(first)
@@ -220,7 +221,14 @@ export class WireSession implements ModelSession {
     checkEffort(model, capabilities, constants.settings.reasoningEffort)
     const head = format.head(constants)
     const { reasoningEffort } = settingsOf(constants.settings, this.#options.defaults ?? {})
-    return { constants, head, messages: format.opening(constants), isLong: mayTakeLong(head, reasoningEffort) }
+    const { headers } = this.#options
+    return {
+      constants,
+      head,
+      headers: format.headers === undefined ? headers : withCallers(headers, format.headers(constants)),
+      messages: format.opening(constants),
+      isLong: mayTakeLong(head, reasoningEffort),
+    }
   }
 
   /** True if the conversation must be encoded from its beginning. Reports it if the provider's cache is lost. */

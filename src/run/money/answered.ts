@@ -1,5 +1,5 @@
 import type { AnsweredTurn } from '#core/money.js'
-import { costOf } from './price.js'
+import { costOfReply } from './hosted.js'
 import { givenPrice, priceOf } from './prices.js'
 import type { Price } from './price.js'
 import type { PricedModel, Prices } from './prices.js'
@@ -19,10 +19,10 @@ export async function costOfAnswer(
   let asked = price
   if (isOther) asked = await priceOf({ provider, id }, prices)
   if (responseModel === undefined || responseModel === null || isVersionOf(responseModel, id))
-    return asked === null ? null : costOf(asked, usage, batch)
+    return asked === null ? null : costOfReply({ price: asked, provider }, usage, batch)
   const answered = await ownPrice({ provider, id: responseModel }, { provider, id }, prices)
   const known = answered ?? asked
-  return known === null ? null : costOf(known, usage, batch)
+  return known === null ? null : costOfReply({ price: known, provider }, usage, batch)
 }
 
 /** The price of the name in a reply. A price that the host has given for the model it asked for is not overruled by a list. */

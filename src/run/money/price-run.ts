@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import { inDollars } from '#core/money.js'
-import { costOf } from './price.js'
+import { costOfReply } from './hosted.js'
 import { priceOf } from './prices.js'
 import type { Prices } from './prices.js'
 import type { TokenUsage } from '#contracts/entry.js'
@@ -26,11 +26,12 @@ export async function priceRun(
   { prices = {} }: { readonly prices?: Prices } = {},
 ): Promise<RunPrice> {
   const colon = model.indexOf(':')
-  const price = await priceOf({ provider: model.slice(0, Math.max(0, colon)), id: model.slice(colon + 1) }, prices)
+  const provider = model.slice(0, Math.max(0, colon))
+  const price = await priceOf({ provider, id: model.slice(colon + 1) }, prices)
   if (price === null)
     throw new HarnessError('invalid_options', `No price is known for \`${model}\`: give it in \`prices\`.`)
   const replies = repliesIn(await durableIn(log))
-  const costs = replies.map(({ usage }) => costOf(price, usage))
+  const costs = replies.map(({ usage }) => costOfReply({ price, provider }, usage))
   return {
     costUsd: inDollars(costs.reduce<number>((sum, cost) => sum + (cost ?? 0), 0)),
     modelRequests: replies.reduce((sum, { count }) => sum + count, 0),

@@ -16,6 +16,8 @@ export interface Rates {
 
 /** The price of a model. A tier holds for the whole of a request with more input tokens than it names. */
 export interface Price extends Rates {
+  /** US dollars of a call that the provider executes, by tool: `{ web_search: 0.01 }`. Default: the list price of the provider. */
+  readonly hostedPerCall?: Readonly<Record<string, number>> | undefined
   /** In a batch. Default: half of each. */
   readonly batch?: Rates | undefined
   readonly tiers?: readonly PriceTier[] | undefined

@@ -75,7 +75,7 @@ export function knownWindow({ provider, id }: PricedModel): number | null {
 }
 
 /** A provider as the table names it. Those of the AI SDK are named `ai-sdk:` and their own name, such as `openai.responses`. */
-function pricedAs(provider: string): string {
+export function pricedAs(provider: string): string {
   const [name = ''] = provider.replace(/^ai-sdk:/, '').split('.')
   return OTHER_NAMES.get(name) ?? name
 }

@@ -1,6 +1,7 @@
 import type { TranscriptEntry, AssistantPart, ContentPart } from '#contracts/entry.js'
 import type { Candidate } from '#contracts/attempt.js'
 import type { RequestConstants } from '#core/model-session.js'
+import { hostedBound } from './hosted.js'
 import { affordableOutput, costBound, withoutLongCaching } from './price.js'
 import type { Price } from './price.js'
 import type { Purse, Shortage } from './purse.js'
@@ -83,15 +84,16 @@ export class Spending {
     // Caching for an hour costs most: it is assumed only if it is requested.
     const isAsked = cachesLong || JSON.stringify(settings.providerOptions ?? {}).includes('"1h"')
     const price = isAsked ? candidate.price : withoutLongCaching(candidate.price)
-    const input = this.#inputBound(candidate, request)
+    const hosted = hostedBound(request.constants.tools, candidate)
+    const input = this.#inputBound(candidate, request) + hosted.tokens
     const most = settings.maxOutputTokens ?? modelCap
     // Some models have a thinking budget, which a lower cap could undercut.
     const isFixed = settings.reasoningEffort !== undefined && settings.reasoningEffort !== 'none'
     const least = isFixed ? most : Math.min(most, SHORTEST_CAP)
     return {
-      most: costBound(price, input, most),
-      least: costBound(price, input, least),
-      tokensFor: (amount) => Math.min(most, affordableOutput(price, input, amount)),
+      most: costBound(price, input, most) + hosted.cost,
+      least: costBound(price, input, least) + hosted.cost,
+      tokensFor: (amount) => Math.min(most, affordableOutput(price, input, amount - hosted.cost)),
     }
   }
 
@@ -174,6 +176,8 @@ function mediumBound(part: Exclude<ContentPart, { readonly type: 'text' }>): num
 function partBound(part: AssistantPart): number {
   const native = part.native === undefined ? 0 : bytes(JSON.stringify(part.native.data))
   const own = part.type === 'tool_call' ? bytes(part.name) + bytes(part.arguments) + bytes(part.callId) : 0
+  if (part.type === 'hosted' || part.type === 'image' || 'annotations' in part)
+    return native + bytes(JSON.stringify({ ...part, native: null }))
   return native + own + ('text' in part ? bytes(part.text) : 0)
 }
 

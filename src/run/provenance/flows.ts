@@ -1,6 +1,6 @@
 import type { ContentFlow } from '#contracts/flows.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
-import { isSourced } from '#contracts/entry.js'
+import { sourcedEntries } from './hosted.js'
 import type { ContentSource, SourcedEntry, TranscriptEntry } from '#contracts/entry.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
@@ -32,7 +32,7 @@ function untrustedEntries(
   transcript: readonly TranscriptEntry[],
 ): readonly UntrustedEntry[] {
   const { untrusted = UNTRUSTED } = options
-  return [...inherited, ...transcript.filter(isSourced)].flatMap((entry) => {
+  return [...inherited, ...sourcedEntries(transcript)].flatMap((entry) => {
     const { source } = entry
     const sources = isAmong(source, untrusted, { nameless: true, root })
       ? [source]
@@ -136,7 +136,7 @@ function definitionText(spec: ToolSpec): Fingerprint {
  * a name. Decided from the transcript alone.
  */
 export function sourcesIn(argumentsText: string, transcript: readonly TranscriptEntry[]): readonly string[] {
-  const entries = transcript.filter(isSourced)
+  const entries = sourcedEntries(transcript)
   if (entries.length === 0) return []
   const texts = argumentsIn(argumentsText, 'match').flatMap(([, value]) => textsIn(value).map((text) => sampleOf(text)))
   const carried = entries.filter((entry) => strongest(texts, fingerprint(entry)) !== null)

@@ -1,4 +1,4 @@
-import { isSourced } from '#contracts/entry.js'
+import { sourcedEntries } from './hosted.js'
 import type { ContentFlow } from '#contracts/flows.js'
 import type { OwnExtension } from '#core/extension/own-extension.js'
 import type { Provenance } from './flows.js'
@@ -15,7 +15,7 @@ export function provenance(options: ProvenanceOptions, inherited: Provenance['in
       return flows.length === 0 ? null : { decision, reason: reasonOf(flows), provenance: flows }
     },
     // A child gets its prompt from its parent's model: untrusted content that the model has read may be in it.
-    forChild: (transcript) => provenance(options, [...inherited, ...transcript.filter(isSourced)]),
+    forChild: (transcript) => provenance(options, [...inherited, ...sourcedEntries(transcript)]),
   }
 }
 

@@ -11,6 +11,14 @@ const lookup = { type: 'tool-call', toolCallId: 'c1', toolName: 'lookup', input:
 describe('the parts of a reply', () => {
   const metadata = { acme: { id: 'x' } }
   const kept = own('acme.chat', { providerMetadata: metadata })
+  const hosted = (fields: object, data: object): AssistantPart => ({
+    type: 'hosted',
+    callId: 'c1',
+    name: 'lookup',
+    source: { kind: 'server', name: 'lookup' },
+    ...fields,
+    ...own('acme.chat', { ...data }),
+  })
   const opaque = (data: object): AssistantPart => ({ type: 'opaque', ...own('acme.chat', { ...data }) })
 
   test.each<[string, object, AssistantPart[]]>([
@@ -42,23 +50,36 @@ describe('the parts of a reply', () => {
     [
       "a call of the provider's own",
       { ...lookup, providerExecuted: true },
-      [opaque({ ...lookup, providerExecuted: true })],
+      [hosted({ arguments: '{"a":1}' }, { ...lookup, providerExecuted: true })],
     ],
     [
       'its result',
       { type: 'tool-result', toolCallId: 'c1', toolName: 'lookup', result: { n: 1 } },
-      [opaque({ type: 'tool-result', toolCallId: 'c1', toolName: 'lookup', result: { n: 1 } })],
+      [hosted({ result: '{"n":1}' }, { type: 'tool-result', toolCallId: 'c1', toolName: 'lookup', result: { n: 1 } })],
     ],
     ['a result that is to be replaced', { type: 'tool-result', toolCallId: 'c1', preliminary: true }, []],
     [
       'a file of bytes',
       { type: 'file', mediaType: 'image/png', data: new Uint8Array([1, 2, 3]) },
-      [opaque({ type: 'file', mediaType: 'image/png', data: 'AQID' })],
+      [
+        {
+          type: 'image',
+          data: 'AQID',
+          mediaType: 'image/png',
+          ...own('acme.chat', { type: 'file', mediaType: 'image/png' }),
+        },
+      ],
     ],
     [
       'a file elsewhere',
       { type: 'file', mediaType: 'image/png', data: { type: 'url', url: new URL('https://example.com/a.png') } },
-      [opaque({ type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'https://example.com/a.png' } })],
+      [
+        {
+          ...opaque({ type: 'file', mediaType: 'image/png', data: { type: 'url', url: 'https://example.com/a.png' } }),
+          type: 'image',
+          url: 'https://example.com/a.png',
+        },
+      ],
     ],
     [
       'a block that nobody knows, with what is no JSON',

@@ -43,7 +43,14 @@ test.each<[string, JsonObject, AssistantPart[]]>([
   [
     'citations',
     { type: 'text', text: 'a', citations: [{ type: 'page_location', cited_text: 'b' }] },
-    [{ type: 'text', text: 'a', ...native({ citations: [{ type: 'page_location', cited_text: 'b' }] }) }],
+    [
+      {
+        type: 'text',
+        text: 'a',
+        annotations: [{ quote: 'b', from: 0, to: 1 }],
+        ...native({ citations: [{ type: 'page_location', cited_text: 'b' }] }),
+      },
+    ],
   ],
   [
     'a signed thought',
@@ -93,7 +100,11 @@ test.each<[string, JsonObject, AssistantPart[]]>([
     { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'a' } },
     [
       {
-        type: 'opaque',
+        type: 'hosted',
+        callId: 'srvtoolu_1',
+        name: 'web_search',
+        source: { kind: 'web', name: 'web_search' },
+        arguments: '{"query":"a"}',
         ...native({ type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'a' } }),
       },
     ],

@@ -59,7 +59,7 @@ function expectBlocks({ expect: wanted }: ProviderCase, { reply }: Told): void {
   expect(toolCallsOf(parts).map(({ callId, name }) => ({ id: callId, name }))).toEqual(
     wanted.toolCalls.map(({ id, name }) => ({ id, name })),
   )
-  const natives = parts.filter((part) => part.type === 'opaque').map((part) => part.native?.data)
+  const natives = parts.filter(({ type }) => type === 'opaque' || type === 'hosted').map((part) => part.native?.data)
   expect(natives).toMatchObject(wanted.otherBlocks)
   expect(natives).toHaveLength(wanted.otherBlocks.length)
   const thoughts = parts.filter((part) => part.type === 'reasoning')

@@ -101,7 +101,7 @@ describe('the parts of a message', () => {
         role: { name: 'assistant' },
       },
       [
-        { type: 'text', text: 'See there.' },
+        { type: 'text', text: 'See there.', annotations: [{ url: 'https://example.com', from: 0, to: 10 }] },
         {
           type: 'opaque',
           native: native('message', {

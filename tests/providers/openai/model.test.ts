@@ -142,7 +142,13 @@ test.each<[string, unknown, string]>([
 })
 
 test("the capabilities of a model follow from its name and from the user's declaration", () => {
-  const known = { supportsJsonSchemaOutput: true, defaultStructuredOutputMode: 'native', inputs: ['image', 'file'] }
+  const hostedTools = ['web_search', 'code_execution', 'file_search', 'image_generation', 'connector']
+  const known = {
+    hostedTools,
+    supportsJsonSchemaOutput: true,
+    defaultStructuredOutputMode: 'native',
+    inputs: ['image', 'file'],
+  }
 
   expect(openai('gpt-5.5')).toMatchObject({ provider: 'openai', id: 'gpt-5.5', capabilities: known })
   expect(openai('gpt-4.1').capabilities).toEqual({ ...known, reasoningEfforts: [] })

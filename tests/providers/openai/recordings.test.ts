@@ -48,7 +48,7 @@ function expectMore({ expect: wanted }: ProviderCase, turn: ModelTurn): void {
   expect(thoughtsOf(turn)).toEqual(reasoning.map(({ summaries, content }) => [...summaries, ...content].join('\n\n')))
   expect(toolCallsOf(turn.entry.parts).map(({ callId }) => callId)).toEqual(toolCalls.map(({ id }) => id))
   const opaque = turn.entry.parts.flatMap((part) => {
-    const native = part.type === 'opaque' ? nativeDataOf(part) : undefined
+    const native = part.type === 'opaque' || part.type === 'hosted' ? nativeDataOf(part) : undefined
     return native?.kind === 'item' ? [native.item['type']] : []
   })
   expect(opaque).toEqual((otherBlocks as readonly Fields[]).map(({ type }) => type))
