@@ -51,6 +51,8 @@ export interface Model {
     | undefined
   /** Throws if no request can be made, such as without a key (`missing_key`). Sends nothing. Default: not checked. */
   check?(): void
+  /** Opens a connection that the next request takes, and sends no request over it. Default: the request opens one itself. */
+  connect?(): Promise<void>
   /** Gives back connections. Called by the harness for the models that it made itself from a reference. */
   close?(): Promise<void>
 }

@@ -17,7 +17,7 @@ import {
 } from './option-shapes.js'
 import type { Config } from './config.js'
 import type { HarnessDescription } from './launch/describe.js'
-import { HarnessError } from '#contracts/errors.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
 import { followRun, OpenRuns } from './open-runs.js'
 import { admittedInput } from '#contracts/input.js'
 import type { InputAbout } from '#contracts/input.js'
@@ -40,7 +40,7 @@ import type {
   ResumeOptions,
   RunOptions,
 } from './options.js'
-import type { ModelCapabilities } from '#core/model-session.js'
+import type { Model, ModelCapabilities } from '#core/model-session.js'
 import type { HarnessResult, ResumeState } from '#contracts/result.js'
 import type { Answer } from '#core/state/answers.js'
 import type { RunEvent, StreamEvent } from '#core/state/events.js'
@@ -321,8 +321,9 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
   }
 
   /**
-   * Loads everything that the first run would: the model's adapter, built-in tools, skills, the tools of servers. Asks no model.
-   * Rejects with `missing_key` without the key of the model, and with `invalid_options` if file tools have a `root` that does not
+   * Loads everything that the first run would: the model's adapter, built-in tools, skills, the tools of servers. Asks no model, but
+   * opens a connection to its server, so that the first answer waits for one round trip; if that fails, the next run has a warning.
+   * Can be called again after a time without runs. Rejects with `missing_key` without the key of the model, and with `invalid_options` if file tools have a `root` that does not
    * exist.
    */
   async connect(): Promise<void> {
@@ -331,8 +332,17 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
     launcher.checkRoot()
     const offer = launcher.offer(this.#tools, this.#resources.warn)
     const { model } = this.#config
-    const checked = model === null ? null : this.#resources.model(model).then((known) => known.check?.())
-    await Promise.all([offer, checked])
+    const connected = model === null ? null : this.#resources.model(model).then((known) => this.#connect(known))
+    await Promise.all([offer, connected])
+  }
+
+  async #connect(model: Model): Promise<void> {
+    model.check?.()
+    await model.connect?.().catch((error: unknown) => {
+      this.#resources.warn(
+        `No connection to \`${model.provider}:${model.id}\` could be opened ahead: ${messageOf(error)}`,
+      )
+    })
   }
 
   /**

@@ -47,6 +47,11 @@ export abstract class ComposedModel implements Model {
     })
     if (errors.length === this.#models.length) throw errors[0]
   }
+
+  /** Rejects if none of them can be reached. */
+  async connect(): Promise<void> {
+    await Promise.any(this.#models.map(async (model) => model.connect?.()))
+  }
 }
 
 /**

@@ -31,6 +31,10 @@ export abstract class PassingModel implements Model {
     this.inner.check?.()
   }
 
+  async connect(): Promise<void> {
+    await this.inner.connect?.()
+  }
+
   async close(): Promise<void> {
     await this.inner.close?.()
   }

@@ -33,6 +33,7 @@ function recording(transport: Transport): Transport {
       return transport.stream(request)
     },
     ...(transport.call !== undefined && { call: transport.call.bind(transport) }),
+    ...(transport.connect !== undefined && { connect: transport.connect.bind(transport) }),
     close: () => transport.close(),
   }
 }

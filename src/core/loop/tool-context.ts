@@ -32,8 +32,7 @@ export function toolSurroundings(context: RunContext, setup: RunSetup): ToolSurr
   const results = (toolNames: readonly string[]): Iterable<EarlierResult> | null =>
     toolNames.some((name) => setup.tools.has(name)) ? earlierResults(context.state, toolNames) : null
   const { transcript } = context.state
-  const { tools } = setup
-  return { runId, depth, metadata, deps, root, sandbox, results, tools, transcript }
+  return { runId, depth, metadata, deps, root, sandbox, results, tools: setup.tools, transcript }
 }
 
 function* earlierResults({ phase, transcript }: RunState, toolNames: readonly string[]): Generator<EarlierResult> {

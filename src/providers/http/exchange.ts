@@ -7,6 +7,8 @@ export interface Exchange {
    * failure of `guard`: all waiting goes through the guard, which stops the exchange when it fails.
    */
   post(request: PostRequest, guard: RequestGuard): Promise<HttpResponse>
+  /** Opens a connection that the next request to this server takes. Absent if that is not known to be possible. Rejects like `post`. */
+  connect?(url: URL, guard: RequestGuard): Promise<void>
   /** Closes idle connections, unless other users of them remain. */
   close(): Promise<void>
 }

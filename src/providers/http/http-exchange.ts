@@ -12,15 +12,26 @@ import type { RequestGuard } from './request-guard.js'
  */
 export function httpExchange(): Exchange {
   let isUser = false
+  const use = (): void => {
+    if (!isUser) users += 1
+    isUser = true
+  }
   return {
     async post(request, guard) {
-      if (!isUser) users += 1
-      isUser = true
+      use()
       const connections = await connectionsFor(request.url.protocol)
       const incoming = await guard.wait('connectMs', () => responseHead(request, connections, guard))
       const { authority: host } = requestTarget(request.url)
       const { read } = await readableBody(incoming, { host, encoding: incoming.headers['content-encoding'] }, guard)
       return new HttpAnswer(incoming, read)
+    },
+    async connect(url, guard) {
+      use()
+      const { agent, defaultPort, opened } = await connectionsFor(url.protocol)
+      const { host, port = defaultPort, authority } = requestTarget(url)
+      const { openAhead } = await import('./ahead.js')
+      const opening = (): Promise<void> => openAhead({ agent, host, port, opened }, ahead[opened], guard)
+      await guard.wait('connectMs', opening, (error) => connectionError(error, authority, false))
     },
     async close() {
       if (isUser) users -= 1
@@ -85,7 +96,11 @@ async function secureConnections(): Promise<Connections> {
   return { request, agent: new Agent(AGENT_OPTIONS), defaultPort: 443, opened: 'secureConnect' }
 }
 
+/** Open connections that no request has taken yet, by host and port. */
+const ahead = { connect: new Map<string, Socket>(), secureConnect: new Map<string, Socket>() }
+
 async function closeKept(): Promise<void> {
+  destroyAll([[...ahead.connect.values()], [...ahead.secureConnect.values()]])
   for (const { agent } of await Promise.all(connectionsByProtocol.values())) {
     destroyAll(Object.values(agent.freeSockets))
   }
@@ -108,9 +123,9 @@ function responseHead(request: PostRequest, connections: Connections, guard: Req
   return new Promise((resolve, reject) => {
     const outgoing = openRequest(request, connections)
     guard.onStop(() => outgoing.destroy())
-    let received = 0
+    let received: number | null = null
     outgoing.once('socket', (socket) => {
-      received = socket.bytesRead
+      received = socket.connecting ? null : socket.bytesRead
       if (socket.connecting) socket.once(connections.opened, () => guard.enter('firstByteMs'))
       else guard.enter('firstByteMs')
     })
@@ -180,11 +195,13 @@ function requestTarget(url: URL): Target {
   return target
 }
 
-/** True if the server had closed a kept connection while it was idle: nothing was received after the request. */
-function isStaleSocket(outgoing: ClientRequest, error: Error, received: number): boolean {
-  const socket: Socket | null = outgoing.socket
+/**
+ * True if the server had closed an open connection while it was idle: it was `received` before the request, and nothing after it. Null:
+ * the connection was new.
+ */
+function isStaleSocket({ socket }: { readonly socket: Socket | null }, error: Error, received: number | null): boolean {
   const code = systemErrorCode(error)
-  return outgoing.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE') && socket?.bytesRead === received
+  return received !== null && (code === 'ECONNRESET' || code === 'EPIPE') && socket?.bytesRead === received
 }
 
 /** Retried at once. All kept connections to the server have been dropped, so the next attempt opens a new one. */

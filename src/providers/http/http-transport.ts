@@ -93,6 +93,15 @@ export class HttpTransport implements Transport {
     }
   }
 
+  async connect({ path }: Pick<TransportRequest, 'path'>): Promise<void> {
+    const guard = new RequestGuard({ signal: new AbortController().signal }, this.#limits)
+    try {
+      await this.#exchange.connect?.(this.#endpoint().urlOf(path), guard)
+    } finally {
+      guard.release()
+    }
+  }
+
   close(): Promise<void> {
     return this.#exchange.close()
   }

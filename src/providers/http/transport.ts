@@ -56,6 +56,7 @@ function defaultExchange(): Exchange {
   const proxied = dispatcherExchange(proxyDispatcher)
   return {
     post: (request, guard) => (hasProxy(request.url) ? proxied : direct).post(request, guard),
+    connect: async (url, guard) => (hasProxy(url) ? undefined : direct.connect?.(url, guard)),
     close: () => direct.close(),
   }
 }

@@ -130,6 +130,8 @@ export interface Transport {
   call?(request: OtherRequest): Promise<string>
   /** False if the server has forgotten this response, which it kept with a connection. Default: the server itself is asked. */
   holds?(responseId: string): boolean
+  /** Opens a connection that the next request takes. Absent if it cannot. Rejects like `send`. */
+  connect?(to: Pick<TransportRequest, 'path' | 'headers'>): Promise<void>
   close(): Promise<void>
 }
 

@@ -43,6 +43,10 @@ export class BackgroundTransport implements Transport {
     else yield [{ event: WHOLE_REPLY, data: reply }]
   }
 
+  async connect(to: Pick<TransportRequest, 'path' | 'headers'>): Promise<void> {
+    await this.#http.connect?.(to)
+  }
+
   close(): Promise<void> {
     return this.#http.close()
   }

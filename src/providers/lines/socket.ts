@@ -72,13 +72,25 @@ export class SocketTransport implements Transport {
     }
   }
 
+  async connect(to: Pick<TransportRequest, 'path' | 'headers'>): Promise<void> {
+    const guard = new RequestGuard({ signal: new AbortController().signal }, this.#settings.limits)
+    try {
+      if ((await this.#open(to, guard)) === null) await this.#settings.http.connect?.(to)
+    } finally {
+      guard.release()
+    }
+  }
+
   close(): Promise<void> {
     this.#line?.close()
     return Promise.resolve()
   }
 
   /** The open line, or a new one; null if the server has none to give. Its answer over HTTP says why. */
-  async #open({ path, headers }: TransportRequest, guard: RequestGuard): Promise<Line | null> {
+  async #open(
+    { path, headers }: Pick<TransportRequest, 'path' | 'headers'>,
+    guard: RequestGuard,
+  ): Promise<Line | null> {
     guard.throwIfFailed()
     if (this.#isRefused) return null
     if (this.#line?.isOpen === true) return this.#line

@@ -45,6 +45,9 @@ export class SessionModel implements Model {
   readonly compact: Model['compact']
   readonly #options: WireSessionOptions
   #isClosed = false
+  /** What the next session sends its requests over, opened ahead. */
+  #ahead: Transport | null = null
+  #connecting: Promise<void> | null = null
 
   constructor(options: WireSessionOptions) {
     this.provider = options.provider
@@ -69,7 +72,22 @@ export class SessionModel implements Model {
     const { line, ...options } = this.#options
     // A single question is not worth a connection of its own.
     const isQuestion = line?.keeps === true && run !== undefined && run.purpose !== 'main'
-    return new WireSession(isQuestion ? options : this.#options)
+    const ahead = isQuestion ? null : this.#ahead
+    if (line === undefined || ahead === null) return new WireSession(isQuestion ? options : this.#options)
+    this.#ahead = null
+    return new WireSession({ ...options, line: { ...line, open: () => Promise.resolve(ahead) } })
+  }
+
+  connect(): Promise<void> {
+    this.#connecting ??= this.#connect().finally(() => (this.#connecting = null))
+    return this.#connecting
+  }
+
+  async #connect(): Promise<void> {
+    const { line, transport, format, headers } = this.#options
+    const ahead = line === undefined ? transport : (this.#ahead ?? (await line.open()))
+    await ahead.connect?.({ path: format.path, headers })
+    if (line !== undefined) this.#ahead = ahead
   }
 
   /** A session whose requests go to a connection of the caller's, such as one that gathers them. */
@@ -90,6 +108,7 @@ export class SessionModel implements Model {
 
   async close(): Promise<void> {
     this.#isClosed = true
+    await this.#ahead?.close()
     await this.#options.transport.close()
   }
 }
