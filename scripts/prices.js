@@ -24,16 +24,24 @@ import type { Listed } from './price.js'
 /** The version of \`@pydantic/genai-prices\` that these answers come from. */
 export const VERSION = '${version}'
 
+type Known = Readonly<Record<string, Answers | undefined>>
+
 interface Answers {
   /** The place of a model's answer, by its id. */
   readonly models: Readonly<Record<string, number>>
   readonly answers: readonly Listed[]
 }
 
-/** By provider. Text is parsed faster than code. */
-export const KNOWN = JSON.parse(
-  '${JSON.stringify(known).replaceAll('\\', '\\\\').replaceAll("'", "\\'")}',
-) as Readonly<Record<string, Answers | undefined>>
+/** Text is parsed faster than code. */
+const TEXT =
+  '${JSON.stringify(known).replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'
+
+let parsed: Known | undefined
+
+/** By provider. Parsed when it is first needed. */
+export function knownPrices(): Known {
+  return (parsed ??= JSON.parse(TEXT) as Known)
+}
 `
 const text = await prettier.format(source, { ...(await prettier.resolveConfig(FILE)), filepath: FILE })
 if (!process.argv.includes('--check')) writeFileSync(FILE, text)

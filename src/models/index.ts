@@ -17,3 +17,5 @@ export type { SqliteCacheOptions, SqliteReplyStore } from './cache/sqlite-cache.
 export type { CacheEmbedder, SemanticOptions } from './cache/semantic.js'
 export { batched } from './batched/batched.js'
 export type { BatchedOptions } from './batched/gatherer.js'
+export { catalogue } from './catalogue.js'
+export type { CatalogueEntry, CatalogueOptions } from './catalogue.js'

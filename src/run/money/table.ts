@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
-import { KNOWN, VERSION } from './known-prices.js'
+import { knownPrices, VERSION } from './known-prices.js'
 import type { Listed, Price, PriceTier, Rates } from './price.js'
 
 const NOT_LISTED: Listed = { price: null }
@@ -11,7 +11,7 @@ const NOT_LISTED: Listed = { price: null }
  * long as that version of the package is installed.
  */
 export async function listed(providerId: string, id: string, timestamp: Date): Promise<Listed> {
-  const known = KNOWN[providerId]
+  const known = knownPrices()[providerId]
   const place = known !== undefined && Object.hasOwn(known.models, id) ? known.models[id] : undefined
   const answer = place === undefined ? undefined : known?.answers[place]
   return answer !== undefined && isKept() ? answer : lookUp(providerId, id, timestamp)

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { affordableOutput, costBound, costOf, inMicroDollars, withoutLongCaching } from '#run/money/price.js'
 import type { Price } from '#run/money/price.js'
-import { KNOWN, VERSION } from '#run/money/known-prices.js'
+import { knownPrices, VERSION } from '#run/money/known-prices.js'
 import { priceOf } from '#run/money/prices.js'
 import { listed, lookUp } from '#run/money/table.js'
 import type { TokenUsage } from '#contracts/entry.js'
@@ -196,7 +196,7 @@ describe('the price of a model', () => {
 })
 
 describe('prices that are kept', () => {
-  const kept = Object.entries(KNOWN).flatMap(([provider, { models } = NONE]) =>
+  const kept = Object.entries(knownPrices()).flatMap(([provider, { models } = NONE]) =>
     Object.keys(models).map((id) => ({ provider, id })),
   )
   const when = fc.date({ min: new Date('2020-01-01'), max: new Date('2040-01-01'), noInvalidDate: true })
