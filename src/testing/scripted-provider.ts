@@ -20,6 +20,9 @@ import { parse } from '#contracts/parse.js'
 import { isObject } from '#util/json.js'
 import { boolean, either, integer, oneOf, partial } from '#util/shape.js'
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { socketAnswer } from './socket-answer.js'
+import { takeWebSocket } from './wire/websocket.js'
 
 /** The API of a request. */
 export type ProviderApi = 'responses' | 'chat' | 'openrouter' | 'messages' | 'gemini'
@@ -58,7 +61,7 @@ export interface RecordedRequest {
 
 /**
  * A model provider on this machine that follows a script, for tests over HTTP: OpenAI's Responses and chat completions
- * APIs, OpenRouter's, Anthropic's Messages API and the Gemini API, streamed when the request says so.
+ * APIs (Responses over a WebSocket too), OpenRouter's, Anthropic's Messages API and the Gemini API, streamed when the request says so.
  *
  * ```ts
  * await using provider = await scriptedProvider()
@@ -100,6 +103,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
   readonly #chunks: Chunks
   readonly #record: boolean
   readonly #renderer = new Renderer()
+  readonly #sockets = new Set<Duplex>()
   /** The bytes of constant answers, by API and form. */
   readonly #constants = new WeakMap<ScriptedReply, Map<string, Buffer>>()
 
@@ -122,6 +126,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
       ['/v1beta/generateContent', { name: 'gemini', api: geminiApi }],
     ])
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response))
+    server.on('upgrade', (request: IncomingMessage, socket: Duplex) => this.#take(request, socket))
   }
 
   /** An answer with this status, in the API's form of an error unless `body` says otherwise. */
@@ -141,6 +146,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
 
   /** Cuts all connections and stops listening. */
   close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy()
     return closeServer(this.#server)
   }
 
@@ -170,6 +176,27 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
     } catch (error) {
       this.#refuse(route?.api ?? messagesApi(), error, response)
     }
+  }
+
+  /** Responses over a WebSocket: the connection has its own memory of them. */
+  #take(upgrade: IncomingMessage, socket: Duplex): void {
+    const { url: path = '', headers } = upgrade
+    if (plainPath(path) !== '/v1/responses') {
+      socket.end('HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n')
+      return
+    }
+    this.#sockets.add(socket)
+    socket.on('close', () => this.#sockets.delete(socket))
+    const api = responsesApi(true)
+    takeWebSocket(upgrade, socket, (text, from) => {
+      const body = parsedJson(text)
+      if (this.#record)
+        this.requests.push({ method: 'WEBSOCKET', path, headers: withoutKeys(headers), body: body ?? text })
+      const response = socketAnswer(from)
+      const answer = async (): Promise<void> =>
+        this.#answer({ name: 'responses', api }, headers, { body: createdBy(body), response })
+      answer().catch((error: unknown) => this.#refuse(api, error, response))
+    })
   }
 
   async #answer(
@@ -239,6 +266,17 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
     sendBytes(response, made, streamed)
     return true
   }
+}
+
+/** The request in a message; every response over a WebSocket is a stream. */
+function createdBy(message: unknown): unknown {
+  if (!isObject(message)) return message
+  const { type, ...body } = message
+  if (type !== 'response.create')
+    throw new WireRefusal(`Invalid value: '${String(type)}'. Supported values are: 'response.create'.`)
+  const name = ['stream', 'background'].find((each) => each in body)
+  if (name !== undefined) throw new WireRefusal(`Unknown parameter: '${name}'.`, { param: name })
+  return { ...body, stream: true }
 }
 
 /** The request of a reply and the form of the answer. */

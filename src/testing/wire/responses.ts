@@ -10,8 +10,11 @@ import type { TokenUsage } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { isObject } from '#util/json.js'
 
-/** OpenAI's Responses API. Stores the latest conversations, for requests that continue a reply by its id. */
-export function responsesApi(): WireApi {
+/**
+ * OpenAI's Responses API. Stores the latest conversations, for requests that continue a reply by its id: also those that are not to be
+ * stored, if they are of one connection.
+ */
+export function responsesApi(isOfConnection = false): WireApi {
   const kept = new Map<string, readonly ScriptMessage[]>()
   return {
     read: (request) => readResponsesRequest(request, (id) => kept.get(id)),
@@ -27,7 +30,7 @@ export function responsesApi(): WireApi {
     error: openAiError,
     errorEvent: (message) => sseFrame({ type: 'error', code: 'server_error', message, param: null }, 'error'),
     keep: ({ messages, body }, reply) => {
-      if (body['store'] === false) return
+      if (body['store'] === false && !isOfConnection) return
       kept.set(responseId(reply), [...messages, scriptMessageOf(reply)])
       const oldest = kept.size > MOST_KEPT ? kept.keys().next().value : undefined
       if (oldest !== undefined) kept.delete(oldest)

@@ -4,7 +4,8 @@ import type { HarnessOptions, Model } from 'thinharness'
 import { openai } from 'thinharness/providers'
 import type { OpenAiOptions } from 'thinharness/providers'
 import { socketServer } from '../../support/websocket-server.js'
-import type { ServerSocket, SocketServer } from '../../support/websocket-server.js'
+import type { SocketServer } from '../../support/websocket-server.js'
+import type { ServerSocket } from '#testing/wire/websocket.js'
 import { call, eventsOf, message, response } from './replies.js'
 
 /** What the server does with one request. */
@@ -94,6 +95,7 @@ export class SocketStage implements AsyncDisposable {
 
   #accept(socket: ServerSocket): (text: string) => void {
     const kept = new Map<string, readonly string[]>()
+    const send = (event: unknown): void => socket.send(JSON.stringify(event))
     return (text) => {
       const body = JSON.parse(text) as Body
       const deed = this.#deeds.shift() ?? 'answers'
@@ -101,23 +103,23 @@ export class SocketStage implements AsyncDisposable {
       const before = id === undefined ? [] : kept.get(id)
       // The latest response only, and none after a failure.
       kept.clear()
-      if (before === undefined || (deed === 'forgets' && id !== undefined)) return socket.send(notFound(id))
+      if (before === undefined || (deed === 'forgets' && id !== undefined)) return send(notFound(id))
       const conversation = [...before, ...body.input.map(word)]
       this.requests.push({ body, bytes: text.length, over: 'websocket', conversation, deed })
       this.onRequest()
       if (deed === 'is_silent') return
       if (deed === 'cuts_before') return socket.cut()
-      if (deed === 'is_full') return socket.send(overloaded)
-      if (deed === 'is_too_old') return socket.send(tooOld)
+      if (deed === 'is_full') return send(overloaded)
+      if (deed === 'is_too_old') return send(tooOld)
       if (deed === 'refuses_next') this.#refusals += 1
       const reply = this.#reply(conversation)
       const events = eventsOf(reply)
       if (deed === 'cuts_midway') {
-        for (const event of events.slice(0, 3)) socket.send(event)
+        for (const event of events.slice(0, 3)) send(event)
         return setImmediate(() => socket.cut())
       }
       kept.set(String(reply['id']), [...conversation, ...(reply['output'] as Item[]).map(word)])
-      for (const event of events) socket.send(event)
+      for (const event of events) send(event)
       if (deed === 'closes_after' || deed === 'refuses_next') socket.close()
     }
   }

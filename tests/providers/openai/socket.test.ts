@@ -97,7 +97,7 @@ test('after random losses each request that is answered continues the right conv
     ...(['answers', 'answers', 'cuts_before', 'cuts_midway', 'closes_after'] as const),
     ...(['forgets', 'is_full', 'is_too_old', 'refuses_next'] as const),
   )
-  const { numRuns, ...seed } = rounds(30)
+  const { numRuns, ...seed } = rounds(16)
   // Each cut in a row waits twice as long.
   const deeds = fc.array(deed, { minLength: 4, maxLength: 7 }).filter((each) => !/cuts\w+,cuts/.test(each.join()))
   const schedules = fc.sample(deeds, { numRuns, ...seed })
