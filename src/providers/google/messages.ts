@@ -3,6 +3,7 @@ import type {
   AssistantEntry,
   AssistantPart,
   ContentPart,
+  ImagePart,
   ToolCallPart,
   ToolEntry,
   TranscriptEntry,
@@ -22,6 +23,7 @@ import {
 } from '../wire/content.js'
 import { foreignText, textWithSources } from '../hosted/foreign.js'
 import { stringIn } from '../wire/wire-fields.js'
+import { GROUNDING } from './hosted.js'
 import { PROVIDER } from './models.js'
 
 /** What depends on the model and its host. */
@@ -137,10 +139,20 @@ function modelPart(part: AssistantPart, rules: ContentRules): JsonObject | null 
     case 'tool_call':
       return callPart(part, native, rules)
     case 'hosted':
+      // What stood beside the parts of a reply is none of them.
+      return native === null ? plainPart(foreignText(part)) : GROUNDING in native ? null : native
     case 'image':
-      return native ?? plainPart(foreignText(part))
+      return native === null ? plainPart(foreignText(part)) : imagePart(part, native)
     case 'opaque':
       return native ?? plainPart(textWithin(part))
+  }
+}
+
+function imagePart(part: ImagePart, native: JsonObject): JsonObject {
+  const { inlineData } = native
+  return {
+    ...native,
+    inlineData: { ...(isObject(inlineData) && inlineData), ...('data' in part && { data: part.data }) },
   }
 }
 

@@ -1,4 +1,4 @@
-import type { ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
+import type { HostedTool, ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
 import type { JsonObject } from '#util/json.js'
 
 /** The provider's name in entries, native parts, `providerOptions`, prices and events. */
@@ -14,7 +14,7 @@ type ThinkingControl =
   /** By one of a few words. It cannot be turned off. */
   | { readonly by: 'level'; readonly levels: readonly Level[] }
 
-interface Family {
+export interface Family {
   readonly ids: RegExp
   readonly thinking: ThinkingControl
   /** It thinks unless a request says otherwise. */
@@ -25,6 +25,7 @@ interface Family {
    */
   readonly isThird: boolean
   readonly maxOutputTokens: number
+  readonly hostedTools: readonly HostedTool['kind'][]
 }
 
 const NONE = { by: 'none' } as const
@@ -32,8 +33,11 @@ const FULL: readonly Level[] = ['MINIMAL', 'LOW', 'MEDIUM', 'HIGH']
 const WITHOUT_MINIMAL: readonly Level[] = ['LOW', 'MEDIUM', 'HIGH']
 const LONG = 65_536
 
-const SECOND = { byDefault: false, isThird: false, maxOutputTokens: LONG } as const
-const THIRD = { byDefault: true, isThird: true, maxOutputTokens: LONG } as const
+/** Google's own tools; a model that makes images makes them without one. */
+const HOSTED = ['web_search', 'web_fetch', 'code_execution', 'file_search'] as const
+const PICTURES = ['image_generation', 'web_search'] as const
+const SECOND = { byDefault: false, isThird: false, maxOutputTokens: LONG, hostedTools: HOSTED } as const
+const THIRD = { byDefault: true, isThird: true, maxOutputTokens: LONG, hostedTools: HOSTED } as const
 
 function budget(least: number, most: number, canStop: boolean): ThinkingControl {
   return { by: 'budget', least, most, canStop }
@@ -41,12 +45,20 @@ function budget(least: number, most: number, canStop: boolean): ThinkingControl 
 
 /** The first match counts. Budgets and levels are those of Google's page on thinking. */
 const FAMILIES: readonly Family[] = [
-  { ...SECOND, ids: /gemini-(?:1|2\.0|pro(?:-vision)?$)|gemma|learnlm/, thinking: NONE, maxOutputTokens: 8192 },
-  { ...SECOND, ids: /gemini-2\.5.*(?:image|tts|audio)/, thinking: NONE, maxOutputTokens: 32_768 },
+  {
+    ...SECOND,
+    ids: /gemini-(?:1|2\.0|pro(?:-vision)?$)|gemma|learnlm/,
+    thinking: NONE,
+    maxOutputTokens: 8192,
+    hostedTools: [],
+  },
+  { ...SECOND, ids: /gemini-2\.5.*image/, thinking: NONE, maxOutputTokens: 32_768, hostedTools: PICTURES.slice(0, 1) },
+  { ...SECOND, ids: /gemini-2\.5.*(?:tts|audio)/, thinking: NONE, maxOutputTokens: 32_768, hostedTools: [] },
   { ...SECOND, ids: /gemini-2\.5-pro/, thinking: budget(128, 32_768, false), byDefault: true },
   { ...SECOND, ids: /gemini-2\.5-flash-lite/, thinking: budget(512, 24_576, true) },
   { ...SECOND, ids: /gemini-2/, thinking: budget(128, 24_576, true), byDefault: true },
-  { ...THIRD, ids: /image|tts|audio/, thinking: NONE, byDefault: false, maxOutputTokens: 32_768 },
+  { ...THIRD, ids: /image/, thinking: NONE, byDefault: false, maxOutputTokens: 32_768, hostedTools: PICTURES },
+  { ...THIRD, ids: /tts|audio/, thinking: NONE, byDefault: false, maxOutputTokens: 32_768, hostedTools: [] },
   { ...THIRD, ids: /gemini-3-pro/, thinking: { by: 'level', levels: ['LOW', 'HIGH'] } },
   { ...THIRD, ids: /gemini-3(?:\.[1-5])?-flash/, thinking: { by: 'level', levels: FULL } },
 ]
@@ -67,7 +79,7 @@ const ACTIVE_EFFORTS: readonly ActiveEffort[] = ['minimal', 'low', 'medium', 'hi
  * Schema only, and refuses schemas that are too large for it.
  */
 export function modelCapabilities(id: string): ModelCapabilities {
-  const { thinking, maxOutputTokens } = modelFamily(id)
+  const { thinking, maxOutputTokens, hostedTools } = modelFamily(id)
   const canStop = thinking.by === 'budget' && thinking.canStop
   return {
     supportsJsonSchemaOutput: true,
@@ -75,6 +87,7 @@ export function modelCapabilities(id: string): ModelCapabilities {
     supportsTools: true,
     defaultStructuredOutputMode: 'tool',
     inputs: ['image', 'file', 'audio'],
+    hostedTools,
     contextTokens: 1_048_576,
     maxOutputTokens,
     ...(thinking.by === 'none' && { reasoningEfforts: [] }),

@@ -6,6 +6,7 @@ import type { JsonObject } from '#util/json.js'
 import { providerError } from '../http/errors.js'
 import { countIn, isFilled, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
+import { hostedPart } from './hosted.js'
 import { PROVIDER } from './models.js'
 
 /** A call of a function: its final id and its arguments as text. */
@@ -14,12 +15,19 @@ export interface FunctionCall {
   readonly arguments: string
 }
 
-/** The part of a reply as the transcript has it. `call` is that of a `functionCall`. */
-export function assistantPart(part: WireFields, call: FunctionCall | null): AssistantPart {
+/** The part of a reply as the transcript has it. `call` is that of a `functionCall`; `pages` are those that the reply cites. */
+export function assistantPart(part: WireFields, call: FunctionCall | null, pages: string): AssistantPart {
   const { text, functionCall, ...others } = part
   if (call !== null && isObject(functionCall))
     return { type: 'tool_call', name: stringIn(functionCall['name']), ...call, ...nativeOf(others) }
-  if (typeof text !== 'string') return { type: 'opaque', ...googleNative(part) }
+  if (typeof text !== 'string') {
+    const hosted = hostedPart(part, pages)
+    // An image has its data itself.
+    const { inlineData } = part
+    const isImage = hosted?.type === 'image' && isObject(inlineData)
+    const kept = isImage ? { ...part, inlineData: without(inlineData, 'data') } : part
+    return { ...(hosted ?? { type: 'opaque' }), ...googleNative(kept) }
+  }
   // A text that is empty is a thought in its sealed form. The mark `thought` itself says whose thought it is.
   if (others['thought'] === true || text === '') return { type: 'reasoning', text, ...googleNative(others) }
   return { type: 'text', text, ...nativeOf(without(others, 'thought')) }

@@ -2,12 +2,14 @@ import { invalidOptions } from '#contracts/parse.js'
 import type { RequestConstants, ToolChoice, ToolDefinition } from '#core/model-session.js'
 import { acceptedSchema } from '#schema/input-schema.js'
 import { isObject } from '#util/json.js'
-import type { JsonObject, JsonValue } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
 import type { WireFormat } from '../http/wire.js'
 import { describedTool } from '../hosted/definitions.js'
+import { isHosted } from '../hosted/refusal.js'
 import { checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
 import type { RequestDefaults } from '../wire/settings.js'
-import { isFilled, without } from '../wire/wire-fields.js'
+import { isFilled, objectsIn, without } from '../wire/wire-fields.js'
+import { googleTools } from './hosted.js'
 import { encodeContents } from './messages.js'
 import { modelFamily, PROVIDER, thinkingFields } from './models.js'
 import { answerSchema } from './schema.js'
@@ -53,8 +55,8 @@ export function contentFormat(options: ContentRequestOptions): WireFormat {
       request: (fields) => ({ generateContentRequest: { model: path, ...fields } }),
       answer: 'totalTokens',
     },
-    fold: (foldOptions) => new ContentFold(foldOptions),
-    decode: decodeContent,
+    fold: (foldOptions) => new ContentFold(foldOptions, isThird),
+    decode: (reply, foldOptions) => decodeContent(reply, foldOptions, isThird),
   }
 }
 
@@ -70,22 +72,29 @@ function contentHead(constants: RequestConstants, { id, defaults }: ContentReque
   const family = modelFamily(id)
   const { maxOutputTokens, temperature, reasoningEffort } = settingsOf(settings, defaults)
   const { toolChoice = 'auto' } = settings
+  const functions = tools.filter((tool) => !isHosted(tool))
+  // The API holds the calls of all functions to their schemas, or those of none.
+  const isStrict = functions.some(({ strict }) => strict === true)
+  const declared = functions.length === 0 ? [] : [{ functionDeclarations: functions.map(functionDeclaration) }]
+  const offered = [...declared, ...googleTools(tools, id, family)]
   const generationConfig = {
+    ...(tools.some(({ hosted }) => hosted?.kind === 'image_generation') && { responseModalities: ['TEXT', 'IMAGE'] }),
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     ...(temperature !== undefined && { temperature }),
     ...withSummary(thinkingFields(family, reasoningEffort, maxOutputTokens), defaults.reasoningSummary),
   }
   const base = {
     ...(instructions.trim() !== '' && { systemInstruction: { parts: [{ text: instructions }] } }),
-    ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(functionDeclaration) }] }),
-    ...(tools.length > 0 && toolChoice !== 'auto' && { toolConfig: calling(toolChoice) }),
+    ...(isFilled(offered) && { tools: offered }),
+    ...(functions.length > 0 && toolChoice !== 'auto' && { toolConfig: calling(toolChoice) }),
+    ...(isStrict && toolChoice === 'auto' && { toolConfig: { functionCallingConfig: { mode: 'VALIDATED' } } }),
     ...(isFilled(generationConfig) && { generationConfig }),
   }
   const given = [defaults.extraBody, settings.providerOptions?.[PROVIDER]]
   for (const fields of given) checkOwnFields(fields, ['contents'])
   const fields = withSoundThinking(withOwnTools(given.reduce(withCallerFields, base), family.isThird))
   if (structuredOutput === null) return withoutCached(fields)
-  if (tools.length > 0 && !family.isThird) {
+  if (offered.length > 0 && !family.isThird) {
     throw invalidOptions(
       `\`${id}\` cannot be held to a schema while it has tools: choose \`outputMode: 'tool'\`, or a model of Gemini 3 or later.`,
     )
@@ -112,18 +121,17 @@ function calling(choice: ToolChoice): JsonObject {
 const MODES = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const
 
 /**
- * Beside functions, the third generation takes tools of Google's own only if a request asks to see their calls, and not in the
- * mode `AUTO`.
+ * The third generation shows the calls of Google's own tools if it is asked to, except of programs; beside functions it must be, and
+ * not in the mode `AUTO`.
  */
 function withOwnTools(fields: JsonObject, isThird: boolean): JsonObject {
   const { tools } = fields
-  const kinds = Array.isArray(tools)
-    ? (tools as readonly JsonValue[]).filter(isObject).flatMap((tool) => Object.keys(tool as JsonObject))
-    : []
-  const hasBoth = kinds.includes('functionDeclarations') && kinds.some((kind) => kind !== 'functionDeclarations')
-  if (!isThird || !hasBoth) return fields
+  const kinds = Array.isArray(tools) ? objectsIn(tools).flatMap((tool) => Object.keys(tool)) : []
+  const others = kinds.filter((kind) => kind !== 'functionDeclarations')
+  const hasBoth = others.length > 0 && others.length < kinds.length
+  if (!isThird || !(hasBoth || others.some((kind) => kind !== 'codeExecution'))) return fields
   const toolConfig = {
-    functionCallingConfig: { mode: 'VALIDATED' },
+    ...(hasBoth && { functionCallingConfig: { mode: 'VALIDATED' } }),
     includeServerSideToolInvocations: true,
     ...objectOf(fields, 'toolConfig'),
   }

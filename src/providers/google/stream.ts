@@ -2,15 +2,21 @@ import type { AssistantPart, TokenUsage } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
 import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
 import type { DecodedReply, ReplyFold, ReplyFoldOptions, WireChunk } from '../http/wire.js'
+import { withHostedCalls } from '../hosted/calls.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { objectsIn, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
+import { chargedCalls, citedPages, groundingParts, withCitations } from './hosted.js'
 import { assistantPart, finishReasonOf, tokenUsage } from './reply.js'
 import type { FunctionCall } from './reply.js'
 
 /** A whole reply. Throws `provider_error` for an error in place of a reply, and for anything but a reply. */
-export function decodeContent(reply: unknown, { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>): DecodedReply {
-  const fold = new ContentFold({ callIdFor, onDelta: undefined })
+export function decodeContent(
+  reply: unknown,
+  { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>,
+  isThird: boolean,
+): DecodedReply {
+  const fold = new ContentFold({ callIdFor, onDelta: undefined }, isThird)
   fold.add({ event: null, data: reply })
   if (fold.isEmpty) {
     throw (
@@ -31,12 +37,14 @@ interface Piece {
 export class ContentFold implements ReplyFold {
   readonly #onDelta: ReplyFoldOptions['onDelta']
   readonly #ids: ReplyCallIds
+  readonly #isThird: boolean
   readonly #pieces: Piece[] = []
   #body: WireFields = {}
   #candidate: WireFields = {}
 
-  constructor({ callIdFor, onDelta }: ReplyFoldOptions) {
+  constructor({ callIdFor, onDelta }: ReplyFoldOptions, isThird: boolean) {
     this.#onDelta = onDelta
+    this.#isThird = isThird
     this.#ids = new ReplyCallIds(callIdFor)
   }
 
@@ -80,17 +88,29 @@ export class ContentFold implements ReplyFold {
     const word = this.#ending
     const hasCalls = this.#pieces.some(({ call }) => call !== null)
     const finishReason = finishReasonOf(word, stringIn(finishMessage), hasCalls)
-    const parts: AssistantPart[] = this.#pieces.map(({ part, call }) => assistantPart(part, call))
+    const parts = this.#parts()
     const content = { role: 'model', parts: this.#pieces.map(({ part }) => part) }
     return {
       parts,
       finishReason,
       nativeFinishReason: word || null,
-      usage: this.usage,
+      // Images are charged as tokens.
+      usage: withHostedCalls(
+        this.usage,
+        parts.filter(({ type }) => type !== 'image'),
+        chargedCalls(this.#candidate, this.#isThird),
+      ),
       responseId: stringIn(this.#body['responseId']) || null,
       responseModel: stringIn(this.#body['modelVersion']) || null,
       raw: { ...this.#body, candidates: [{ ...this.#candidate, content }] },
     }
+  }
+
+  #parts(): readonly AssistantPart[] {
+    const pages = citedPages(this.#candidate)
+    const parts = this.#pieces.map(({ part, call }) => assistantPart(part, call, pages))
+    const isShown = parts.some(({ type }) => type === 'hosted')
+    return withCitations(isShown ? parts : [...groundingParts(this.#candidate), ...parts], this.#candidate)
   }
 
   /** The finish reason, or the reason why the prompt was blocked. */

@@ -147,7 +147,7 @@ describe('fields of the caller', () => {
       functionCallingConfig: { mode: 'VALIDATED' },
       includeServerSideToolInvocations: true,
     })
-    expect(bodyOf(format({ defaults }), ASK)).not.toHaveProperty('toolConfig')
+    expect(bodyOf(format({ defaults }), ASK)['toolConfig']).toEqual({ includeServerSideToolInvocations: true })
     expect(bodyOf(format({ id: 'gemini-2.5-pro', defaults }), ASK, { tools: [LOOK] })).not.toHaveProperty('toolConfig')
   })
 
