@@ -57,18 +57,18 @@ const KINDS: ReadonlyMap<string, string> = new Map([
  */
 export function hostedPart(part: WireFields, pages: string): HostedPart | ImagePart | null {
   const { toolCall, toolResponse, executableCode, codeExecutionResult, inlineData } = part
-  if (isObject(toolCall)) return { ...callOf(toolCall), arguments: JSON.stringify(toolCall['args'] ?? {}) }
+  if (isObject(toolCall)) return { ...executedCall(toolCall), arguments: JSON.stringify(toolCall['args'] ?? {}) }
   if (isObject(toolResponse)) {
-    const call = callOf(toolResponse)
+    const call = executedCall(toolResponse)
     return { ...call, ...outcome(call.name === 'web_search' ? pages : textOfValue(toolResponse['response']), false) }
   }
   if (isObject(executableCode)) {
     const { id, ...code } = executableCode
-    return { ...programOf(id), arguments: JSON.stringify(code) }
+    return { ...executedProgram(id), arguments: JSON.stringify(code) }
   }
   if (isObject(codeExecutionResult)) {
     const { id, outcome: word, output } = codeExecutionResult
-    return { ...programOf(id), ...outcome(stringIn(output), word !== 'OUTCOME_OK') }
+    return { ...executedProgram(id), ...outcome(stringIn(output), word !== 'OUTCOME_OK') }
   }
   const { data, mimeType } = isObject(inlineData) ? inlineData : {}
   // Images of thoughts are drafts.
@@ -76,12 +76,12 @@ export function hostedPart(part: WireFields, pages: string): HostedPart | ImageP
   return isImage ? { type: 'image', data: stringIn(data), mediaType: stringIn(mimeType) } : null
 }
 
-function callOf({ id, toolType }: WireFields): HostedPart {
+function executedCall({ id, toolType }: WireFields): HostedPart {
   const name = KINDS.get(stringIn(toolType)) ?? stringIn(toolType).toLowerCase()
   return { type: 'hosted', callId: stringIn(id), name, source: hostedSource(name) }
 }
 
-function programOf(id: unknown): HostedPart {
+function executedProgram(id: unknown): HostedPart {
   return { type: 'hosted', callId: stringIn(id), name: 'code_execution', source: hostedSource('code_execution') }
 }
 
@@ -102,12 +102,12 @@ export function groundingParts(candidate: WireFields): readonly AssistantPart[] 
   const found: HostedPart[] = []
   if (queries.length > 0) {
     const told = outcome(citedPages(candidate), false)
-    found.push({ ...callOf({ toolType: 'GOOGLE_SEARCH_WEB' }), arguments: JSON.stringify({ queries }), ...told })
+    found.push({ ...executedCall({ toolType: 'GOOGLE_SEARCH_WEB' }), arguments: JSON.stringify({ queries }), ...told })
   }
   for (const { retrievedUrl: url, urlRetrievalStatus: status } of pages) {
     const source = hostedSource('web_fetch', stringIn(url))
     const told = outcome(stringIn(status), status !== 'URL_RETRIEVAL_STATUS_SUCCESS')
-    found.push({ ...callOf({ toolType: 'URL_CONTEXT' }), source, arguments: JSON.stringify({ url }), ...told })
+    found.push({ ...executedCall({ toolType: 'URL_CONTEXT' }), source, arguments: JSON.stringify({ url }), ...told })
   }
   const native = { provider: PROVIDER, data: { [GROUNDING]: (groundingMetadata ?? {}) as JsonObject } }
   return found.map((part) => ({ ...part, native }))
