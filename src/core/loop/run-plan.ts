@@ -79,8 +79,8 @@ export interface ToolOffers {
   readonly own: readonly ToolSpec[]
   /** False if every offer is the first one. */
   readonly canChange: boolean
-  /** The first offer. */
-  load(signal: AbortSignal): Promise<Offer>
+  /** The first offer of a run with these rules. */
+  load(signal: AbortSignal, rules: RunRules): Promise<Offer>
   /** The current offer, requested at turn boundaries: `before` itself if nothing has changed. */
   refresh(signal: AbortSignal, before: Offer): Promise<Offer>
   /** The tools of an offer, as this model is given them. */
@@ -139,7 +139,7 @@ export class RunSetup {
     const session = openSession(prepared.model, run)
     const [own = '', ...others] = plan.instructions
     const planned = { ...plan, instructions: [extensions.instructions ?? own, ...others] }
-    return new RunSetup(planned, prepared, session, await plan.offers.load(signal))
+    return new RunSetup(planned, prepared, session, await plan.offers.load(signal, prepared.rules))
   }
 
   /** Asks the servers for changes of their tools. */

@@ -31,6 +31,8 @@ export interface RunRules {
   readonly computed?: true
   /** Of a program that a call has started: the calls that its run had made before, under the same limit. */
   readonly callsBefore?: number
+  /** A fork whose tools have no effects; it has none either when it goes on. */
+  readonly dry?: true
   /** Set if turns without anything new are counted. */
   readonly stall?: StallRules
 }

@@ -72,13 +72,18 @@ export function createPlan(
     sandbox,
     settings,
     money: new Money(prices),
-    rules: plannedRules(options, config),
+    rules: { ...plannedRules(options, config), ...(isDry(effects) && { dry: true as const }) },
     input,
     deltas,
     sequential,
     inherited: null,
     recordedRules: null,
   }
+}
+
+/** Its tools, or some of them, have no effects of their own. */
+function isDry(effects: LaunchedEffects | null): boolean {
+  return effects !== null && ((effects.effects ?? 'live') !== 'live' || Object.keys(effects.mocks ?? {}).length > 0)
 }
 
 /** A child run, as its tool starts it. */

@@ -1,3 +1,4 @@
+import type { RunRules } from '#core/state/rules.js'
 import type { Config } from '../config.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { HarnessResources } from './resources.js'
@@ -39,9 +40,11 @@ export class Toolset implements ToolOffers {
   readonly #sources: readonly ToolSource[]
   /** Warnings that were emitted: each is emitted once per run. */
   readonly #warned = new Set<string>()
+  #effects: LaunchedEffects | null
 
   constructor(options: ToolsetOptions) {
     this.#options = options
+    this.#effects = options.effects
     const { config, resources, servers = [] } = options
     this.canChange = config.mcpServers.length + servers.length > 0
     this.#sources = servers.length === 0 ? resources.sources : withUniqueIds([...resources.sources, ...servers])
@@ -52,7 +55,9 @@ export class Toolset implements ToolOffers {
   }
 
   /** The first offer of a run, which also gets the warnings that no run has had. */
-  async load(signal: AbortSignal): Promise<Offer> {
+  async load(signal: AbortSignal, { dry }: Pick<RunRules, 'dry'>): Promise<Offer> {
+    // A fork goes on without its recording and its mocks.
+    if (dry === true) this.#effects ??= { effects: 'dry' }
     const { resources, asksServers, warn } = this.#options
     // A recorded run starts no programs.
     if (!asksServers) return this.describe(signal)
@@ -96,7 +101,7 @@ export class Toolset implements ToolOffers {
   }
 
   async #offerOf(servers: Offer['servers']): Promise<Offer> {
-    const { config, resources, own, effects } = this.#options
+    const { config, resources, own } = this.#options
     const [builtin, skills] = await Promise.all([resources.builtinTools(), resources.skills()])
     const ours = [...builtin, ...own(), ...(skills?.tools ?? [])]
     this.#checkServerNames(ours, servers)
@@ -105,7 +110,7 @@ export class Toolset implements ToolOffers {
     checkToolNames(names, config.outputType)
     checkDeferred(all)
     return {
-      tools: effects === null ? all : withEffects(all, effects),
+      tools: this.#effects === null ? all : withEffects(all, this.#effects),
       servers,
       skills: skills?.summary ?? '',
     }

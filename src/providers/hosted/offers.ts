@@ -1,5 +1,6 @@
 import { decisionOf } from '#core/extension/policy.js'
 import { extensionContext } from '#core/loop/run-context.js'
+import type { RunRules } from '#core/state/rules.js'
 import type { RunContext } from '#core/loop/run-context.js'
 import type { Offer, RunPlan, ToolOffers } from '#core/loop/run-plan.js'
 import type { Model, ToolDefinition } from '#core/model-session.js'
@@ -36,8 +37,8 @@ class PermittedOffers implements ToolOffers {
     return this.#plan.offers.definitions(tools, model)
   }
 
-  async load(signal: AbortSignal): Promise<Offer> {
-    return this.#permitted(await this.#plan.offers.load(signal))
+  async load(signal: AbortSignal, rules: RunRules): Promise<Offer> {
+    return this.#permitted(await this.#plan.offers.load(signal, rules))
   }
 
   async refresh(signal: AbortSignal, before: Offer): Promise<Offer> {

@@ -244,6 +244,7 @@ const rules = object<RunRules>({
   onLimit: optional(oneOf('answer')),
   computed: optional(oneOf(true)),
   callsBefore: optional(count),
+  dry: optional(oneOf(true)),
   stall: optional(
     object({
       noticeAfter: nullable(count),

@@ -27,7 +27,10 @@ export interface Conducted {
 export async function prepare({ context, plan }: Conducted, state: RunState | null): Promise<PreparedRun> {
   const model = await plan.host.loadModel(plan.model)
   const output = plan.inherited === null ? plan.answer.formatFor(model) : plan.inherited.output
-  const rules = plan.recordedRules ?? rulesOf(plan, output, model)
+  const rules = plan.recordedRules ?? {
+    ...rulesOf(plan, output, model),
+    ...(state?.rules.dry === true && { dry: true as const }),
+  }
   const money = await plan.money.open({
     model,
     rules,
