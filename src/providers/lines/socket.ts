@@ -16,6 +16,9 @@ import { stringIn } from '../wire/wire-fields.js'
 /** The server closes a connection after an hour: no request begins on one that is older than this, in ms. */
 const LONGEST_AGE_MS = 55 * 60_000
 
+/** A connection that was opened ahead is closed if no request comes for so long, in ms. */
+const UNUSED_MS = 55_000
+
 /** Events after which nothing more of a response comes. */
 const LAST = /^(?:response\.(?:completed|incomplete|failed|cancelled)|error)$/
 
@@ -39,6 +42,7 @@ export class SocketTransport implements Transport {
   #line: Line | null = null
   /** The server has never taken one. */
   #isRefused = false
+  #unused: NodeJS.Timeout | undefined
 
   constructor(settings: LineSettings) {
     this.#settings = settings
@@ -76,12 +80,15 @@ export class SocketTransport implements Transport {
     const guard = new RequestGuard({ signal: new AbortController().signal }, this.#settings.limits)
     try {
       if ((await this.#open(to, guard)) === null) await this.#settings.http.connect?.(to)
+      // An open connection keeps the process alive.
+      this.#unused = setTimeout(() => void this.close(), UNUSED_MS)
     } finally {
       guard.release()
     }
   }
 
   close(): Promise<void> {
+    clearTimeout(this.#unused)
     this.#line?.close()
     return Promise.resolve()
   }
@@ -92,6 +99,7 @@ export class SocketTransport implements Transport {
     guard: RequestGuard,
   ): Promise<Line | null> {
     guard.throwIfFailed()
+    clearTimeout(this.#unused)
     if (this.#isRefused) return null
     if (this.#line?.isOpen === true) return this.#line
     this.#line?.close()

@@ -190,6 +190,28 @@ test('as a candidate of a fallback it is asked again after a lost connection, an
   await stage.server.idle()
 })
 
+test('`connect` opens one connection, which the first run takes', async () => {
+  await using stage = await SocketStage.open(2)
+  const harness = stage.harness()
+  await harness.connect()
+  expect([stage.server.opened, stage.requests.length]).toEqual([1, 0])
+  await harness.run('Go.')
+  expect(stage.server.opened).toBe(1)
+  await stage.server.idle()
+  await harness.run('Go.')
+  expect(stage.server.opened).toBe(2)
+})
+
+test('a connection that was opened ahead is closed if no run takes it', async () => {
+  await using stage = await SocketStage.open(2)
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  await stage.harness().connect()
+  expect(stage.server.open).toBe(1)
+  vi.advanceTimersByTime(60_000)
+  vi.useRealTimers()
+  await stage.server.idle()
+})
+
 test.each(['client', 'fetch'] as const)('`transport` excludes `%s`', (name) => {
   const client = { responses: { create: () => Promise.resolve({}) } }
   const other = name === 'client' ? { client } : { fetch: globalThis.fetch }
