@@ -24,8 +24,9 @@ const slow = defineTool({
   name: 'slow', description: 'Takes long.', parameters: anything, onUnknownOutcome: 'retry',
   handler: (_, { signal }) => existsSync('go') ? 'done' : new Promise((resolve, reject) => {
     writeFileSync('slow.pid', String(process.pid))
-    const idle = setInterval(() => undefined, 1000)
-    signal.addEventListener('abort', () => { clearInterval(idle); reject(signal.reason) })
+    const watching = setInterval(() => existsSync('go') && end(() => resolve('done')), 10)
+    const end = (ending) => { clearInterval(watching); ending() }
+    signal.addEventListener('abort', () => end(() => reject(signal.reason)))
   }),
 })
 
