@@ -11,7 +11,7 @@ const MOST: Readonly<Record<string, readonly [modules: number, kib: number]>> = 
   thinharness: [106, 557],
   'thinharness/providers': [112, 635],
   'thinharness/tools': [130, 501],
-  'thinharness/models': [118, 708],
+  'thinharness/models': [118, 720],
   'thinharness/mcp': [75, 331],
   'thinharness/testing': [148, 717],
   'thinharness/tracing': [121, 560],

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { Harness } from 'thinharness'
+import { gemini, webSearch } from 'thinharness/providers'
 import type { AssistantPart } from '#contracts/entry.js'
 import type { HostedTool, ToolDefinition } from '#core/model-session.js'
 import type { JsonObject } from '#util/json.js'
@@ -209,4 +211,27 @@ describe('citations', () => {
     const [, content] = contentsOf(THIRD, [user('a'), assistant([text!])])
     expect(content?.['parts']).toEqual([{ text: text!.text }])
   })
+})
+
+test('a run with a search: the answer has sources, and the search is paid for', async () => {
+  const groundingMetadata = {
+    webSearchQueries: ['high tide'],
+    groundingChunks: [{ web: { uri: 'https://a.example', title: 'A' } }],
+    groundingSupports: [{ segment: { startIndex: 0, endIndex: 8, text: 'At noon.' }, groundingChunkIndices: [0] }],
+  }
+  const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 3, totalTokenCount: 13 }
+  const bodies: unknown[] = []
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    bodies.push(await new Request(input, init).json())
+    const candidate = { content: { parts: [{ text: 'At noon.' }] }, finishReason: 'STOP', groundingMetadata }
+    return Response.json({ candidates: [candidate], usageMetadata })
+  }
+  const model = gemini('gemini-3-flash-preview', { apiKey: 'k', fetch })
+  const harness = new Harness({ model, builtinTools: [], tools: [webSearch()], limits: { costUsd: 5 } })
+  const { text, sources, usage } = await harness.run('When is high tide?')
+  expect(text).toBe('At noon.')
+  expect(sources).toMatchObject([{ url: 'https://a.example', title: 'A', from: 0, to: 8 }])
+  expect(usage.hostedCalls).toEqual({ web_search: 1 })
+  expect(usage.costUsd).toBeGreaterThan(0.03)
+  expect(bodies).toMatchObject([{ tools: [{ googleSearch: {} }] }])
 })
