@@ -186,6 +186,26 @@ test('after threads that are lost at random each request that is answered contin
   )
 })
 
+test('a reply that pauses goes on in its thread without a new message', async () => {
+  const bodies: Body[] = []
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    bodies.push((await new Request(url, init).json()) as Body)
+    const isFirst = bodies.length === 1
+    return Response.json({
+      ...{ id: `msg_${bodies.length}`, type: 'message', role: 'assistant', model: 'claude-sonnet-5' },
+      content: [{ type: 'text', text: isFirst ? 'Looking.' : 'Done.' }],
+      stop_reason: isFirst ? 'pause_turn' : 'end_turn',
+      usage: { input_tokens: 1, output_tokens: 1 },
+    })
+  }
+  expect((await harnessOf({ fetch }).run('Go.')).text).toContain('Done.')
+  expect(bodies.map(({ thread, messages }) => [thread?.previous_message_id, messages.length])).toEqual([
+    [undefined, 1],
+    ['msg_1', 0],
+  ])
+  expectValidRequest('anthropic-messages-beta', bodies[1], { version: '2026-10-21' })
+})
+
 test('the scripted provider keeps threads as strictly as the API', async () => {
   await using provider = await scriptedProvider()
   provider.calls('lookup', { n: '1' }).calls('lookup', { n: '2' }).says('Done.')
