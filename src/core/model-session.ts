@@ -25,6 +25,11 @@ export interface Model {
    * limited. Default: itself only.
    */
   readonly candidates?: readonly Pick<Model, 'provider' | 'id' | 'capabilities'>[] | undefined
+  /**
+   * Every request to a provider is an attempt that the model begins by `TurnOptions.attempt`: nothing is reserved for a request as a
+   * whole, so that one which waits holds no money. Default: it is reserved.
+   */
+  readonly reserves?: true | undefined
   /** A fresh session, for one run if it is named. Must do no I/O. */
   openSession(run?: ModelRun): ModelSession
   /**

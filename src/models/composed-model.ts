@@ -13,6 +13,7 @@ export abstract class ComposedModel implements Model {
   readonly id: string
   readonly capabilities: ModelCapabilities
   readonly candidates: NonNullable<Model['candidates']>
+  readonly reserves = true
   readonly countTokens: Model['countTokens']
   readonly compact: Model['compact']
   readonly #models: readonly Model[]

@@ -151,10 +151,13 @@ class FallbackSession implements ModelSession {
   ): Promise<ModelTurn> {
     const { model, breaker } = candidate
     const { onDelta, attempt: reserve, ...given } = options
-    const paid = await reserve?.({ provider: model.provider, model: model.id })
+    // One that is made of others reserves for each of them.
+    const isOne = model.candidates === undefined
+    const paid = isOne ? await reserve?.({ provider: model.provider, model: model.id }) : undefined
     const most = least(paid?.maxOutputTokens ?? options.maxOutputTokens, model.capabilities.maxOutputTokens)
     const asked: TurnOptions = {
       ...given,
+      ...(!isOne && reserve !== undefined && { attempt: reserve }),
       ...{ retries: 0, idleMs: this.#options.attemptMs ?? 60_000 },
       ...(most !== undefined && { maxOutputTokens: most }),
       ...(onDelta !== undefined && {

@@ -8,7 +8,7 @@ import { Limiter } from './limiter.js'
 import type { LimitedOptions, Waiter } from './limiter.js'
 import { checkLimited } from './options.js'
 import { PassingModel } from './passing-model.js'
-import { FREE } from './prepaid.js'
+import { askPrepaid, FREE } from './prepaid.js'
 
 /**
  * A model whose requests wait until its limits allow them, and those that its provider tells in headers. Runs take turns. A wait is
@@ -33,15 +33,17 @@ class LimitedModel extends PassingModel {
   }
 
   openSession(run?: ModelRun): ModelSession {
-    return new LimitedSession(this.inner.openSession(run), this.#limiter)
+    return new LimitedSession(this.inner, this.inner.openSession(run), this.#limiter)
   }
 }
 
 class LimitedSession implements ModelSession {
+  readonly #asked: Model
   readonly #inner: ModelSession
   readonly #limiter: Limiter
 
-  constructor(inner: ModelSession, limiter: Limiter) {
+  constructor(asked: Model, inner: ModelSession, limiter: Limiter) {
+    this.#asked = asked
     this.#inner = inner
     this.#limiter = limiter
   }
@@ -52,7 +54,7 @@ class LimitedSession implements ModelSession {
     const admitted = await this.#limiter.enter(waiter)
     let attempts = 0
     try {
-      const turn = await this.#inner.turn(view, constants, {
+      const asking: TurnOptions = {
         ...options,
         // Each repetition is a request of its own.
         attempt: async (candidate) => {
@@ -63,7 +65,8 @@ class LimitedSession implements ModelSession {
           this.#limiter.learn(headers)
           onHeaders?.(headers)
         },
-      })
+      }
+      const turn = await askPrepaid(this.#asked, asking, (paid) => this.#inner.turn(view, constants, paid))
       const { inputTokens, outputTokens } = turn.entry.usage
       admitted.measure(inputTokens === null ? null : inputTokens + (outputTokens ?? 0))
       return turn

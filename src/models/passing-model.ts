@@ -1,7 +1,7 @@
 import type { ModelRun } from '#contracts/attempt.js'
 import type { Model, ModelSession } from '#core/model-session.js'
 
-/** A model around another one, which it is by name and by what it can. */
+/** A model around another one, which it is by name and by what it can. Its sessions ask by `askPrepaid`. */
 export abstract class PassingModel implements Model {
   readonly inner: Model
   readonly provider: string
@@ -9,7 +9,8 @@ export abstract class PassingModel implements Model {
   readonly capabilities: Model['capabilities']
   readonly computed: Model['computed']
   readonly requestBytes: Model['requestBytes']
-  readonly candidates: Model['candidates']
+  readonly candidates: NonNullable<Model['candidates']>
+  readonly reserves = true
   readonly countTokens: Model['countTokens']
   readonly compact: Model['compact']
 
@@ -20,7 +21,7 @@ export abstract class PassingModel implements Model {
     this.capabilities = inner.capabilities
     this.computed = inner.computed
     this.requestBytes = inner.requestBytes
-    this.candidates = inner.candidates
+    this.candidates = inner.candidates ?? [inner]
     this.countTokens = inner.countTokens?.bind(inner)
     this.compact = inner.compact?.bind(inner)
   }

@@ -1,6 +1,6 @@
 import type { Attempt, Candidate } from '#contracts/attempt.js'
 import { NO_TOKENS } from '#contracts/entry.js'
-import type { ModelTurn, TurnOptions } from '#core/model-session.js'
+import type { Model, ModelTurn, TurnOptions } from '#core/model-session.js'
 
 /** An attempt of a request that nobody pays for. */
 export const FREE: Attempt = { maxOutputTokens: null, settle: () => undefined }
@@ -41,5 +41,27 @@ export class Prepaid {
   end(turn: Pick<ModelTurn, 'entry'> | null): void {
     this.#first?.settle(turn?.entry.usage ?? null, turn === null ? { failure: 'unknown' } : { status: 200 })
     this.#first = null
+  }
+}
+
+/**
+ * Asks a model that may begin no attempt itself, such as one of a user's: what it costs is reserved before. One that is made of others
+ * has them begin their own.
+ */
+export async function askPrepaid(
+  { provider, id, candidates }: Pick<Model, 'provider' | 'id' | 'candidates'>,
+  options: TurnOptions,
+  ask: (options: TurnOptions) => Promise<ModelTurn>,
+): Promise<ModelTurn> {
+  if (options.attempt === undefined || candidates !== undefined) return ask(options)
+  const prepaid = await Prepaid.begin({ provider, model: id }, options.attempt)
+  const maxOutputTokens = prepaid.maxOutputTokens ?? options.maxOutputTokens
+  try {
+    const limit = maxOutputTokens !== undefined && { maxOutputTokens }
+    const turn = await ask({ ...options, attempt: prepaid.take, ...limit })
+    prepaid.end(turn)
+    return turn
+  } finally {
+    prepaid.end(null)
   }
 }

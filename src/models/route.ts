@@ -7,6 +7,7 @@ import { CandidateModel, CandidateSessions } from './candidate-model.js'
 import type { CandidateOption } from './candidate-model.js'
 import { ComposedModel } from './composed-model.js'
 import { checkRoute } from './options.js'
+import { askPrepaid } from './prepaid.js'
 
 /** A request, as far as it decides who is asked. */
 export interface RouteRequest {
@@ -87,7 +88,7 @@ class RouteSession implements ModelSession {
     const { purpose = 'main', metadata = {}, labels = {} } = this.#run ?? {}
     const request = { purpose, tokens: newestTokens(view), turn: options.turn ?? 1, metadata, labels }
     const candidate = this.#chosen({ ...request, hasTools: constants.tools.length > 0 })
-    return this.#sessions.turn(candidate, view, constants, options)
+    return askPrepaid(candidate.model, options, (paid) => this.#sessions.turn(candidate, view, constants, paid))
   }
 
   close(): void {

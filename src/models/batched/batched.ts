@@ -29,7 +29,6 @@ export function batched(model: ModelRef | Model, options: BatchedOptions = {}): 
 }
 
 class BatchedModel extends PassingModel {
-  override readonly candidates: NonNullable<Model['candidates']>
   readonly #openOver: SessionModel['openOver']
   readonly #connect: (own: Transport) => Transport
 
@@ -51,8 +50,6 @@ class BatchedModel extends PassingModel {
     })
     const gathers = gatherer as Gatherer | null
     if (gathers === null) throw hasNone('it has no connection')
-    // Its price is that of a batch, which an attempt asks for.
-    this.candidates = [inner]
     this.#openOver = inner.openOver.bind(inner)
     this.#connect = (own) => new BatchTransport(own, gathers)
   }

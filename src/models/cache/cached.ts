@@ -6,7 +6,7 @@ import type { Model, ModelSession, ModelTurn, RequestConstants, TurnOptions } fr
 import { abortable } from '#util/abort.js'
 import { modelOf } from '../candidate-model.js'
 import { PassingModel } from '../passing-model.js'
-import { Prepaid } from '../prepaid.js'
+import { askPrepaid } from '../prepaid.js'
 import { kept, readReply, served } from './kept-reply.js'
 import type { KeptReply } from './kept-reply.js'
 import { Keys, questionIn } from './key.js'
@@ -31,13 +31,10 @@ export function cached(model: ModelRef | Model, options: CachedOptions): Model {
 }
 
 class CachedModel extends PassingModel {
-  /** Of one answer, no attempt may be made: so what it may cost is reserved by its attempts. */
-  override readonly candidates: NonNullable<Model['candidates']>
   readonly #cache: Cache
 
   constructor(inner: Model, options: CachedOptions) {
     super(inner)
-    this.candidates = inner.candidates ?? [inner]
     this.#cache = new Cache(inner, options)
   }
 
@@ -81,8 +78,6 @@ interface Place {
   readonly options: TurnOptions
 }
 
-type Ask = (options?: TurnOptions) => Promise<ModelTurn>
-
 class CachedSession implements ModelSession {
   readonly #inner: ModelSession
   readonly #cache: Cache
@@ -97,7 +92,8 @@ class CachedSession implements ModelSession {
   }
 
   async turn(view: readonly TranscriptEntry[], constants: RequestConstants, options: TurnOptions): Promise<ModelTurn> {
-    const ask: Ask = (given = options) => this.#inner.turn(view, constants, given)
+    const ask = (): Promise<ModelTurn> =>
+      askPrepaid(this.#cache.asked, options, (paid) => this.#inner.turn(view, constants, paid))
     // Its answer is on its way already.
     if (options.resume !== undefined) return ask()
     const place = await this.#placeOf(view, constants, options)
@@ -109,25 +105,7 @@ class CachedSession implements ModelSession {
       const reply = await abortable(flight, options.signal)
       return reply === null ? ask() : served(reply, options)
     }
-    return this.#asked(place, () => (place.resemblance?.hasAsked === true ? this.#prepaid(ask, options) : ask()))
-  }
-
-  /** The model that confirms has had the reservation: one of the model itself is made. */
-  async #prepaid(ask: Ask, options: TurnOptions): Promise<ModelTurn> {
-    const { provider, id } = this.#cache.asked
-    const prepaid = await Prepaid.begin({ provider, model: id }, options.attempt)
-    const maxOutputTokens = prepaid.maxOutputTokens ?? options.maxOutputTokens
-    try {
-      const turn = await ask({
-        ...options,
-        attempt: prepaid.take,
-        ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-      })
-      prepaid.end(turn)
-      return turn
-    } finally {
-      prepaid.end(null)
-    }
+    return this.#asked(place, ask)
   }
 
   /** Null if the cache cannot be asked. */

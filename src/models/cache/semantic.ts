@@ -39,8 +39,6 @@ export class Resemblance {
   readonly #confirm: Model
   readonly #text: string
   readonly #facts: string
-  /** The confirming model was asked: it has had the reservation of the request. */
-  hasAsked = false
   #vector: readonly number[] | null = null
 
   constructor(options: SemanticOptions, confirm: Model, text: string) {
@@ -87,7 +85,6 @@ export class Resemblance {
   }
 
   async #isConfirmed(earlier: string, options: TurnOptions, run: ModelRun | undefined): Promise<boolean> {
-    this.hasAsked = true
     const { runId = '', agentName = null, metadata = {}, labels = {} } = run ?? {}
     const { choose } = await import('#run/decide.js')
     const { choice } = await choose(

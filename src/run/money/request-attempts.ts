@@ -70,7 +70,8 @@ export class RequestAttempts implements RequestPayer {
     ask: (maxOutputTokens: number | null) => Promise<Turn>,
   ): Promise<Turn> {
     this.#request = request
-    this.#whole = this.#spending === null ? this.#unlimited : await this.#reserveWhole()
+    const isReserved = this.#spending !== null && this.#model.reserves !== true
+    this.#whole = isReserved ? await this.#reserveWhole() : this.#spending === null ? this.#unlimited : null
     this.#begun = performance.now()
     const before = this.#made.length
     const { signal } = request
