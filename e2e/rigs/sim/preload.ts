@@ -12,7 +12,9 @@ const FIRST_LIVES = 20
  */
 export async function preload(): Promise<void> {
   const folder = dirname(fileURLToPath(import.meta.resolve('thinharness')))
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'))
+  const all = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.js'))
+  // The command is a program: to load it is to run it.
+  const files = all.filter((name) => !/\bcommand\b/.test(name))
   // Some need a package that is optional.
   for (const file of files) await import(pathToFileURL(join(folder, file)).href).catch(() => undefined)
   const { dependencies } = JSON.parse(readFileSync(join(folder, '../package.json'), 'utf8')) as {

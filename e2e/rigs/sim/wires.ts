@@ -1,10 +1,11 @@
 import type { LogStore, Model, TranscriptEntry } from 'thinharness'
-import { anthropic, openai, openaiCompatible } from 'thinharness/providers'
+import { anthropic, gemini, openai, openaiCompatible } from 'thinharness/providers'
 import { conversationOf } from '#core/state/closing.js'
 import { foldLog } from '#run/resume/read-log.js'
 import { WireRefusal } from '#testing/wire/api.js'
 import type { WireApi, WireBody } from '#testing/wire/api.js'
 import { chatApi } from '#testing/wire/chat.js'
+import { geminiApi, withTarget } from '#testing/wire/gemini.js'
 import { messagesApi } from '#testing/wire/messages.js'
 import { responsesApi } from '#testing/wire/responses.js'
 import { TOOL_NAMES } from './process.js'
@@ -20,9 +21,9 @@ interface Wire {
 
 /** A `fetch` that reads requests as an API does, and answers none: only whether a request is valid matters here. */
 function wireOf(name: string, makeApi: () => WireApi, makeModel: (fetch: Fetch) => Model): Wire {
-  const answer: Fetch = (_url, init) => {
+  const answer: Fetch = (url, init) => {
     const api = makeApi()
-    const body = JSON.parse(init?.body as string) as WireBody
+    const body = withTarget(new Request(url).url, JSON.parse(init?.body as string) as WireBody)
     try {
       api.read({ headers: Object.fromEntries(new Headers(init?.headers)), body })
       wire.refusal = null
@@ -40,6 +41,11 @@ const KEY = { apiKey: 'any', maxRetries: 0 }
 const WIRES: readonly Wire[] = [
   wireOf('messages', messagesApi, (fetch) => anthropic('claude-sonnet-5', { fetch, ...KEY })),
   wireOf('responses', responsesApi, (fetch) => openai('gpt-5.5', { fetch, ...KEY })),
+  wireOf(
+    'gemini',
+    () => geminiApi,
+    (fetch) => gemini('gemini-3-pro', { fetch, ...KEY }),
+  ),
   wireOf(
     'chat',
     () => chatApi('openai'),
