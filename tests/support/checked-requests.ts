@@ -40,6 +40,14 @@ function problemsIn(file: string): readonly string[] {
 
 function problemsOf({ name, api, version = '2023-06-01', body }: SentRequest): readonly string[] {
   const allow = api === 'openai-chat' ? OF_VENDORS : []
-  const problems = requestProblems(api, body, { version, allow })
+  const problems = requestProblems(api, api === 'openai-chat' ? withoutServerTools(body) : body, { version, allow })
   return problems.length === 0 ? [] : [[name, ...problems].join('\n  ')]
+}
+
+/** OpenRouter's own tools are not in OpenAI's description. */
+function withoutServerTools(body: unknown): unknown {
+  const { tools, ...others } = body as { readonly tools?: unknown }
+  if (!Array.isArray(tools)) return body
+  const known = tools.filter((tool: { readonly type?: unknown }) => !String(tool.type).startsWith('openrouter:'))
+  return known.length === 0 ? others : { ...others, tools: known }
 }

@@ -1,5 +1,6 @@
-import type { SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk'
-import type { ContentPart } from '#contracts/entry.js'
+import type { ContentBlock, SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk'
+import type { ContentPart, HostedPart } from '#contracts/entry.js'
+import { parseJson } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
 import type { StopReason } from '#contracts/result.js'
 import type { ThreadEvent } from '#session/thread/thread-events.js'
@@ -120,6 +121,13 @@ export class AcpProjection {
         rawOutput: change.text,
       })
     }
+    if (change.kind === 'hosted') this.#hosted(change.hosted)
+    const shown = change.kind === 'image' || change.kind === 'cited' ? contentOfChange(change) : []
+    const ofPart = {
+      sessionUpdate: 'agent_message_chunk',
+      messageId: `${event.runId}:${'part' in change ? change.part : run.turn.turn}`,
+    } as const
+    for (const content of shown) this.#send({ ...ofPart, content })
     if (change.kind !== 'text' && change.kind !== 'reasoning') return
     const messageId = `${event.runId}:${change.part}${run.attempts === 0 ? '' : `.${run.attempts}`}`
     const sessionUpdate = change.kind === 'text' ? 'agent_message_chunk' : 'agent_thought_chunk'
@@ -127,6 +135,23 @@ export class AcpProjection {
     run.isAnew = false
     if (anew !== '') this.#send({ sessionUpdate, messageId, content: { type: 'text', text: anew } })
     this.#send({ sessionUpdate, messageId, content: { type: 'text', text: change.text } })
+  }
+
+  /** A call that the provider executed: it has ended. */
+  #hosted({ callId: toolCallId, name, source, arguments: input, result = '', isError }: HostedPart): void {
+    const status = isError === true ? 'failed' : 'completed'
+    const content = result === '' ? [] : [textContent(result)]
+    if (input === undefined) return this.#send({ sessionUpdate: 'tool_call_update', toolCallId, status, content })
+    const kind = source.kind === 'web' ? 'fetch' : source.kind === 'command' ? 'execute' : 'other'
+    this.#send({
+      sessionUpdate: 'tool_call',
+      toolCallId,
+      title: name,
+      kind,
+      status,
+      content,
+      rawInput: parsedInput(input),
+    })
   }
 
   #call(run: SentRun, { callId, toolName, arguments: text }: Extract<ReplyChange, { readonly kind: 'call' }>): void {
@@ -261,4 +286,21 @@ function childLine(event: AnyRunEvent): string | null {
   if (event.kind === 'run_started') return 'begins'
   if (event.kind === 'run_completed') return event.pending.length > 0 ? 'waits' : 'is done'
   return event.kind === 'run_failed' ? `failed: ${errorSentence(event)}` : null
+}
+
+function parsedInput(text: string): unknown {
+  const parsed = parseJson(text)
+  return parsed.ok ? parsed.value : text
+}
+
+/** Sources and images of a reply: a page is a link. */
+function contentOfChange(change: Extract<ReplyChange, { kind: 'cited' | 'image' }>): readonly ContentBlock[] {
+  if (change.kind === 'image') {
+    const { image } = change
+    if ('url' in image) return [{ type: 'resource_link', name: 'image', uri: image.url }]
+    return [{ type: 'image', data: image.data, mimeType: image.mediaType }]
+  }
+  const pages = new Map(change.citations.map(({ url = '', title = url }) => [url, title]))
+  pages.delete('')
+  return [...pages].map(([uri, name]) => ({ type: 'resource_link', name, uri }))
 }

@@ -1,4 +1,4 @@
-import type { AssistantEntry } from '#contracts/entry.js'
+import type { AssistantEntry, Citation, HostedPart, ImagePart } from '#contracts/entry.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import { cutOff } from '#core/state/settled.js'
 import type { AnyRunEvent } from './projection.js'
@@ -8,6 +8,11 @@ import { contentOfEnvelope } from './shown-content.js'
 export type ReplyChange =
   | { readonly kind: 'text' | 'reasoning'; readonly part: string; readonly text: string; readonly isFirst: boolean }
   | { readonly kind: 'ended'; readonly of: 'text' | 'reasoning'; readonly part: string }
+  /** Sources of passages of a text, which is complete. */
+  | { readonly kind: 'cited'; readonly part: string; readonly citations: readonly Citation[] }
+  /** What the provider executed within the reply, and images that it made. */
+  | { readonly kind: 'hosted'; readonly hosted: HostedPart }
+  | { readonly kind: 'image'; readonly image: ImagePart }
   /** A piece of the arguments of a call. */
   | {
       readonly kind: 'input'
@@ -46,6 +51,7 @@ interface TextPiece {
   readonly kind: 'text' | 'reasoning'
   readonly part: string
   text: string
+  readonly citations?: Citation[]
 }
 
 interface CallPiece {
@@ -186,6 +192,7 @@ export class TurnReader {
     const pieces = this.#piecesOf(entry, resolution)
     const withdrawn = isBeginning(this.#pieces, pieces) ? [] : this.#withdraw()
     const changes: ReplyChange[] = [...withdrawn]
+    const isRetried = resolution === 'retry_user_message' || resolution === 'retry_tool_output'
     pieces.forEach((piece, index) => {
       const before = this.#pieces[index]
       if (piece.kind === 'call') {
@@ -194,16 +201,18 @@ export class TurnReader {
         changes.push({ kind: 'call', callId, toolName, arguments: text })
         return
       }
-      const { kind, part, text } = piece
+      const { kind, part, text, citations = [] } = piece
+      const isCited = citations.length > 0 && !isRetried
+      const cited: readonly ReplyChange[] = isCited ? [{ kind: 'cited', part, citations }] : []
       // Parts before the last that was sent have ended.
-      if (before !== undefined && index < this.#pieces.length - 1) return
+      if (before !== undefined && index < this.#pieces.length - 1) return void changes.push(...cited)
       const rest = text.slice(before?.text.length ?? 0)
       if (rest !== '') changes.push({ kind, part, text: rest, isFirst: before === undefined })
-      changes.push({ kind: 'ended', of: kind, part })
+      changes.push(...cited, { kind: 'ended', of: kind, part })
     })
     this.#pieces = []
     this.#unnamed.clear()
-    if (resolution !== 'retry_user_message' && resolution !== 'retry_tool_output') return changes
+    if (!isRetried) return [...changes, ...executed(entry)]
     // The answer did not fit: what was sent of it does not count.
     const parts = pieces.flatMap((piece) => (piece.kind === 'call' ? [] : [piece.part]))
     return parts.length === 0 ? changes : [...changes, { kind: 'withdrawn', parts, callIds: [] }]
@@ -223,8 +232,12 @@ export class TurnReader {
       const { type: kind, text } = part
       if (text === '' || (kind === 'reasoning' ? !this.#options.reasoning : isAnswer)) continue
       const last = pieces.at(-1)
-      if (last?.kind === kind) last.text += text
-      else pieces.push({ kind, part: this.#partId(kind, pieces), text })
+      const piece = last?.kind === kind ? last : { kind, part: this.#partId(kind, pieces), text: '', citations: [] }
+      if (piece !== last) pieces.push(piece)
+      const { length } = piece.text
+      for (const each of part.type === 'text' ? (part.annotations ?? []) : [])
+        piece.citations?.push({ ...each, from: each.from + length, to: each.to + length })
+      piece.text += text
     }
     return pieces
   }
@@ -259,5 +272,13 @@ function isBeginning(sent: readonly Piece[], reply: readonly Piece[]): boolean {
     if (piece.kind === 'call')
       return whole.kind === 'call' && whole.callId === piece.callId && whole.text.startsWith(piece.text)
     return index === sent.length - 1 ? whole.text.startsWith(piece.text) : whole.text === piece.text
+  })
+}
+
+/** What a provider executed within a reply, in its order. */
+function executed({ parts }: AssistantEntry): readonly ReplyChange[] {
+  return parts.flatMap(({ native: _, ...part }): readonly ReplyChange[] => {
+    if (part.type === 'hosted') return [{ kind: 'hosted', hosted: part }]
+    return part.type === 'image' ? [{ kind: 'image', image: part }] : []
   })
 }

@@ -88,5 +88,7 @@ export function openAiChoice(tools: readonly ToolDefinition[], name: string): Js
   if (tool === undefined || !isHosted(tool)) return undefined
   const { kind } = tool.hosted
   if (kind === 'connector') return { type: 'mcp', server_label: name }
+  // The API has no word of its own for this search.
+  if (kind === 'web_search') return { type: 'allowed_tools', mode: 'required', tools: [{ type: kind }] }
   return { type: kind === 'code_execution' ? 'code_interpreter' : kind }
 }

@@ -231,7 +231,8 @@ function hostedTool(kind: HostedTool['kind'], options: Given<HostedOptions>, des
     description,
     parameters: { type: 'object' },
     annotations: { readOnly: isWeb || kind === 'file_search', openWorld: true },
-    reach: { hosts: isWeb ? hosts : reached },
+    reach: kind === 'code_execution' ? { programs: ['*'] } : { hosts: isWeb ? hosts : reached },
+    ...(isConnector && { metadata: { source: 'mcp', mcp_server_id: name } }),
     hosted: Object.freeze({ kind, config }),
     call: () => Promise.resolve(notCallable(name)),
   })

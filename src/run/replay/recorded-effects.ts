@@ -42,12 +42,15 @@ export class RecordedEffects implements Effects {
     this.#recording = recording
   }
 
-  /** The tools of servers are taken from the recording. */
+  /** The tools of servers are taken from the recording, which also says which hosted tools its policies left out. */
   configure(): Promise<ConfigDigest> {
     this.#context.replayGiven()
-    const { config, plan } = this.#setup
+    const { config: now, plan, tools: specs } = this.#setup
     const { next } = this.#recording
     const recorded = (next?.kind === 'model_request_started' ? next.config : undefined) ?? this.#context.state.config
+    const isOffered = ([name]: [string, string]): boolean =>
+      specs.get(name)?.hosted === undefined || recorded === null || Object.hasOwn(recorded.tools, name)
+    const config = { ...now, tools: Object.fromEntries(Object.entries(now.tools).filter(isOffered)) }
     if (!plan.offers.canChange || recorded === null) return Promise.resolve(config)
     const { instructions, tools } = recorded
     return Promise.resolve({ ...config, instructions, tools: { ...tools, ...config.tools } })

@@ -86,9 +86,20 @@ export class ReplyEvents {
         return this.#endCall(change.callId)
       case 'withdrawn':
         return this.#withdraw(change.parts, change.callIds)
+      case 'cited':
+        return this.#custom('sources', { messageId: this.#messageId, sources: change.citations })
+      case 'hosted':
+        return this.#custom('hosted_call', change.hosted)
+      case 'image':
+        return this.#custom('image', change.image)
       case 'cut_off':
         return
     }
+  }
+
+  /** What the protocol has no event for. */
+  #custom(name: string, value: unknown): void {
+    this.#sink.send({ type: 'CUSTOM', name: `thinharness.${name}`, value, ...this.#names.owner })
   }
 
   #extendText(delta: string): void {

@@ -15,6 +15,7 @@ export interface ToolChunk {
   /** Absent for the tools that the page knows by name. */
   readonly dynamic?: true
   readonly title?: string
+  readonly providerExecuted?: true
 }
 
 /** An item of an AI SDK UI message stream: those types, members and values that its clients know. */
@@ -47,15 +48,18 @@ export type UiChunk =
       /** The call has not ended: another output follows. */
       readonly preliminary?: true
       readonly dynamic?: true
+      readonly providerExecuted?: true
     }
   | {
       readonly type: 'tool-output-error'
       readonly toolCallId: string
       readonly errorText: string
       readonly dynamic?: true
+      readonly providerExecuted?: true
     }
   | { readonly type: 'tool-output-denied'; readonly toolCallId: string }
   | { readonly type: 'file'; readonly url: string; readonly mediaType: string }
+  | { readonly type: 'source-url'; readonly sourceId: string; readonly url: string; readonly title?: string }
   | { readonly type: 'steering-message'; readonly id: string; readonly parts: readonly UiInputPart[] }
   | { readonly type: `data-${string}`; readonly id?: string; readonly data: unknown; readonly transient?: true }
   | { readonly type: 'message-metadata'; readonly messageMetadata: unknown }

@@ -14,6 +14,7 @@ export type UiMessagePart =
   | { readonly type: 'text'; readonly text: string; readonly state?: 'streaming' | 'done' }
   | { readonly type: 'reasoning'; readonly id: string; readonly text: string; readonly state: 'streaming' | 'done' }
   | { readonly type: 'file'; readonly mediaType: string; readonly url: string; readonly filename?: string }
+  | { readonly type: 'source-url'; readonly sourceId: string; readonly url: string; readonly title?: string }
   | { readonly type: 'steering-message'; readonly id: string; readonly parts: readonly UiInputPart[] }
   | { readonly type: `data-${string}`; readonly id?: string; readonly data: unknown }
   | UiToolPart
@@ -121,6 +122,7 @@ export class UiMessageFold {
     'tool-output-error': ({ toolCallId, errorText }) => this.#change(toolCallId, { state: 'output-error', errorText }),
     'tool-output-denied': ({ toolCallId }) => this.#change(toolCallId, { state: 'output-denied' }),
     file: ({ url, mediaType }) => void this.#parts.push({ type: 'file', mediaType, url }),
+    'source-url': (chunk) => void this.#parts.push(chunk),
     'steering-message': ({ id, parts }) => void this.#parts.push({ type: 'steering-message', id, parts }),
   }
 

@@ -4,6 +4,7 @@ import { DIAGNOSTICS, project, toReadable, splitRuns, untilEnd } from '../projec
 import type { AnyRunEvent, Projection, LinkedContent, ProjectionOptions } from '../projection.js'
 import { errorSentence } from '../error-sentence.js'
 import { TurnReader } from '../turn-reader.js'
+import { hostedChunks } from './hosted-chunks.js'
 import type { ReplyChange } from '../turn-reader.js'
 import { MessageCalls, parseInput } from './message-calls.js'
 import type { ApprovalForm, SentCall } from './message-calls.js'
@@ -324,6 +325,10 @@ class UiMessageProjection implements Projection<UiChunk> {
         const isShown = call !== undefined && !call.isSettled && call.sentArguments !== null
         return isShown ? this.#calls.settle(call, { ok: false, output: null, text: change.text }) : []
       }
+      case 'cited':
+      case 'hosted':
+      case 'image':
+        return hostedChunks(change)
       case 'withdrawn':
         this.#calls.forget(change.callIds)
         if (this.#dialect === 7) return [{ type: 'reset-step' }, ...this.#step.kept]

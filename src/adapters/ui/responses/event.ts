@@ -7,8 +7,17 @@ export type InputContent =
 export interface OutputText {
   readonly type: 'output_text'
   readonly text: string
-  readonly annotations: readonly never[]
+  readonly annotations: readonly UrlCitation[]
   readonly logprobs: readonly never[]
+}
+
+/** A page that a passage cites; offsets in UTF-16 units. */
+export interface UrlCitation {
+  readonly type: 'url_citation'
+  readonly url: string
+  readonly title: string
+  readonly start_index: number
+  readonly end_index: number
 }
 
 export interface SummaryText {
@@ -143,6 +152,10 @@ interface Payloads {
   'response.content_part.added': OfContent & { readonly part: OutputText }
   'response.content_part.done': OfContent & { readonly part: OutputText }
   'response.output_text.delta': OfContent & { readonly delta: string; readonly logprobs: readonly never[] }
+  'response.output_text.annotation.added': OfContent & {
+    readonly annotation_index: number
+    readonly annotation: UrlCitation
+  }
   'response.output_text.done': OfContent & { readonly text: string; readonly logprobs: readonly never[] }
   'response.reasoning_summary_part.added': OfSummary & { readonly part: SummaryText }
   'response.reasoning_summary_part.done': OfSummary & { readonly part: SummaryText }

@@ -4,9 +4,17 @@ import type { AnyRunEvent, LinkedContent, Projection, ProjectionOptions } from '
 import { errorSentence } from '../error-sentence.js'
 import { TurnReader } from '../turn-reader.js'
 import type { ReplyChange } from '../turn-reader.js'
-import type { InputContent, OpenResponse, ResponseEvent, ResponsePayload, OutputText, ResponseItem } from './event.js'
+import type {
+  InputContent,
+  OpenResponse,
+  ResponseEvent,
+  ResponsePayload,
+  OutputText,
+  ResponseItem,
+  UrlCitation,
+} from './event.js'
 import { FIXED, requestedResponse, responseId, responseTools, usageBetween } from './response.js'
-import type { ContentPart } from '#contracts/entry.js'
+import type { Citation, ContentPart } from '#contracts/entry.js'
 import type { PendingItem, RunUsage } from '#contracts/result.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import { isClientCall } from '#session/tools/client-tools.js'
@@ -216,6 +224,12 @@ class StretchResponse implements ResponsesProjection {
         this.#output.input(id, { callId, name, delta: change.arguments.slice(this.#output.lengthOf(id)) })
         return this.#output.end(id)
       }
+      case 'cited':
+        return this.#output.cite(this.#messageId(change.part), change.citations)
+      case 'hosted':
+      case 'image':
+        // The protocol has no item for them that clients would not take for a call of their own.
+        return
       case 'cut_off':
         return this.#output.add({
           type: 'function_call_output',
@@ -329,6 +343,7 @@ interface Arriving {
   readonly kind: 'text' | 'reasoning' | 'call'
   readonly placed: Placed
   text: string
+  annotations?: readonly UrlCitation[]
 }
 
 /**
@@ -361,6 +376,23 @@ class Output {
     arriving.text += delta
     const place = { ...itemPlace(arriving), content_index: 0 }
     this.#emit({ type: 'response.output_text.delta', ...place, delta, logprobs: [] })
+  }
+
+  /** Pages that a message cites; of one that is complete, they are in the whole response. */
+  cite(id: string, citations: readonly Citation[]): void {
+    const arriving = this.#arriving.get(id)
+    const annotations = urlCitations(citations)
+    if (arriving === undefined) {
+      const placed = this.#items.find(({ item }) => item.id === id)
+      if (placed?.item.type === 'message' && placed.item.role === 'assistant')
+        placed.item = { ...placed.item, content: placed.item.content.map((part) => ({ ...part, annotations })) }
+      return
+    }
+    arriving.annotations = annotations
+    const place = { ...itemPlace(arriving), content_index: 0 }
+    annotations.forEach((annotation, annotation_index) =>
+      this.#emit({ type: 'response.output_text.annotation.added', ...place, annotation_index, annotation }),
+    )
   }
 
   /** More reasoning. */
@@ -442,7 +474,7 @@ class Output {
     const place = itemPlace(arriving)
     const { item } = placed
     if (item.type === 'message' && item.role === 'assistant') {
-      const part = outputText(text)
+      const part = outputText(text, arriving.annotations)
       this.#emit({ type: 'response.output_text.done', ...place, content_index: 0, text, logprobs: [] })
       this.#emit({ type: 'response.content_part.done', ...place, content_index: 0, part })
       placed.item = { ...item, status, content: [part] }
@@ -463,6 +495,12 @@ function itemPlace({ placed }: Arriving): { readonly item_id: string; readonly o
   return { item_id: placed.item.id, output_index: placed.index }
 }
 
-function outputText(text: string): OutputText {
-  return { type: 'output_text', text, annotations: [], logprobs: [] }
+function outputText(text: string, annotations: readonly UrlCitation[] = []): OutputText {
+  return { type: 'output_text', text, annotations, logprobs: [] }
+}
+
+function urlCitations(citations: readonly Citation[]): readonly UrlCitation[] {
+  return citations.flatMap(({ url, title = '', from, to }): readonly UrlCitation[] =>
+    url === undefined ? [] : [{ type: 'url_citation', url, title, start_index: from, end_index: to }],
+  )
 }
