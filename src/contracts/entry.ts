@@ -119,13 +119,34 @@ export type Unstamped<Entry extends TranscriptEntry> = Entry extends TranscriptE
   ? Omit<Entry, keyof EntryStamp>
   : never
 
-/** Input for a model. `data` is base64 without a `data:` prefix. */
+/**
+ * Input for a model. `data` is base64 without a `data:` prefix. `id`: a file that `provider` (such as `openai`) has stored under that
+ * id; a model of another provider reads that it was left out.
+ */
 export type ContentPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly data: string; readonly mediaType: string }
   | { readonly type: 'image'; readonly url: string }
   | { readonly type: 'file'; readonly data: string; readonly mediaType: string; readonly name?: string }
+  | StoredFile
   | { readonly type: 'audio'; readonly data: string; readonly mediaType: string }
+
+/** A part that contains what it is, or its address. */
+export type GivenPart = Exclude<ContentPart, StoredFile>
+
+/** A file that a provider has stored. `mediaType` says if it is an image; default: it is none. */
+export interface StoredFile {
+  readonly type: 'file'
+  readonly id: string
+  readonly provider: string
+  readonly mediaType?: string
+  readonly name?: string
+}
+
+/** A stored file in words, for whoever cannot read it. */
+export function shownName({ id, provider, name = id }: StoredFile): string {
+  return `The file \`${name}\`, stored by \`${provider}\`.`
+}
 
 /** A piece of a model's reply. */
 export type AssistantPart = (TextPart | ReasoningPart | ToolCallPart | HostedPart | ImagePart | OpaquePart) & {

@@ -39,7 +39,7 @@ export function entryTokens(entry: TranscriptEntry, ofText: OfText): number {
 
 function ofInput(part: ContentPart, ofText: OfText): number {
   if (part.type === 'text') return ofText(part.text)
-  return part.type === 'image' ? PER_IMAGE : PER_IMAGE + Math.ceil(part.data.length / BYTES_OF_FILE)
+  return part.type === 'image' || 'id' in part ? PER_IMAGE : PER_IMAGE + Math.ceil(part.data.length / BYTES_OF_FILE)
 }
 
 function ofPart(part: AssistantPart, ofText: OfText): number {

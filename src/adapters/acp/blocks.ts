@@ -1,4 +1,5 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk'
+import { shownName } from '#contracts/entry.js'
 import type { ContentPart } from '#contracts/entry.js'
 
 /** The parts of a message out of the blocks of a prompt. Files that the editor embeds are text between tags with their address. */
@@ -39,6 +40,7 @@ function escapeAttribute(text: string): string {
 /** A part of a message as a block. */
 export function contentBlock(part: ContentPart): ContentBlock {
   if (part.type === 'text') return { type: 'text', text: part.text }
+  if ('id' in part) return { type: 'text', text: shownName(part) }
   if (!('data' in part)) return { type: 'resource_link', name: 'image', uri: part.url }
   const { data, mediaType: mimeType } = part
   if (part.type !== 'file') return { type: part.type, data, mimeType }

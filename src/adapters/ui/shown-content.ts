@@ -16,6 +16,9 @@ export interface ShownContent {
   readonly size?: number
 }
 
+/** The type of a stored file of which none is said. */
+const STORED = 'application/octet-stream'
+
 /** A part of an event as readers get it; null for text. */
 export function shownContent(
   part: ContentPart,
@@ -23,6 +26,7 @@ export function shownContent(
   { maxInlineBytes = MAX_INLINE_BYTES, contentUrl }: Pick<ProjectionOptions, 'maxInlineBytes' | 'contentUrl'>,
 ): ShownContent | null {
   if (part.type === 'text') return null
+  if ('id' in part) return { mediaType: part.mediaType ?? STORED, name: part.name ?? part.id }
   if (!('data' in part)) return { mediaType: 'image/*', url: part.url }
   const { data, mediaType } = part
   const size = Math.floor((data.length * 3) / 4) - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0)

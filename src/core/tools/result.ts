@@ -130,6 +130,7 @@ function isContentPart(value: unknown): boolean {
   const { type, text, url, data, mediaType } = value
   if (type === 'text') return typeof text === 'string'
   if (type === 'image' && typeof url === 'string') return true
+  if (type === 'file' && typeof value['id'] === 'string') return typeof value['provider'] === 'string'
   const isMedia = type === 'image' || type === 'file' || type === 'audio'
   return isMedia && typeof data === 'string' && plainBase64(data) !== null && typeof mediaType === 'string'
 }

@@ -308,6 +308,7 @@ const NOT_CAPTURED = '[not captured]'
 function inputPart(part: ContentPart, content: CapturedContent): JsonObject {
   if (part.type === 'text') return { type: 'text', content: content.redact(part.text, CONTENT.input) }
   const modality = part.type === 'file' ? 'document' : part.type
+  if ('id' in part) return { type: 'file', modality, file_id: content.redact(part.id, CONTENT.input) }
   if (!('url' in part)) return leftOut(modality, part.mediaType, part.data.length)
   const inline = /^data:([^;,]*)/i.exec(part.url)
   if (inline !== null) return leftOut(modality, inline[1] ?? '', part.url.length)

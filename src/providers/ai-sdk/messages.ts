@@ -6,6 +6,7 @@ import type {
   AssistantPart,
   ToolCallPart,
   ContentPart,
+  GivenPart,
 } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
@@ -14,6 +15,7 @@ import { acceptedName, argumentsObject } from '../wire/call-ids.js'
 import { foreignText, textWithSources } from '../hosted/foreign.js'
 import {
   bareType,
+  asGiven,
   filledParts,
   omissionText,
   textWithin,
@@ -242,11 +244,11 @@ type PartForm =
 
 /** Text files are sent as text: few providers support them as files. */
 function partForm(given: ContentPart, rules: AiSdkContentRules): PartForm {
-  const sound = soundPart(given)
+  const sound = soundPart(asGiven(given))
   return sound.part === null ? { kind: 'unsupported', problem: sound.problem } : soundForm(sound.part, rules)
 }
 
-function soundForm(part: ContentPart, { provider, version, inputs }: AiSdkContentRules): PartForm {
+function soundForm(part: GivenPart, { provider, version, inputs }: AiSdkContentRules): PartForm {
   if (part.type === 'text') return { kind: 'text', text: part.text }
   if (part.type === 'file' && isTextType(part.mediaType)) return { kind: 'text', text: textOfFile(part) }
   if (inputs?.includes(part.type) === false) {

@@ -7,6 +7,7 @@ import type {
   TranscriptEntry,
   UserEntry,
   ContentPart,
+  GivenPart,
 } from '#contracts/entry.js'
 import { resultForModel } from '#contracts/entry.js'
 import type { ToolDefinition } from '#core/model-session.js'
@@ -186,7 +187,7 @@ function toolUse({ callId, name, arguments: text }: ToolCallPart, native: JsonOb
 
 /** Blocks of a user message. Throws `invalid_options` for content that the API does not support. */
 function userBlocks(content: readonly ContentPart[]): readonly JsonObject[] {
-  return filledParts(content).map((part) => {
+  return blocksOf(content, (part) => {
     const sound = soundPart(part)
     const form = contentBlock(sound.part ?? part)
     if (form.block === null) throw new HarnessError('invalid_options', form.problem)
@@ -196,10 +197,19 @@ function userBlocks(content: readonly ContentPart[]): readonly JsonObject[] {
 
 /** Blocks of a tool result. Content that the API does not support is replaced by a sentence. */
 function resultBlocks(content: readonly ContentPart[]): readonly JsonObject[] {
-  return filledParts(content).map((part) => {
+  return blocksOf(content, (part) => {
     const sound = soundPart(part)
     const form = sound.part === null ? { block: null, problem: sound.problem } : contentBlock(sound.part)
     return form.block ?? textBlock(omissionText(form.problem))
+  })
+}
+
+/** Files that this provider has stored are blocks by their ids. */
+function blocksOf(content: readonly ContentPart[], blockOf: (part: GivenPart) => JsonObject): readonly JsonObject[] {
+  return content.flatMap((part) => {
+    if (!('id' in part) || part.provider !== PROVIDER) return filledParts([part]).map(blockOf)
+    const type = part.mediaType?.startsWith('image/') === true ? 'image' : 'document'
+    return [{ type, source: { type: 'file', file_id: part.id } }]
   })
 }
 
@@ -212,7 +222,7 @@ type Form = { readonly block: JsonObject } | { readonly block: null; readonly pr
 
 const IMAGE_TYPES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'] as const
 
-function contentBlock(part: ContentPart): Form {
+function contentBlock(part: GivenPart): Form {
   switch (part.type) {
     case 'text':
       return { block: textBlock(part.text) }

@@ -6,6 +6,7 @@ import type {
   AssistantPart,
   ToolCallPart,
   ContentPart,
+  GivenPart,
 } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
@@ -16,6 +17,7 @@ import {
   omissionText,
   thinkingText,
   dataUrl,
+  asGiven,
   filledParts,
   soundPart,
   isTextType,
@@ -212,7 +214,7 @@ export interface ChatContentRules {
 /** The content of a user message. Throws `invalid_options` for content that the model does not support. */
 function userContent(content: readonly ContentPart[], rules: ChatContentRules): string | readonly JsonObject[] {
   const telling = filledParts(content)
-  const filled = telling.length > 0 ? telling : content
+  const filled = telling.length > 0 ? telling : content.map(asGiven)
   const [only, ...others] = filled
   if (only === undefined) return ''
   if (only.type === 'text' && others.length === 0) return only.text
@@ -233,18 +235,18 @@ function textPart(text: string): JsonObject {
 type WirePart = { readonly part: JsonObject } | { readonly part: null; readonly problem: string }
 
 function wirePart(given: ContentPart, rules: ChatContentRules): WirePart {
-  const sound = soundPart(given)
+  const sound = soundPart(asGiven(given))
   return sound.part === null ? sound : soundForm(sound.part, rules)
 }
 
-function soundForm(part: ContentPart, rules: ChatContentRules): WirePart {
+function soundForm(part: GivenPart, rules: ChatContentRules): WirePart {
   if (part.type === 'text') return { part: textPart(part.text) }
   if (part.type === 'file' && isTextType(part.mediaType)) return { part: textPart(textOfFile(part)) }
   const problem = unsupportedReason(part, rules)
   return problem === undefined ? { part: mediaPart(part) } : { part: null, problem }
 }
 
-type MediaPart = Exclude<ContentPart, { readonly type: 'text' }>
+type MediaPart = Exclude<GivenPart, { readonly type: 'text' }>
 
 function mediaPart(part: MediaPart): JsonObject {
   if ('url' in part) return { type: 'image_url', image_url: { url: part.url } }

@@ -14,6 +14,7 @@ import type { JsonObject } from '#util/json.js'
 import { acceptedCallId, acceptedName, argumentsObject } from '../wire/call-ids.js'
 import {
   bareType,
+  asGiven,
   filledParts,
   isTextType,
   omissionText,
@@ -187,7 +188,7 @@ type Form =
 const IMAGE_TYPES = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'])
 
 function partForm(given: ContentPart): Form {
-  const sound = soundPart(given)
+  const sound = soundPart(asGiven(given))
   if (sound.part === null) return { part: null, problem: sound.problem, isBroken: true }
   const { part } = sound
   if (part.type === 'text') return { part: { text: part.text } }

@@ -8,17 +8,26 @@ import type {
   TranscriptEntry,
   UserEntry,
   ContentPart,
+  GivenPart,
 } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { acceptedCallId, acceptedName, customInput } from '../wire/call-ids.js'
-import { bareType, thinkingText, dataUrl, omissionText, soundPart, wellFormedEscapes } from '../wire/content.js'
+import {
+  asGiven,
+  bareType,
+  thinkingText,
+  dataUrl,
+  omissionText,
+  soundPart,
+  wellFormedEscapes,
+} from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'
 import { foreignText, textWithSources } from '../hosted/foreign.js'
 import { objectsIn, without } from '../wire/wire-fields.js'
 import { compactedItems } from './compaction.js'
-import { nativeDataOf } from './parts.js'
+import { nativeDataOf, PROVIDER } from './parts.js'
 import type { NativeData } from './parts.js'
 
 interface EncodeOptions {
@@ -189,7 +198,10 @@ export const API_INPUTS: Inputs = ['image', 'file']
 
 /** Content of a user message: a string if it is one text. Throws `invalid_options` for unsupported content. */
 function userContent(content: readonly ContentPart[], inputs: Inputs): string | readonly JsonObject[] {
-  const blockOf = (part: ContentPart): JsonObject => {
+  const blockOf = (given: ContentPart): JsonObject => {
+    const stored = storedBlock(given)
+    if (stored !== null) return stored
+    const part = asGiven(given)
     const sound = soundPart(part)
     const block = wireContent(sound.part ?? part, inputs) ?? rejectPart(part, inputs)
     return sound.part === null ? inputTextBlock(omissionText(sound.problem, 'message')) : block
@@ -200,7 +212,10 @@ function userContent(content: readonly ContentPart[], inputs: Inputs): string | 
 /** Output of a tool: a string if it is one text. Unsupported content is replaced by a sentence, for the model to know. */
 function toolOutput(content: string | readonly ContentPart[], inputs: Inputs): string | readonly JsonObject[] {
   if (typeof content === 'string') return content
-  const blockOf = (part: ContentPart): JsonObject => {
+  const blockOf = (given: ContentPart): JsonObject => {
+    const stored = storedBlock(given)
+    if (stored !== null) return stored
+    const part = asGiven(given)
     const sound = soundPart(part)
     const known = sound.part ?? part
     const block = wireContent(known, inputs) ?? inputTextBlock(missingMediaText(known))
@@ -209,13 +224,21 @@ function toolOutput(content: string | readonly ContentPart[], inputs: Inputs): s
   return onlyText(content) ?? content.map(blockOf)
 }
 
+/** A file that this provider has stored, by its id; null for any other part. */
+function storedBlock(part: ContentPart): JsonObject | null {
+  if (!('id' in part) || part.provider !== PROVIDER) return null
+  const { id, mediaType = '' } = part
+  if (!mediaType.startsWith('image/')) return { type: 'input_file', file_id: id } satisfies Wire.ResponseInputFile
+  return { type: 'input_image', file_id: id, detail: 'auto' } satisfies Wire.ResponseInputImage
+}
+
 function onlyText(content: readonly ContentPart[]): string | undefined {
   const [first, ...others] = content
   if (first === undefined) return ''
   return first.type === 'text' && others.length === 0 ? first.text : undefined
 }
 
-function wireContent(part: ContentPart, inputs: Inputs): JsonObject | undefined {
+function wireContent(part: GivenPart, inputs: Inputs): JsonObject | undefined {
   if (part.type === 'text') return inputTextBlock(part.text)
   const kind = inputKind(part)
   if (kind === undefined || !inputs.includes(kind)) return undefined
@@ -225,7 +248,7 @@ function wireContent(part: ContentPart, inputs: Inputs): JsonObject | undefined 
 }
 
 /** The kind of input that a part is for the API; undefined if it has none. */
-function inputKind(part: Exclude<ContentPart, { type: 'text' }>): 'image' | 'file' | undefined {
+function inputKind(part: Exclude<GivenPart, { type: 'text' }>): 'image' | 'file' | undefined {
   if ('url' in part) return 'image'
   const [family] = part.mediaType.split('/')
   if (part.type === 'image') return IMAGE_TYPES.has(bareType(part.mediaType)) ? 'image' : undefined

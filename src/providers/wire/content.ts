@@ -1,25 +1,32 @@
-import type { AssistantPart, ContentPart } from '#contracts/entry.js'
+import { shownName } from '#contracts/entry.js'
+import type { AssistantPart, ContentPart, GivenPart } from '#contracts/entry.js'
 import { parseDataUrl, plainBase64 } from '#util/base64.js'
 import { bytesOfBase64, textOfBytes } from '#util/bytes.js'
 import { isObject } from '#util/json.js'
 import { mediaTypeOfBase64 } from '#contracts/media-type.js'
 
-type MediaPart = Exclude<ContentPart, { readonly type: 'text' }>
-export type FilePart = Extract<ContentPart, { readonly type: 'file' }>
+type MediaPart = Exclude<GivenPart, { readonly type: 'text' }>
+export type FilePart = Extract<ContentPart, { readonly type: 'file'; readonly data: string }>
 
 /** The parts that say something: text of white space alone is left out, which some APIs reject. */
-export function filledParts(content: readonly ContentPart[]): readonly ContentPart[] {
-  return content.filter((part) => part.type !== 'text' || part.text.trim() !== '')
+export function filledParts(content: readonly ContentPart[]): readonly GivenPart[] {
+  return content.map(asGiven).filter((part) => part.type !== 'text' || part.text.trim() !== '')
+}
+
+/** A part that every provider can be told of: a file that another one has stored is a sentence. */
+export function asGiven(part: ContentPart): GivenPart {
+  if (!('id' in part)) return part
+  return { type: 'text', text: omissionText(`${shownName(part)} Other models cannot read it.`, 'message') }
 }
 
 /** A part for an API, or the reason why no API takes it. */
-type SoundPart = { readonly part: ContentPart } | { readonly part: null; readonly problem: string }
+type SoundPart = { readonly part: GivenPart } | { readonly part: null; readonly problem: string }
 
 /**
  * A part as its bytes say: labels are often wrong, and one file that an API does not take would fail every later request of the
  * conversation.
  */
-export function soundPart(part: ContentPart): SoundPart {
+export function soundPart(part: GivenPart): SoundPart {
   if (part.type === 'text') return { part }
   if ('url' in part) {
     if (!/^data:/i.test(part.url)) return { part }

@@ -1,5 +1,13 @@
 import { FINISH_REASONS, tokenCounts } from '#contracts/entry.js'
-import type { AssistantPart, Citation, ContentPart, NativePart, TokenUsage, TranscriptEntry } from '#contracts/entry.js'
+import type {
+  AssistantPart,
+  Citation,
+  ContentPart,
+  NativePart,
+  StoredFile,
+  TokenUsage,
+  TranscriptEntry,
+} from '#contracts/entry.js'
 import { CONTENT_SOURCE } from '#core/extension/hooks.js'
 import type { JsonValue } from '#util/json.js'
 import {
@@ -36,7 +44,13 @@ const imageFields = {
 const contentPart = union<ContentPart, 'type'>('type', {
   text: object({ type: oneOf('text'), text: string }),
   image: either(object<LinkedImage>(imageFields.linked), object<Media<'image'>>(imageFields.inline)),
-  file: object({ type: oneOf('file'), data: string, mediaType: string, name: optional(string) }),
+  file: either(
+    object<StoredFile>({
+      ...{ type: oneOf('file'), id: string, provider: string },
+      ...{ mediaType: optional(string), name: optional(string) },
+    }),
+    object<Media<'file'>>({ type: oneOf('file'), data: string, mediaType: string, name: optional(string) }),
+  ),
   audio: object({ type: oneOf('audio'), data: string, mediaType: string }),
 })
 

@@ -119,7 +119,7 @@ function messageContent(prompt: Prompt, limits: ContentLimits): readonly Content
   for (const file of files) checkSize(file, limits.fileBytes)
   return parts
     .map(plainPart)
-    .map((part) => (part.type === 'file' && isTextType(part.mediaType) ? inlineText(part) : part))
+    .map((part) => (part.type === 'file' && 'data' in part && isTextType(part.mediaType) ? inlineText(part) : part))
 }
 
 function plainPart(part: ContentPart, index: number): ContentPart {
@@ -146,7 +146,11 @@ function isTextType(mediaType: string): boolean {
 }
 
 /** A fence is longer than any run of backticks in the text. */
-function inlineText({ data, mediaType, name }: Extract<ContentPart, { readonly type: 'file' }>): ContentPart {
+function inlineText({
+  data,
+  mediaType,
+  name,
+}: Extract<ContentPart, { readonly type: 'file'; readonly data: string }>): ContentPart {
   const text = Buffer.from(data, 'base64').toString()
   const longest = Math.max(0, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length))
   const fence = '`'.repeat(Math.max(3, longest + 1))

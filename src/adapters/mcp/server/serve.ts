@@ -11,6 +11,7 @@ import type {
   ListToolsResult,
   ServerContext,
 } from '@modelcontextprotocol/server'
+import { shownName } from '#contracts/entry.js'
 import type { ContentPart } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
@@ -458,6 +459,7 @@ function contentBlock(part: ContentPart): CallToolResult['content'][number] {
     case 'audio':
       return { type: 'audio', data: part.data, mimeType: part.mediaType }
     case 'file': {
+      if ('id' in part) return { type: 'text', text: shownName(part) }
       const uri = `file:///${encodeURIComponent(part.name ?? 'file')}`
       return { type: 'resource', resource: { uri, blob: part.data, mimeType: part.mediaType } }
     }
