@@ -16,7 +16,7 @@ import type { JsonObject } from '#util/json.js'
 
 const STAMP = { id: 'e', at: '2026-01-01T00:00:00.000Z' }
 
-export const CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }
+const CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }
 
 export function format(options: Partial<ContentRequestOptions> = {}): WireFormat {
   return contentFormat({ id: 'gemini-3-pro', defaults: {}, hasCallIds: true, ...options })
