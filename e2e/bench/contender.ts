@@ -20,6 +20,20 @@ const CONTENDERS: Readonly<Record<string, Opening | undefined>> = {
   thinharness: async () => (await import('./contenders/thinharness.js')).open,
   'thinharness, batches': async () => (await import('./contenders/thinharness.js')).openBatches,
   'run, no HTTP': async () => (await import('./contenders/in-process.js')).openRun,
+  'fallback, no HTTP': async () => {
+    const [{ openRouted }, { fallback }] = await Promise.all([
+      import('./contenders/in-process.js'),
+      import('thinharness/models'),
+    ])
+    return openRouted((model) => fallback([model, 'openai:gpt-4.1']))
+  },
+  'route, no HTTP': async () => {
+    const [{ openRouted }, { route }] = await Promise.all([
+      import('./contenders/in-process.js'),
+      import('thinharness/models'),
+    ])
+    return openRouted((model) => route({ main: model, summarise: 'openai:gpt-4.1' }))
+  },
   'stream, no HTTP': async () => (await import('./contenders/in-process.js')).openStream,
   'file log, fsync never': async () => (await import('./contenders/in-process.js')).openFileLog('never'),
   'file log, fsync interval': async () => (await import('./contenders/in-process.js')).openFileLog('interval'),

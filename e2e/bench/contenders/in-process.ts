@@ -14,6 +14,11 @@ export function openRun(setting: Setting): Contender {
   return contenderOf(openHarness(setting))
 }
 
+/** The model is the first of a fallback, or one of a route. */
+export function openRouted(around: (model: Model) => Model): Open {
+  return (setting) => contenderOf(openHarness(setting, { model: around(instantModel()) }))
+}
+
 /** The events are read. */
 export function openStream(setting: Setting): Contender {
   const harness = openHarness(setting)
