@@ -1,6 +1,6 @@
 import { estimateEntry } from '#contracts/estimate.js'
 import type { TokenUsage, TranscriptEntry } from '#contracts/entry.js'
-import type { ModelCapabilities } from '#core/model-session.js'
+import type { ModelCapabilities, RequestConstants } from '#core/model-session.js'
 
 /** What a model has to take to continue a conversation. Looks at each entry once. */
 export class ConversationNeeds {
@@ -35,8 +35,13 @@ export class ConversationNeeds {
   }
 
   /** True unless the model is known not to take it. */
-  fit({ inputs, contextTokens = Infinity }: ModelCapabilities): boolean {
+  fit(
+    { inputs, hostedTools, contextTokens = Infinity }: ModelCapabilities,
+    tools: RequestConstants['tools'] = [],
+  ): boolean {
     if (this.#tokens > contextTokens) return false
+    const hasAll = tools.every(({ hosted }) => hosted === undefined || hostedTools?.includes(hosted.kind) !== false)
+    if (!hasAll) return false
     return inputs === undefined || [...this.#media].every((type) => type === 'text' || inputs.includes(type as 'image'))
   }
 }

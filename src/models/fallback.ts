@@ -83,7 +83,7 @@ class FallbackSession implements ModelSession {
     this.#needs.note(view, options.generation)
     let last: Failed | null = null
     let windowAbove = -1
-    for (const candidate of this.#order()) {
+    for (const candidate of this.#order(constants.tools)) {
       if (candidate.breaker.waitMs > 0) continue
       const { contextTokens = Infinity } = candidate.model.capabilities
       if (contextTokens <= windowAbove) continue
@@ -104,14 +104,14 @@ class FallbackSession implements ModelSession {
     this.#sessions.close()
   }
 
-  /** From the preferred one that is well, over the others, without those that cannot take the conversation if some can. */
-  #order(): readonly CandidateModel[] {
+  /** From the preferred one that is well, over the others, without those that cannot take the conversation or have not its hosted tools, if some can. */
+  #order(tools: RequestConstants['tools']): readonly CandidateModel[] {
     const { recoverMs = 60_000 } = this.#options
     const all = this.#candidates
     const well = all.findIndex(({ breaker }, index) => index >= this.#current || breaker.wellMs >= recoverMs)
     const [before, from] = [all.slice(0, well), all.slice(well)]
     const order = [...from, ...before]
-    const able = order.filter(({ model }) => this.#needs.fit(model.capabilities))
+    const able = order.filter(({ model }) => this.#needs.fit(model.capabilities, tools))
     return able.length > 0 ? able : order
   }
 

@@ -3,6 +3,7 @@ import { Harness, HarnessError, memoryLog } from 'thinharness'
 import type { Model, ModelTurn, TurnOptions } from 'thinharness'
 import { byComplexity, fallback, route } from 'thinharness/models'
 import type { RouteRequest } from 'thinharness/models'
+import { webSearch } from 'thinharness/providers'
 import { ScriptedModel } from 'thinharness/testing'
 import { collect } from '../support/collect.js'
 import { eventsOf, failureOf, harnessOf, ofKind, tool } from '../harness/support.js'
@@ -72,6 +73,13 @@ describe('a fallback', () => {
     const image = { type: 'image', mediaType: 'image/png', data: 'iVBORw0KGgo=' } as const
     const { text } = await harnessOf({ model: fallback([texts, eyes], DIRECT) }).run([image])
     expect([text, texts.asked]).toEqual(['E', 0])
+  })
+
+  test('leaves out a candidate that has not the hosted tools of the run, if another one has', async () => {
+    const files = saying('files', 'F', [], { capabilities: { hostedTools: ['file_search'] } })
+    const web = saying('web', 'W', [], { capabilities: { hostedTools: ['web_search'] } })
+    const { text } = await harnessOf({ model: fallback([files, web], DIRECT), tools: [webSearch()] }).run('Go.')
+    expect([text, files.asked]).toEqual(['W', 0])
   })
 
   test('an option that a candidate cannot take is left out for it, with one warning in a run', async () => {
