@@ -86,7 +86,7 @@ export function sourcesOf(entries: readonly TranscriptEntry[]): readonly Content
   for (const entry of entries) {
     const holders = entry.role === 'assistant' ? entry.parts : [entry]
     for (const holder of holders)
-      if ('source' in holder && holder.source !== undefined) sources.set(JSON.stringify(holder.source), holder.source)
+      if ('source' in holder) sources.set(JSON.stringify(holder.source), holder.source)
   }
   return [...sources.values()]
 }

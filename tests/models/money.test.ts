@@ -20,7 +20,7 @@ const CAP = 1000
 
 /** How one attempt at a request goes. Shares are of what it may use. */
 interface Outcome {
-  readonly ends: 'answered'   | 'calls' | 'refused' | 'broken_off' | 'at_fault'
+  readonly ends: 'answered' | 'calls' | 'refused' | 'broken_off' | 'at_fault'
   readonly output: number
   readonly thought: number
   readonly written: number

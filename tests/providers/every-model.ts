@@ -30,7 +30,7 @@ const MODELS: Readonly<Record<string, (url: Readonly<Record<ProviderApi, string>
 const KEY = { apiKey: 'any', maxRetries: 0 }
 export const NAMES = Object.keys(MODELS)
 
-export const OUTCOMES: Readonly<Record<string, ToolOutcome | null>> = {
+const OUTCOMES: Readonly<Record<string, ToolOutcome | null>> = {
   done: { kind: 'succeeded', content: 'Found.' },
   failed: { kind: 'failed', errorType: 'Error', content: 'Out of order.', retry: false },
   rejected: { kind: 'rejected', reason: 'Not now.' },

@@ -165,7 +165,7 @@ export class OwnParts {
 
 /** True if it, or a part of it, has a provider's own form. */
 function hasNative(holder: TranscriptEntry | DecodedReply): boolean {
-  if ('native' in holder && holder.native !== undefined) return true
+  if ('native' in holder) return true
   if (!('parts' in holder)) return false
   for (const { native } of holder.parts) if (native !== undefined) return true
   return false

@@ -263,10 +263,6 @@ test.each<[string, () => unknown, RegExp]>([
     () => batched(gemini('gemini-3-pro', { apiKey: 'k' })),
     /its requests go to/,
   ],
-  [
-    'a client',
-    () => batched(openai('gpt-5.5', { client: { responses: { create: () => undefined } } })),
-    /`client`/,
-  ],
+  ['a client', () => batched(openai('gpt-5.5', { client: { responses: { create: () => undefined } } })), /`client`/],
   ['an unknown option', () => batched('openai:gpt-5.5', { maxWait: 1 } as never), /`maxWaitMs`/],
 ])('%s is refused', (_, make, message) => expect(make).toThrow(message))
