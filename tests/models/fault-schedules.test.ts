@@ -1,15 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Harness, HarnessError, memoryLog } from 'thinharness'
 import { fallback } from 'thinharness/models'
 import { anthropic, openaiChat } from 'thinharness/providers'
-import { fetchOf, toldEnd } from './fault-script.js'
-import type { Behaviour, Schedule, Script } from './fault-script.js'
-
-const SCHEDULES = readFileSync(new URL('../data/fault-schedules/schedules.jsonl', import.meta.url), 'utf8')
-  .trim()
-  .split('\n')
-  .map((line) => JSON.parse(line) as Schedule)
+import { behaviourOf, fetchOf, inVirtualTime, SCHEDULES, toldEnd } from './fault-script.js'
+import type { Schedule } from './fault-script.js'
 
 const WHOLE = 'Paris – ja, größer als 2 Mio. 🗼'
 
@@ -78,15 +72,6 @@ class Stage {
   }
 }
 
-function behaviourOf(script: Script, nowMs: () => number): () => Behaviour {
-  let count = 0
-  return () => {
-    if (script.byTime !== undefined) return script.byTime.find(({ until }) => nowMs() < until)?.do ?? { ok: true }
-    const list = script.byRequest ?? []
-    return list[Math.min(count++, list.length - 1)] ?? { ok: true }
-  }
-}
-
 /** A reply that has told its finish reason is whole, whether its stream is cut or stays open after that. */
 function isWholeBeforeStall({ api, candidates: [first = ''], script }: Schedule, seen: Seen): boolean {
   const { stall = 0 } = script[first]?.byRequest?.[0] ?? {}
@@ -96,15 +81,6 @@ function isWholeBeforeStall({ api, candidates: [first = ''], script }: Schedule,
 /** Nobody may be asked: that is `overloaded`, whatever the last of them failed with. */
 function isAllOpen({ requests, failure }: Seen): boolean {
   return requests === 0 && failure === 'overloaded'
-}
-
-/** Lets virtual time pass until `work` has settled. */
-async function inVirtualTime<T>(work: Promise<T>): Promise<T> {
-  const state = { isOver: false }
-  const over = (): void => void (state.isOver = true)
-  work.then(over, over)
-  while (!state.isOver) await vi.advanceTimersByTimeAsync(10)
-  return work
 }
 
 async function misses(schedule: Schedule): Promise<readonly string[]> {

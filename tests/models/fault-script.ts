@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { vi } from 'vitest'
 
 /** What a server does with one request. */
 export interface Behaviour {
@@ -133,4 +134,27 @@ function headerValue(value: string): string {
   if (seconds === undefined) return value
   const atMs = Date.now() + Number(seconds) * 1000
   return form === 'epoch' ? String(Math.round(atMs / 1000)) : new Date(atMs).toUTCString()
+}
+
+export const SCHEDULES = readFileSync(new URL('../data/fault-schedules/schedules.jsonl', import.meta.url), 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line) as Schedule)
+
+export function behaviourOf(script: Script, nowMs: () => number): () => Behaviour {
+  let count = 0
+  return () => {
+    if (script.byTime !== undefined) return script.byTime.find(({ until }) => nowMs() < until)?.do ?? { ok: true }
+    const list = script.byRequest ?? []
+    return list[Math.min(count++, list.length - 1)] ?? { ok: true }
+  }
+}
+
+/** Lets virtual time pass until `work` has settled. */
+export async function inVirtualTime<T>(work: Promise<T>): Promise<T> {
+  const state = { isOver: false }
+  const over = (): void => void (state.isOver = true)
+  work.then(over, over)
+  while (!state.isOver) await vi.advanceTimersByTimeAsync(10)
+  return work
 }
