@@ -56,7 +56,7 @@ const WAYS: Readonly<Record<string, (schedule: Schedule) => Ask>> = {
       })
       let text = ''
       for await (const piece of textStream) text += piece
-      if (failure !== undefined) throw new Error(String(failure))
+      if (failure !== undefined) throw new Error('It failed.', { cause: failure })
       return text
     }
   },
