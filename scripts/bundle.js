@@ -34,7 +34,8 @@ rmSync(dir, { recursive: true, force: true })
 let shared
 await bundle.write({
   dir,
-  chunkFileNames: '[name]-[hash].js',
+  chunkFileNames: ({ moduleIds }) =>
+    moduleIds.every((id) => id.startsWith(command)) ? 'command/[name]-[hash].js' : '[name]-[hash].js',
   hoistTransitiveImports: false,
   manualChunks: (id, { getModuleInfo }) => {
     shared ??= sharedModules((each) => getModuleInfo(each).importedIds.filter((imported) => imported.startsWith('/')))

@@ -45,7 +45,7 @@ describe('options', () => {
     [
       'an unknown provider',
       { model: 'antropic:claude' },
-      'Unknown provider `antropic` in the model `antropic:claude`. Did you mean `anthropic`? Known: `anthropic`, `local`, `openai`, `openrouter`.',
+      'Unknown provider `antropic` in the model `antropic:claude`. Did you mean `anthropic`? Known: `anthropic`, `google`, `local`, `openai`, `openrouter`.',
     ],
   ])('HC-46 invalid options are rejected at construction: %s', (_name, options, message) => {
     expect(() => new Harness(options)).toThrow(

@@ -207,7 +207,7 @@ function maxDataMb(): number {
 }
 
 /** The limit of the heap does not count buffers, which the system limits where it can. */
-const LIMITS = `ulimit -c 0; ulimit -d ${maxDataMb() * 1024}; ulimit -t ${MAX_CPU_SECONDS}; exec "$@"`
+const limits = (): string => `ulimit -c 0; ulimit -d ${maxDataMb() * 1024}; ulimit -t ${MAX_CPU_SECONDS}; exec "$@"`
 
 function startConversion(program: string): ConversionProcess {
   const heap = `--max-old-space-size=${MAX_MEMORY_MB}`
@@ -220,7 +220,7 @@ function startConversion(program: string): ConversionProcess {
     ...('deno' in versions ? ['eval', program] : 'bun' in versions ? ['-e', program] : [heap, '-e', program]),
   ]
   const isWindows = process.platform === 'win32'
-  const [first = '', ...args] = isWindows ? own : ['/bin/sh', '-c', `{ ${LIMITS}; } 2>/dev/null`, 'sh', ...own]
+  const [first = '', ...args] = isWindows ? own : ['/bin/sh', '-c', `{ ${limits()}; } 2>/dev/null`, 'sh', ...own]
   const { PATH, SystemRoot } = process.env
   // An application of Electron or Bun is then their runtime, not itself once more.
   const env = { ELECTRON_RUN_AS_NODE: '1', BUN_BE_BUN: '1', PATH, SystemRoot }
