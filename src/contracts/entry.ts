@@ -85,8 +85,7 @@ export function sourcesOf(entries: readonly TranscriptEntry[]): readonly Content
   const sources = new Map<string, ContentSource>()
   for (const entry of entries) {
     const holders = entry.role === 'assistant' ? entry.parts : [entry]
-    for (const holder of holders)
-      if ('source' in holder) sources.set(JSON.stringify(holder.source), holder.source)
+    for (const holder of holders) if ('source' in holder) sources.set(JSON.stringify(holder.source), holder.source)
   }
   return [...sources.values()]
 }
