@@ -48,6 +48,7 @@ const AREAS = [
   ['AG', 'AG-UI'],
   ['OR', 'Open Responses'],
   ['AC', 'Agent Client Protocol'],
+  ['CL', 'Command line'],
   ['SB', 'Conversations of sessions'],
   ['EX', 'Example agent'],
   ['', 'Tool boundary, history and failures'],
