@@ -129,9 +129,13 @@ export function withEffects(
   tools: readonly ToolSpec[],
   { effects = 'live', mocks = {}, recorded }: ForkEffects & { readonly recorded?: RecordedCalls },
 ): readonly ToolSpec[] {
-  return tools.map((spec) => {
+  // What a provider executes cannot be held up.
+  const isSafe = ({ name, hosted, annotations }: ToolSpec): boolean =>
+    effects === 'live' || hosted === undefined || annotations?.readOnly === true || Object.hasOwn(mocks, name)
+  return tools.filter(isSafe).map((spec) => {
     const mock = Object.hasOwn(mocks, spec.name) ? mocks[spec.name] : undefined
-    if (mock !== undefined) return { ...spec, call: async (args, context) => outcomeOf(await mock(args, context)) }
+    if (mock !== undefined)
+      return { ...spec, hosted: undefined, call: async (args, context) => outcomeOf(await mock(args, context)) }
     if (effects === 'live') return spec
     const isRun = spec.annotations?.readOnly === true
     const dry: ToolSpec['call'] = isRun ? spec.call : async (args) => wouldDo(spec.name, args)

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { defineTool, Harness, memoryLog } from 'thinharness'
 import type { DurableEvent, HarnessOptions, LogStore } from 'thinharness'
+import { codeExecution, webSearch } from 'thinharness/providers'
 import { ScriptedModel } from 'thinharness/testing'
 
 /** Whatever is paid for real. */
@@ -78,6 +79,23 @@ describe.each(Object.entries(FORKS))('a fork with %s effects', (_name, effects) 
     expect(done.text).toBe('Done.')
     expect(paid).toEqual([1])
   })
+})
+
+test('a fork without effects has no tool that its provider executes, unless that only reads', async () => {
+  const log = memoryLog()
+  const offered: string[][] = []
+  const model = new ScriptedModel({ capabilities: { hostedTools: ['web_search', 'code_execution'] } }).always(
+    ({ constants }) => {
+      offered.push(constants.tools.map(({ name }) => name))
+      return 'Done.'
+    },
+  )
+  await using harness = new Harness({ model, tools: [webSearch(), codeExecution()], log })
+  await harness.run('Go.', { runId: 'run_a' })
+  const events = await eventsOf(log, 'run_a')
+  await harness.fork(events, { afterTurn: 0, prompt: 'Go.' }, { effects: 'dry' })
+  await harness.fork(events, { afterTurn: 0, prompt: 'Go.' }, { effects: 'recorded' })
+  expect(offered).toEqual([['web_search', 'code_execution'], ['web_search'], ['web_search']])
 })
 
 test('a fork with live effects pays when it goes on', async () => {
