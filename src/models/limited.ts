@@ -74,6 +74,10 @@ class LimitedSession implements ModelSession {
       admitted.end()
     }
   }
+
+  close(): void {
+    this.#inner.close?.()
+  }
 }
 
 /** Tokens of a request and its reply: as many as the last one had, and an estimate of what is new. */

@@ -6,6 +6,7 @@ import type {
   Model,
   ModelCapabilities,
   ModelDelta,
+  ModelSession,
   ModelSettings,
   ModelTurn,
   RequestConstants,
@@ -124,9 +125,20 @@ interface Request {
 
 type Reply = ModelTurn['entry']
 
+/** Work with a session, which gives back what it holds at the end. */
+async function within<T>({ model }: Asking, work: (session: ModelSession) => Promise<T>): Promise<T> {
+  const session = model.openSession()
+  try {
+    return await work(session)
+  } finally {
+    session.close?.()
+  }
+}
+
 async function askModel(asking: Asking, prompt: string, request: Request = {}): Promise<Reply> {
   const options = { generation: 0, signal: asking.signal }
-  return (await asking.model.openSession().turn([userEntry(prompt)], constantsOf(asking, request), options)).entry
+  const view = [userEntry(prompt)]
+  return (await within(asking, (session) => session.turn(view, constantsOf(asking, request), options))).entry
 }
 
 interface Streamed {
@@ -147,13 +159,17 @@ async function streamReply(asking: Asking): Promise<Streamed> {
     if (kind === 'text_delta') deltas += 1
   }
   const options = { generation: 0, signal: asking.signal, onDelta, onRetry }
-  const { entry } = await asking.model.openSession().turn([userEntry(COUNT)], constantsOf(asking, {}), options)
+  const view = [userEntry(COUNT)]
+  const { entry } = await within(asking, (session) => session.turn(view, constantsOf(asking, {}), options))
   return { entry, deltas, refusal }
 }
 
 /** Checks that the model reads the result of a tool: a number that it cannot know. */
-async function answerFromResult(asking: Asking): Promise<string | null> {
-  const session = asking.model.openSession()
+function answerFromResult(asking: Asking): Promise<string | null> {
+  return within(asking, (session) => readResult(asking, session))
+}
+
+async function readResult(asking: Asking, session: ModelSession): Promise<string | null> {
   const constants = constantsOf(asking, { tools: [WEATHER] })
   const options = { generation: 0, signal: asking.signal }
   const question = userEntry(WEATHER_IN_ONE)

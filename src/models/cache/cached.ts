@@ -108,6 +108,10 @@ class CachedSession implements ModelSession {
     return this.#asked(place, ask)
   }
 
+  close(): void {
+    this.#inner.close?.()
+  }
+
   /** Null if the cache cannot be asked. */
   async #placeOf(
     view: readonly TranscriptEntry[],

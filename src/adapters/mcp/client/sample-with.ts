@@ -31,7 +31,8 @@ export function sampleWith(
         `\`${sourceId}\` may not send more sampling requests: the limit is ${maxRequests}.`,
       )
     }
-    const turn = await model.openSession().turn(
+    const session = model.openSession()
+    const asking = session.turn(
       request.messages.map((message, index) => sampledEntry(message, index, model)),
       {
         instructions: request.instructions,
@@ -44,6 +45,7 @@ export function sampleWith(
       },
       { generation: 0, signal },
     )
+    const turn = await asking.finally(() => session.close?.())
     return {
       text: textOf(turn.entry.parts),
       model: turn.responseModel ?? model.id,
