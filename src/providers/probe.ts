@@ -126,7 +126,7 @@ interface Request {
 type Reply = ModelTurn['entry']
 
 /** Work with a session, which gives back what it holds at the end. */
-async function within<T>({ model }: Asking, work: (session: ModelSession) => Promise<T>): Promise<T> {
+async function withSession<T>({ model }: Asking, work: (session: ModelSession) => Promise<T>): Promise<T> {
   const session = model.openSession()
   try {
     return await work(session)
@@ -138,7 +138,7 @@ async function within<T>({ model }: Asking, work: (session: ModelSession) => Pro
 async function askModel(asking: Asking, prompt: string, request: Request = {}): Promise<Reply> {
   const options = { generation: 0, signal: asking.signal }
   const view = [userEntry(prompt)]
-  return (await within(asking, (session) => session.turn(view, constantsOf(asking, request), options))).entry
+  return (await withSession(asking, (session) => session.turn(view, constantsOf(asking, request), options))).entry
 }
 
 interface Streamed {
@@ -160,13 +160,13 @@ async function streamReply(asking: Asking): Promise<Streamed> {
   }
   const options = { generation: 0, signal: asking.signal, onDelta, onRetry }
   const view = [userEntry(COUNT)]
-  const { entry } = await within(asking, (session) => session.turn(view, constantsOf(asking, {}), options))
+  const { entry } = await withSession(asking, (session) => session.turn(view, constantsOf(asking, {}), options))
   return { entry, deltas, refusal }
 }
 
 /** Checks that the model reads the result of a tool: a number that it cannot know. */
 function answerFromResult(asking: Asking): Promise<string | null> {
-  return within(asking, (session) => readResult(asking, session))
+  return withSession(asking, (session) => readResult(asking, session))
 }
 
 async function readResult(asking: Asking, session: ModelSession): Promise<string | null> {
