@@ -23,16 +23,16 @@ export interface HandlerLife {
 /** The members of a handler's context that are the same for every call of a run. */
 export type ToolSurroundings = Pick<
   ToolContext,
-  'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox' | 'results' | 'tools' | 'transcript'
+  'runId' | 'depth' | 'metadata' | 'deps' | 'root' | 'sandbox' | 'results' | 'tools' | 'transcript' | 'decide'
 >
 
 export function toolSurroundings(context: RunContext, setup: RunSetup): ToolSurroundings {
-  const { runId, depth, metadata, deps } = context
+  const { runId, depth, metadata, deps, decide } = context
   const { root, sandbox } = setup.plan
   const results = (toolNames: readonly string[]): Iterable<EarlierResult> | null =>
     toolNames.some((name) => setup.tools.has(name)) ? earlierResults(context.state, toolNames) : null
   const { transcript } = context.state
-  return { runId, depth, metadata, deps, root, sandbox, results, tools: setup.tools, transcript }
+  return { runId, depth, metadata, deps, root, sandbox, results, tools: setup.tools, transcript, decide }
 }
 
 function* earlierResults({ phase, transcript }: RunState, toolNames: readonly string[]): Generator<EarlierResult> {
@@ -79,14 +79,14 @@ export function toolContext(
       if (!signal.aborted && !hasEnded())
         context.emitLive('tool_progress', { callId, toolName, update: plainJson(update) })
     },
-    get ask() {
-      return (ask ??= askWith(answers(), toolName))
-    },
-    decide: context.decide,
     spawn: <Output>(options: SpawnOptions<Output>) => {
       if (hasEnded())
         throw new HarnessError('invalid_state', `Call \`${callId}\` has ended: it starts no runs any more.`)
       return spawn(options, signal)
+    },
+    // Last: members after an accessor are slow to add.
+    get ask() {
+      return (ask ??= askWith(answers(), toolName))
     },
   }
 }

@@ -1,4 +1,4 @@
-import { bytesOf, joinedBytes, latin1Of, textOfBytes } from '#util/bytes.js'
+import { bytesOf, joinedBytes, textOfBytes } from '#util/bytes.js'
 import { withoutSecrets } from '#util/secrets.js'
 import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '#contracts/errors.js'
@@ -161,9 +161,12 @@ async function readOrFinish(answer: HttpResponse, guard: RequestGuard): Promise<
   return bytes
 }
 
+const [SPACE, OBJECT, LIST, TAG] = [0x20, 0x7b, 0x5b, 0x3c]
+
 /** True for the beginning of an object, a list or a page: no event begins like this. */
 function isNoStream(bytes: Uint8Array): boolean {
-  return /^\s*[{[<]/.test(latin1Of(bytes.subarray(0, 64)))
+  const first = bytes.find((byte) => byte > SPACE)
+  return first === OBJECT || first === LIST || first === TAG
 }
 
 /** The whole answer: what came counts, not what was asked for. */
