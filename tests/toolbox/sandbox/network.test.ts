@@ -30,7 +30,8 @@ const [address, how] = process.argv.slice(1)
 const proxy = new URL(process.env.HTTP_PROXY), url = new URL(address)
 const at = { host: proxy.hostname, port: proxy.port }
 const show = (answer) => { let text = ''; answer.on('data', (d) => text += d).on('end', () => console.log(answer.statusCode, text)) }
-if (how === 'plain') http.get({ ...at, path: address, headers: { host: url.host } }, show)
+// An agent of its own: the global one of newer versions of Node asks the proxy itself.
+if (how === 'plain') http.get({ ...at, agent: new http.Agent(), path: address, headers: { host: url.host } }, show)
 else http.request({ ...at, method: 'CONNECT', path: url.host }).on('connect', (answer, socket) => {
   if (answer.statusCode !== 200) { console.log(answer.statusCode); socket.destroy(); return }
   http.get({ createConnection: () => socket, path: url.pathname, headers: { host: url.host } }, show)
