@@ -9,7 +9,8 @@ import type { Profiler } from 'node:inspector'
 const MOST_FRAMES = 14
 /** Of the source, from a reply with one call to the next request. */
 const MOST_FILES = 58
-const MOST_FUNCTIONS = 222
+// V8 does not count closures that have been collected: up to 15 of them.
+const MOST_FUNCTIONS = 230
 
 const REPLIES = [
   [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: { id: 'a' } }],
