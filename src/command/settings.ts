@@ -43,15 +43,17 @@ const DEFAULT_MODELS: Readonly<Record<(typeof KEYS)[number], string>> = {
 export async function openSetup(flags: RunFlags, log: LogStore, stored: Partial<RunFlags> = {}): Promise<Setup> {
   const config = await configOf(flags)
   const { tools = stored.tools, yes = stored.yes ?? false, root = stored.root, output = stored.output } = flags
-  const command = { ...(tools !== undefined && { tools }), ...(root !== undefined && { root }), yes }
-  const { maxRequests, maxCost } = flags
+  // A run that goes on keeps its limits.
+  const { maxRequests = stored.maxRequests, maxCost = stored.maxCost } = flags
+  const given = Object.entries({ tools, root, output, maxRequests, maxCost, yes })
+  const command = Object.fromEntries(given.filter(([, value]) => value !== undefined))
   const limits = {
     ...(maxRequests !== undefined && { modelRequests: maxRequests }),
     ...(maxCost !== undefined && { costUsd: maxCost }),
   }
   const model = modelOf(flags, config === null)
   const options = {
-    ...{ log, limits, metadata: { command: { ...command, ...(output !== undefined && { output }) } } },
+    ...{ log, limits, metadata: { command } },
     ...(model !== undefined && { model }),
     ...(root !== undefined && { root: resolve(root) }),
   }
@@ -59,7 +61,7 @@ export async function openSetup(flags: RunFlags, log: LogStore, stored: Partial<
   if (config instanceof Harness) {
     if (tools !== undefined || output !== undefined)
       throw new CommandError('`--tools` and `--output` belong to a harness of its own: the config file exports one.')
-    return { harness: config as AnyHarness, options: options }
+    return { harness: config as AnyHarness, options }
   }
   const own = config === null ? await folderOptions(yes, root) : (config as HarnessOptions<unknown>)
   const builtinTools = tools === undefined ? {} : { builtinTools: tools.split(',').map((name) => name.trim()) }
@@ -67,7 +69,7 @@ export async function openSetup(flags: RunFlags, log: LogStore, stored: Partial<
   const place = root === undefined ? {} : { root: resolve(root) }
   const choice = { ...(model !== undefined && { model }), ...place }
   const harness = new Harness({ ...own, ...choice, ...builtinTools, ...outputType } as HarnessOptions<unknown>)
-  return { harness: harness, options: options }
+  return { harness, options }
 }
 
 /** Reading is allowed; whatever else a tool does is asked about. */

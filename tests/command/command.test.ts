@@ -162,6 +162,16 @@ describe('people', () => {
     expect((await ran(folder, 'resume', runId)).code).toBe(2)
   })
 
+  test('a run that goes on keeps the limits that it was begun with, unless others are given', async () => {
+    const folder = project()
+    const runId = runIdIn(await ran(folder, 'run', 'pay and loop', '--max-requests', '2'))
+    const [item] = JSON.parse((await ran(folder, 'resume', runId)).stdout) as { callId: string }[]
+    const ended = await ran(folder, 'resume', runId, '--approve', item?.callId ?? '')
+    expect(ended.code).toBe(4)
+    expect(ended.stderr).not.toContain('turn 3')
+    expect((await ran(folder, 'retry', runId, '--max-requests', '5')).stderr).toContain('turn 5')
+  })
+
   test('a rejection has its reason, and answers can be in a file', async () => {
     const folder = project()
     const runId = runIdIn(await ran(folder, 'run', 'pay'))

@@ -36,8 +36,8 @@ function answer({ transcript }) {
   const results = transcript.filter(({ role }) => role === 'tool').length
   const call = (name, input) => ({ text: 'I will ' + name + '.', calls: [{ name, arguments: input }] })
   if (/fail/.test(text)) throw new HarnessError('provider_error', 'The server is down.')
-  if (/loop/.test(text)) return call('look', { amount: results })
   if (/pay/.test(text) && results === 0) return call('pay', { amount: 5 })
+  if (/loop/.test(text)) return call('look', { amount: results })
   if (/slow/.test(text) && results === 0) return call('slow', {})
   if (/look/.test(text) && results === 0) return call('look', { amount: 1 })
   if (/wild/.test(text)) return 'a\\u001B[31mred\\u0007'
