@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { HarnessError, memoryLog } from 'thinharness'
-import type { HarnessOptions, Model } from 'thinharness'
+import type { HarnessOptions, LogStore, Model } from 'thinharness'
 import { batched, fallback } from 'thinharness/models'
 import type { BatchedOptions } from 'thinharness/models'
 import { anthropic, gemini, openai, openaiChat } from 'thinharness/providers'
@@ -58,6 +58,21 @@ beforeAll(async () => {
 })
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }))
 afterEach(() => void vi.useRealTimers())
+
+/** A run whose process ends while its batch is worked on. */
+async function leftWaiting(
+  make: (server: BatchServer) => Model,
+): Promise<{ readonly log: LogStore; readonly server: BatchServer }> {
+  const [log, server] = [memoryLog(), new BatchServer()]
+  const leaving = new AbortController()
+  const first = harnessOf({ model: batched(make(server)), log, ...PRICES })
+  const left = failureOf(first.run('Prompt 7', { runId: 'r', signal: leaving.signal }))
+  await leap(5_000)
+  leaving.abort(new HarnessError('interrupted', 'The process ends.'))
+  await leap(20_000)
+  await left
+  return { log, server }
+}
 
 describe.each(apis)('a batch of %s', (_, make) => {
   const given = (options: BatchedOptions = {}): { readonly server: BatchServer; readonly model: Model } => {
@@ -153,14 +168,7 @@ describe.each(apis)('a batch of %s', (_, make) => {
   })
 
   test('a process may end: another one asks for the same batch, and submits nothing', async () => {
-    const [log, server] = [memoryLog(), new BatchServer()]
-    const leaving = new AbortController()
-    const first = harnessOf({ model: batched(make(server)), log, ...PRICES })
-    const left = failureOf(first.run('Prompt 7', { runId: 'r', signal: leaving.signal }))
-    await leap(5_000)
-    leaving.abort(new HarnessError('interrupted', 'The process ends.'))
-    await leap(20_000)
-    await left
+    const { log, server } = await leftWaiting(make)
     expect(server.cancelled).toEqual([])
     const events = await collect(log.read({ kind: 'run', id: 'r' }))
     const [submitted] = ofKind(events as never[], 'request_submitted' as never) as unknown as { readonly id: string }[]
@@ -172,14 +180,7 @@ describe.each(apis)('a batch of %s', (_, make) => {
   })
 
   test('that the provider has no more is submitted again', async () => {
-    const [log, server] = [memoryLog(), new BatchServer()]
-    const leaving = new AbortController()
-    const first = harnessOf({ model: batched(make(server)), log, ...PRICES })
-    const left = failureOf(first.run('Prompt 7', { runId: 'r', signal: leaving.signal }))
-    await leap(5_000)
-    leaving.abort(new HarnessError('interrupted', 'The process ends.'))
-    await leap(20_000)
-    await left
+    const { log, server } = await leftWaiting(make)
     server.batches.clear()
     const second = harnessOf({ model: batched(make(server)), log, ...PRICES }).recover('r')
     await leap(15_000)
