@@ -32,8 +32,13 @@ const PARTS = [
   'providers/lines',
   'toolbox/tool-search',
   'command',
+  'command/import',
+  'command/serve',
   'command/terminal',
+  'adapters/ui/react',
   'viewer',
+  'viewer/page',
+  'viewer/reading',
 ]
 const PART_LINES = 1300
 const ALL_PARTS_LINES = 14_000
@@ -45,7 +50,7 @@ const CORE = /^src\/core\//
 
 const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
   .map((name) => `src/${name.replaceAll('\\', '/')}`)
-  .filter((name) => name.endsWith('.ts'))
+  .filter((name) => /\.tsx?$/.test(name))
   .sort()
 const sources = new Map(files.map((file) => [file, sourceOf(file)]))
 const problems = []
@@ -69,6 +74,11 @@ function sourceOf(file) {
   return { text, tree, lines: codeLines(text), imports: importsOf(file, tree) }
 }
 
+function sourceNamed(path) {
+  const name = path.replace(/\.js$/, '.ts')
+  return files.includes(`${name}x`) ? `${name}x` : name
+}
+
 function codeLines(text) {
   return text.split('\n').filter((line) => !/^\s*(\/\/.*|\/?\*.*)?$/.test(line)).length
 }
@@ -83,8 +93,8 @@ function importsOf(file, tree) {
         : ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword
           ? node.arguments[0]?.text
           : undefined
-    if (target?.startsWith('.')) found.add(posix.join(posix.dirname(file), target).replace(/\.js$/, '.ts'))
-    if (target?.startsWith('#')) found.add(`src/${target.slice(1)}`.replace(/\.js$/, '.ts'))
+    if (target?.startsWith('.')) found.add(sourceNamed(posix.join(posix.dirname(file), target)))
+    if (target?.startsWith('#')) found.add(sourceNamed(`src/${target.slice(1)}`))
     ts.forEachChild(node, visit)
   }
   visit(tree)
