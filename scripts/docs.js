@@ -2,11 +2,12 @@
 //   <!-- snippet: docs/snippets/first.ts -->      the file
 //   <!-- event: run_started -->                   the fields of an event, from src/core/state/events.ts
 // each followed by a ```ts block. With `--check` nothing is written, and outdated blocks fail. Links to files and headings of
-// this project are checked in both cases. `homepage` and `bugs` of package.json follow from its `repository`, the only place to set.
+// this project are checked in both cases, and so is the list of pages, from which `docs/llms.txt` is written. `homepage` and `bugs` of package.json follow from its `repository`, the only place to set.
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import * as prettier from 'prettier'
 import { eventDeclarations } from './event-declarations.js'
+import { llmsText, problemsOfList } from './pages.js'
 
 const EVENTS_PAGE = 'docs/event-reference.md'
 const BLOCK = /<!-- (snippet|event): (\S+) -->\n+```ts\n[\s\S]*?\n?```/g
@@ -19,8 +20,11 @@ const pages = ['README.md', 'CONTEXT.md', 'CHANGELOG.md', 'SECURITY.md', ...mark
   existsSync(page),
 )
 let blocks = 0
+// Before the pages, which link to it.
+fillList()
 for (const page of pages) await fill(page)
 checkEvents()
+problems.push(...problemsOfList())
 fillManifest()
 
 if (problems.length === 0) console.log(`${pages.length} pages with ${blocks} blocks.`)
@@ -80,6 +84,15 @@ function checkEvents() {
     if (!text.includes(`<!-- event: ${kind} -->`))
       problems.push(`${EVENTS_PAGE} does not document the event \`${kind}\`.`)
   }
+}
+
+/** `docs/llms.txt` follows from the list of pages. */
+function fillList() {
+  const path = 'docs/llms.txt'
+  const text = llmsText()
+  if (existsSync(path) && readFileSync(path, 'utf8') === text) return
+  if (checkOnly) problems.push(`\`${path}\` differs from the list of pages: run \`npm run docs\`.`)
+  else writeFileSync(path, text)
 }
 
 /** `homepage` and `bugs` follow from `repository`. */
