@@ -2,7 +2,7 @@ import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { ContainerHeader, LogPart, PackedLog } from './container.js'
 import type { ReadEvent } from './fields.js'
-import type { Damage, Place, RunNode } from './nodes.js'
+import type { Damage, EventPlace, RunNode } from './nodes.js'
 import { Outline } from './outline.js'
 import { skim } from './skim.js'
 
@@ -142,7 +142,7 @@ export class Book {
   }
 
   /** The event of a place, parsed in full; null if the log has none, or its line is broken. */
-  event({ runId, seq }: Place): (JsonObject & ReadEvent) | null {
+  event({ runId, seq }: EventPlace): (JsonObject & ReadEvent) | null {
     const log = this.log(runId)
     return log === null ? null : this.eventAt(runId, log.indexOf(seq))
   }
@@ -161,7 +161,7 @@ export class Book {
   }
 
   /** The stored line of an event; empty if there is none. */
-  lineOf({ runId, seq }: Place): string {
+  lineOf({ runId, seq }: EventPlace): string {
     const log = this.log(runId)
     return log?.line(log.indexOf(seq)) ?? ''
   }
@@ -171,7 +171,7 @@ export class Book {
     const packed = this.#packed.get(runId)
     const opened = this.#opened.get(runId)
     if (packed === undefined) return new Uint8Array()
-    const added = opened === undefined ? '' : opened.log.text.slice(textOf(packed).length)
+    const added = opened === undefined ? '' : opened.log.text.slice(decodedLog(packed).length)
     const more = new TextEncoder().encode(added)
     const whole = new Uint8Array(packed.bytes.length + more.length)
     whole.set(packed.bytes)
@@ -208,7 +208,7 @@ export class Book {
     if (known !== undefined) return known
     const packed = this.#packed.get(runId)
     if (packed === undefined) return null
-    const opened = { log: new LogText(textOf(packed)), outline: new Outline(runId) }
+    const opened = { log: new LogText(decodedLog(packed)), outline: new Outline(runId) }
     this.#opened.set(runId, opened)
     this.#read(opened)
     return opened
@@ -232,7 +232,7 @@ export class Book {
   }
 }
 
-function textOf({ bytes }: PackedLog): string {
+function decodedLog({ bytes }: PackedLog): string {
   return new TextDecoder().decode(bytes)
 }
 

@@ -1,7 +1,7 @@
 import type { JsonValue } from '#util/json.js'
 
 /** An event of a page: `#run=…&seq=…`. */
-export interface Place {
+export interface EventPlace {
   readonly runId: string
   readonly seq: number
 }
@@ -15,7 +15,7 @@ export interface Damage {
   readonly message: string
 }
 
-export type RunState = 'queued' | 'running' | 'paused' | 'completed' | 'failed' | 'cancelled'
+export type RunNodeState = 'queued' | 'running' | 'paused' | 'completed' | 'failed' | 'cancelled'
 
 /** A run in the outline. Times are ms since 1970; texts are beginnings, in one line. */
 export interface RunNode {
@@ -23,7 +23,7 @@ export interface RunNode {
   readonly parentRunId: string | null
   readonly parentCallId: string | null
   readonly agentName: string | null
-  readonly state: RunState
+  readonly state: RunNodeState
   readonly stopReason: string | null
   readonly error: { readonly code: string; readonly message: string } | null
   /** How its last stretch began: `fresh`, `resumed`, `recovered`, `retried`, `forked`. */

@@ -21,7 +21,7 @@ import type {
   Mark,
   Pause,
   RunNode,
-  RunState,
+  RunNodeState,
   TurnNode,
   TurnTokens,
 } from './nodes.js'
@@ -63,6 +63,28 @@ export class Outline {
     }
   }
 
+  /** What each kind of event changes; others are marks. */
+  readonly #on: Readonly<Record<string, ((event: ReadEvent, at: number) => void) | undefined>> = {
+    run_queued: (event, at) => this.#started(event, at),
+    run_started: (event, at) => this.#started(event, at),
+    model_request_started: (event, at) => this.#requested(event, at),
+    model_message: (event, at) => this.#replied(event, at),
+    tool_call_started: (event, at) => this.#callStarted(event, at),
+    tool_call_completed: (event, at) => this.#callCompleted(event, at),
+    tool_call_interrupted: (event, at) => this.#callNoted(event, at),
+    call_prepared: (event, at) => this.#callNoted(event, at),
+    approval_requested: (event, at) => this.#asked(event, at),
+    answer_received: (event, at) => this.#answered(event, at),
+    background_reported: (event, at) => this.#reported(event, at),
+    run_completed: (event, at) => this.#completed(event, at),
+    run_failed: (event, at) => this.#failed(event, at),
+    text_delta: (event, at) => this.#delta(event, at),
+    reasoning_delta: (event, at) => this.#delta(event, at),
+    tool_input_delta: (event, at) => this.#delta(event, at),
+    transport_retry: (event, at) => this.#retried(event, at),
+    deltas_withdrawn: (event, at) => this.#retried(event, at),
+  }
+
   /** The run so far. It changes with later events: the same object. */
   get node(): RunNode {
     return this.#run
@@ -81,8 +103,8 @@ export class Outline {
     const isDurable = event['durable'] !== false
     if (isDurable && run.lastSeq > 0 && event.seq > run.lastSeq + 1)
       this.damaged({ line, kind: 'missing', message: `Events ${run.lastSeq + 1} to ${event.seq - 1} are missing.` })
-    const handle = HANDLERS[event.kind]
-    if (handle !== undefined) handle.call(this, event, at)
+    const handle = Object.hasOwn(this.#on, event.kind) ? this.#on[event.kind] : undefined
+    if (handle !== undefined) handle(event, at)
     else this.#note(event, at, line)
     if (isDurable) run.lastSeq = Math.max(run.lastSeq, event.seq)
     run.updatedAt = Math.max(run.updatedAt, at)
@@ -111,7 +133,7 @@ export class Outline {
     return this.#run.turns.at(-1)
   }
 
-  started(event: ReadEvent, at: number): void {
+  #started(event: ReadEvent, at: number): void {
     const run = this.#run
     const version = numberAt(event, 'version')
     if (version !== null && version > KNOWN_VERSION) {
@@ -150,7 +172,7 @@ export class Outline {
     if (mark !== null) (this.#turn()?.marks ?? run.marks).push(mark)
   }
 
-  requested(event: ReadEvent, at: number): void {
+  #requested(event: ReadEvent, at: number): void {
     const entries = memberOf(event, 'entries')
     this.#addTurn(event, at, {
       requestKind: textAt(event, 'requestKind'),
@@ -175,7 +197,7 @@ export class Outline {
     return turn
   }
 
-  replied(event: ReadEvent, at: number): void {
+  #replied(event: ReadEvent, at: number): void {
     const last = this.#turn()
     // The beginning of the log may be missing.
     const turn = last === undefined || last.replySeq !== null ? this.#addTurn(event, at, {}) : last
@@ -232,7 +254,7 @@ export class Outline {
     return this.#addCall(this.#turn() ?? this.#addTurn(event, at, {}), event, { at, via: textAt(event, 'via') || null })
   }
 
-  callStarted(event: ReadEvent, at: number): void {
+  #callStarted(event: ReadEvent, at: number): void {
     const call = this.#call(event, at)
     call.state = 'running'
     call.startedAt ??= at
@@ -242,7 +264,7 @@ export class Outline {
     endWaits(call, at)
   }
 
-  callCompleted(event: ReadEvent, at: number): void {
+  #callCompleted(event: ReadEvent, at: number): void {
     const call = this.#call(event, at)
     call.state = endState(event)
     call.errorType = textAt(event, 'errorType') || null
@@ -257,14 +279,14 @@ export class Outline {
     }
   }
 
-  callNoted(event: ReadEvent, at: number): void {
+  #callNoted(event: ReadEvent, at: number): void {
     const call = this.#call(event, at)
     if (event.kind === 'tool_call_interrupted') call.interrupted = textAt(event, 'settledBy')
     const mark = markOf(event, at)
     if (mark !== null) call.marks.push(mark)
   }
 
-  asked(event: ReadEvent, at: number): void {
+  #asked(event: ReadEvent, at: number): void {
     const asking = textAt(event, 'callId') || textAt(event, 'background').split('/')[0]
     for (const item of objectsAt(event, 'items')) {
       const call = this.#run.calls.get(asking || textAt(item, 'callId'))
@@ -275,7 +297,7 @@ export class Outline {
     }
   }
 
-  answered(event: ReadEvent, at: number): void {
+  #answered(event: ReadEvent, at: number): void {
     const [first = ''] = textAt(event, 'callId').split('/')
     const call = this.#run.calls.get(textAt(event, 'callId')) ?? this.#run.calls.get(first)
     if (call === undefined) return
@@ -285,7 +307,7 @@ export class Outline {
     if (mark !== null) call.marks.push(mark)
   }
 
-  reported(event: ReadEvent, at: number): void {
+  #reported(event: ReadEvent, at: number): void {
     const call = this.#call(event, at)
     const childRunId = textAt(event, 'childRunId')
     const left = call.background.find(({ runId }) => runId === childRunId)
@@ -295,7 +317,7 @@ export class Outline {
     if (mark !== null) this.#early.push(mark)
   }
 
-  completed(event: ReadEvent, at: number): void {
+  #completed(event: ReadEvent, at: number): void {
     const run = this.#run
     const pending = memberOf(event, 'pending')
     run.stopReason = textAt(event, 'stopReason') || null
@@ -305,7 +327,7 @@ export class Outline {
     this.#ended(event)
   }
 
-  failed(event: ReadEvent, at: number): void {
+  #failed(event: ReadEvent, at: number): void {
     const run = this.#run
     run.stopReason = textAt(event, 'stopReason') || null
     run.state = run.stopReason === 'cancelled' ? 'cancelled' : 'failed'
@@ -325,13 +347,13 @@ export class Outline {
     this.#early = []
   }
 
-  delta(_event: ReadEvent, at: number): void {
+  #delta(_event: ReadEvent, at: number): void {
     const turn = this.#turn()
     if (turn?.replySeq === null) turn.firstDeltaAt ??= at
   }
 
   /** An attempt failed and is made again. */
-  retried(event: ReadEvent, at: number): void {
+  #retried(event: ReadEvent, at: number): void {
     const turn = this.#turn()
     const mark = markOf(event, at)
     if (mark !== null) (turn?.marks ?? this.#run.marks).push(mark)
@@ -341,28 +363,6 @@ export class Outline {
       ...{ status: numberAt(event, 'status'), ms: at - turn.startedAt, withdrawn: event['withdrawn'] === true },
     })
   }
-}
-
-/** What each kind of event changes; others are marks. */
-const HANDLERS: Readonly<Record<string, ((this: Outline, event: ReadEvent, at: number) => void) | undefined>> = {
-  run_queued: Outline.prototype.started,
-  run_started: Outline.prototype.started,
-  model_request_started: Outline.prototype.requested,
-  model_message: Outline.prototype.replied,
-  tool_call_started: Outline.prototype.callStarted,
-  tool_call_completed: Outline.prototype.callCompleted,
-  tool_call_interrupted: Outline.prototype.callNoted,
-  call_prepared: Outline.prototype.callNoted,
-  approval_requested: Outline.prototype.asked,
-  answer_received: Outline.prototype.answered,
-  background_reported: Outline.prototype.reported,
-  run_completed: Outline.prototype.completed,
-  run_failed: Outline.prototype.failed,
-  text_delta: Outline.prototype.delta,
-  reasoning_delta: Outline.prototype.delta,
-  tool_input_delta: Outline.prototype.delta,
-  transport_retry: Outline.prototype.retried,
-  deltas_withdrawn: Outline.prototype.retried,
 }
 
 /** Said about the request that follows. */
@@ -409,6 +409,6 @@ function tokensOf(usage: JsonObject): TurnTokens | null {
 }
 
 /** Whether a run can go on by itself, waits, or has ended. */
-export function hasEnded(state: RunState): boolean {
+export function hasRunEnded(state: RunNodeState): boolean {
   return state === 'completed' || state === 'failed' || state === 'cancelled'
 }

@@ -65,7 +65,7 @@ class Skimmer {
         members[name] = this.value(name)
         // Long arguments that begin alike are told apart.
         if (name === 'arguments' && this.#at - from > LONGEST)
-          members['argumentsKey'] = keyOf(this.#text.slice(from, this.#at))
+          members['argumentsKey'] = argumentsKeyOf(this.#text.slice(from, this.#at))
       }
     }
     return members
@@ -184,7 +184,7 @@ function decoded(text: string): string {
 }
 
 /** Nearly always another one for another text. */
-function keyOf(text: string): string {
+function argumentsKeyOf(text: string): string {
   let hash = 0
   for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0
   return `${text.length}:${hash}`
