@@ -1,12 +1,15 @@
-import { readdirSync } from 'node:fs'
+import { cpSync, readdirSync } from 'node:fs'
 import { dirname, relative, resolve } from 'node:path'
 import { defineConfig } from 'tsup'
 
 const shared = { format: 'esm', target: 'node20', platform: 'node', dts: false, clean: true } as const
 
+const files = readdirSync('examples', { encoding: 'utf8', recursive: true }).filter(
+  (path) => !path.startsWith('quickstart'),
+)
 /** Every file of the other examples is a program or a part of one, and keeps its place. */
-const examples = readdirSync('examples', { encoding: 'utf8', recursive: true })
-  .filter((path) => path.endsWith('.ts') && !path.startsWith('quickstart') && !path.includes('/page/'))
+const examples = files
+  .filter((path) => path.endsWith('.ts') && !path.includes('/page/'))
   .map((path) => [path.slice(0, -'.ts'.length), `examples/${path}`] as const)
 
 /** In files that stay separate, `#core/…` becomes a path to the compiled source: the `imports` of package.json name the source itself. */
@@ -38,6 +41,11 @@ export default defineConfig([
     ...shared,
     outDir: '.build/examples',
     external: [/^thinharness/, 'esbuild'],
+    // Pages are beside the programs that serve them, as in a copy that `init` makes; these bundle them when they start.
+    onSuccess: async () => {
+      for (const path of files.filter((each) => /\/page\b/.test(each)))
+        cpSync(`examples/${path}`, `.build/examples/${path}`, { recursive: true })
+    },
   },
   programs('bench', 'e2e/bench'),
   programs('rigs', 'e2e/rigs'),

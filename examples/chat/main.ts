@@ -16,7 +16,7 @@ const modes = shop()
 const sessions = new Sessions({ log, modes, defaultMode: 'chat' })
 const { events, requests } = createHandlers({ sessions, authorize: localOnly })
 
-const page = new URL('../../../examples/chat/', import.meta.url)
+const page = new URL('./', import.meta.url)
 const { outputFiles } = await build({
   ...{ entryPoints: [fileURLToPath(new URL('page/page.ts', page))], bundle: true, format: 'esm', write: false },
 })

@@ -18,7 +18,7 @@ const shop = new Shop('refunds.jsonl')
 const agent = supportAgent(shop)
 const sessions = new Sessions({ log, harness: agent, responder: smallRefunds(shop) })
 const { customers, staff } = deskOf(sessions)
-const pages = await pagesOf(new URL('../../../examples/support-desk/', import.meta.url))
+const pages = await pagesOf(new URL('./', import.meta.url))
 
 async function answer(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url)

@@ -131,12 +131,18 @@ function addOthers(program: Command, terminal: Terminal, does: Does): void {
     .action(does(async (flags: never) => (await import('./acp-command.js')).acp(flags)))
   program
     .command('init')
-    .argument('[folder]', 'where to', 'my-agent')
-    .description('Copies a small agent to begin with. It works without a key.')
-    .addHelpText('after', examples('init my-agent'))
-    .action(does(async (folder: string) => (await import('./init-command.js')).init(folder, terminal)))
+    .argument('[folder]', 'where to; default: my-agent, or the name of the example')
+    .description('Copies an example to begin with. It works without a key.')
+    .option('--example <name>', EXAMPLES)
+    .addHelpText('after', examples('init my-agent', 'init --example chat'))
+    .action(
+      does(async (folder: string | undefined, flags: never) =>
+        (await import('./init-command.js')).init(folder, flags, terminal),
+      ),
+    )
 }
 
+const EXAMPLES = 'starter, chat, coding-agent, support-desk, research, records, invoices or fleet'
 const RUN = 'an id, the beginning of one, a file of events, or last'
 
 function stored(command: Command): Command {
