@@ -6,7 +6,6 @@ import { temporaryFolder } from '../tests/support/folder.js'
 /** In this process, so that their runs are replayed after each test, like all others. `mcp` starts a program that was built. */
 const EXAMPLES = {
   approvals: [() => import('../examples/approvals/main.js'), () => import('../examples/approvals/script.js')],
-  durable: [() => import('../examples/durable/main.js'), () => import('../examples/durable/script.js')],
   research: [() => import('../examples/research/main.js'), () => import('../examples/research/script.js')],
   structured: [() => import('../examples/structured/main.js'), () => import('../examples/structured/script.js')],
   subagents: [() => import('../examples/subagents/main.js'), () => import('../examples/subagents/script.js')],

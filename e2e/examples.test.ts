@@ -35,17 +35,6 @@ test('approvals: a refund waits for a person, who answers in another process', a
   expect(linesOf(await example('approvals', 'yes')).at(-1)).toBe('answer    Both are refunded.')
 })
 
-test('durable: the next process continues a crashed run, and no transfer is made twice', async () => {
-  expect(await example('durable', '--die')).toMatchObject({
-    code: 1,
-    stdout: expect.stringMatching(/^done {6}transfer/) as string,
-  })
-  expect(linesOf(await example('durable')).at(-1)).toBe('answer    Both suppliers are paid.')
-  expect(linesOf(await example('durable'))).toEqual(['answer    Both suppliers are paid.'])
-  const ledger = await readFile(join(place, 'durable', 'ledger.txt'), 'utf8')
-  expect(ledger.match(/^.*(?= transfers-)/gm)).toEqual(['Assam Estates 120000', 'Tin Works 45000'])
-})
-
 test('AC-01 AC-23 editors: an agent over stdio edits a file, other output does not reach the editor, and its process ends with 0', async () => {
   const { stdout, stderr } = await example('editors')
   expect(stdout).toContain('Coder is connected.\n')
@@ -119,7 +108,7 @@ test('an unknown example prints the known ones; a missing API key prints one lin
 
   expect(unknown).toMatchObject({ code: 1, stdout: '' })
   expect(unknown.stderr).toContain(
-    'with NAME one of approvals, chat, durable, editors, mcp, research, server, structured, subagents, support-desk.',
+    'with NAME one of approvals, chat, editors, invoices, mcp, research, server, structured, subagents, support-desk.',
   )
   await expect(keyless).rejects.toMatchObject({
     code: 1,

@@ -134,7 +134,7 @@ function addOthers(program: Command, terminal: Terminal, does: Does): void {
     .argument('[folder]', 'where to; default: my-agent, or the name of the example')
     .description('Copies an example to begin with. It works without a key.')
     .option('--example <name>', EXAMPLES)
-    .addHelpText('after', examples('init my-agent', 'init --example chat'))
+    .addHelpText('after', examples('init my-agent', 'init --example invoices'))
     .action(
       does(async (folder: string | undefined, flags: never) =>
         (await import('./init-command.js')).init(folder, flags, terminal),
