@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { start } from './start.js'
 
 const USAGE = `npm run example -- NAME [arguments], with NAME one of ${names().join(', ')}.
@@ -20,8 +20,9 @@ async function run(): Promise<void> {
 }
 
 function names(): readonly string[] {
-  const folders = readdirSync(new URL('.', import.meta.url), { withFileTypes: true })
-  return folders.filter((entry) => entry.isDirectory()).map(({ name }) => name)
+  return readdirSync(new URL('.', import.meta.url)).filter((name) =>
+    existsSync(new URL(`${name}/main.js`, import.meta.url)),
+  )
 }
 
 await run()
