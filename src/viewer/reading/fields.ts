@@ -41,7 +41,7 @@ export function timeAt(value: unknown, name = 'at'): number {
 
 /** A text in one line, cut. */
 export function brief(text: string, most = 200): string {
-  const line = text.replace(/\s+/g, ' ').trim()
+  const line = /[^\S ]|  |^ | $/.test(text) ? text.replace(/\s+/g, ' ').trim() : text
   return line.length > most ? `${line.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…` : line
 }
 

@@ -67,7 +67,7 @@ export class Outline {
   readonly #on: Readonly<Record<string, ((event: ReadEvent, at: number) => void) | undefined>> = {
     run_queued: (event, at) => this.#started(event, at),
     run_started: (event, at) => this.#started(event, at),
-    model_request_started: (event, at) => this.#requested(event, at),
+    model_request_started: (event, at) => void this.#addTurn(event, at),
     model_message: (event, at) => this.#replied(event, at),
     tool_call_started: (event, at) => this.#callStarted(event, at),
     tool_call_completed: (event, at) => this.#callCompleted(event, at),
@@ -172,27 +172,33 @@ export class Outline {
     if (mark !== null) (this.#turn()?.marks ?? run.marks).push(mark)
   }
 
-  #requested(event: ReadEvent, at: number): void {
-    const entries = memberOf(event, 'entries')
-    this.#addTurn(event, at, {
-      requestKind: textAt(event, 'requestKind'),
-      model: modelOf(event),
-      entries: Array.isArray(entries) ? entries.length : 0,
-      closing: textAt(objectAt(event, 'closing'), 'kind') || null,
-      marks: this.#early,
-    })
-    this.#early = []
-  }
-
-  #addTurn(event: ReadEvent, at: number, known: Partial<OpenTurn>): OpenTurn {
+  #addTurn(event: ReadEvent, at: number): OpenTurn {
     const { runId, turns } = this.#run
     const turn: OpenTurn = {
-      ...{ runId, index: turns.length + 1, seq: event.seq, replySeq: null, requestKind: '', model: '' },
-      ...{ startedAt: at, repliedAt: null, firstDeltaAt: null, text: '', hasReasoning: false },
-      ...{ finishReason: null, resolution: null, isCached: false, blocked: null, closing: null },
-      ...{ tokens: null, costUsd: null, attempts: [], calls: [], entries: 0, marks: [] },
-      ...known,
+      runId,
+      index: turns.length + 1,
+      seq: event.seq,
+      replySeq: null,
+      requestKind: textAt(event, 'requestKind'),
+      model: modelOf(event),
+      startedAt: at,
+      repliedAt: null,
+      firstDeltaAt: null,
+      text: '',
+      hasReasoning: false,
+      finishReason: null,
+      resolution: null,
+      isCached: false,
+      blocked: null,
+      closing: textAt(objectAt(event, 'closing'), 'kind') || null,
+      tokens: null,
+      costUsd: null,
+      attempts: [],
+      calls: [],
+      entries: objectsAt(event, 'entries').length,
+      marks: this.#early,
     }
+    this.#early = []
     turns.push(turn)
     return turn
   }
@@ -200,22 +206,24 @@ export class Outline {
   #replied(event: ReadEvent, at: number): void {
     const last = this.#turn()
     // The beginning of the log may be missing.
-    const turn = last === undefined || last.replySeq !== null ? this.#addTurn(event, at, {}) : last
+    const turn = last === undefined || last.replySeq !== null ? this.#addTurn(event, at) : last
     const entry = objectAt(event, 'entry')
     const cost = numberAt(event, 'cost')
     const attempts = objectsAt(event, 'attempts').slice(0, -1).map(attemptOf)
     const parts = objectsAt(entry, 'parts')
     const text = parts.map((part) => (part['type'] === 'text' ? textAt(part, 'text') : '')).join('')
-    Object.assign(turn, {
-      ...{ replySeq: event.seq, repliedAt: at, text: brief(text), model: modelOf(entry) || turn.model },
-      hasReasoning: parts.some((part) => part['type'] === 'reasoning'),
-      finishReason: textAt(entry, 'finishReason') || null,
-      resolution: textAt(objectAt(event, 'resolution'), 'kind') || null,
-      isCached: event['cached'] === true,
-      blocked: textAt(event, 'blocked') || null,
-      ...{ tokens: tokensOf(objectAt(entry, 'usage')), costUsd: cost === null ? null : cost / 1e6 },
-      attempts: attempts.length > 0 ? attempts : turn.attempts,
-    } satisfies Partial<OpenTurn>)
+    turn.replySeq = event.seq
+    turn.repliedAt = at
+    turn.text = brief(text)
+    turn.model = modelOf(entry) || turn.model
+    turn.hasReasoning = parts.some((part) => part['type'] === 'reasoning')
+    turn.finishReason = textAt(entry, 'finishReason') || null
+    turn.resolution = textAt(objectAt(event, 'resolution'), 'kind') || null
+    turn.isCached = event['cached'] === true
+    turn.blocked = textAt(event, 'blocked') || null
+    turn.tokens = tokensOf(objectAt(entry, 'usage'))
+    turn.costUsd = cost === null ? null : cost / 1e6
+    if (attempts.length > 0) turn.attempts = attempts
     const resolved = new Map(objectsAt(event, 'resolvedCalls').map((call) => [textAt(call, 'callId'), call]))
     for (const part of parts) {
       if (part['type'] !== 'tool_call') continue
@@ -230,17 +238,31 @@ export class Outline {
     { at, via }: { readonly at: number; readonly via: string | null },
   ): OpenCall {
     const { runId, calls } = this.#run
-    const [callId, toolName, argument] = [
-      textAt(call, 'callId'),
-      textAt(call, 'name') || textAt(call, 'toolName'),
-      textAt(call, 'arguments'),
-    ]
+    const callId = textAt(call, 'callId')
+    const toolName = textAt(call, 'name') || textAt(call, 'toolName')
+    const argument = textAt(call, 'arguments')
     const added: OpenCall = {
-      ...{ runId, callId, turn: turn.index, toolName, via, argument: brief(argument) },
+      runId,
+      callId,
+      turn: turn.index,
+      toolName,
+      via,
+      argument: brief(argument),
       key: `${toolName}\n${textAt(call, 'argumentsKey') || argument}`,
-      ...{ state: 'requested', errorType: null, result: '', requestedAt: at, startedAt: null, endedAt: null },
-      ...{ durationMs: null, waits: [], entries: 0, interrupted: null, startSeq: null, endSeq: null },
-      ...{ background: [], marks: [] },
+      state: 'requested',
+      errorType: null,
+      result: '',
+      requestedAt: at,
+      startedAt: null,
+      endedAt: null,
+      durationMs: null,
+      waits: [],
+      entries: 0,
+      interrupted: null,
+      startSeq: null,
+      endSeq: null,
+      background: [],
+      marks: [],
     }
     turn.calls.push(added)
     calls.set(callId, added)
@@ -251,7 +273,7 @@ export class Outline {
   #call(event: ReadEvent, at: number): OpenCall {
     const known = this.#run.calls.get(textAt(event, 'callId'))
     if (known !== undefined) return known
-    return this.#addCall(this.#turn() ?? this.#addTurn(event, at, {}), event, { at, via: textAt(event, 'via') || null })
+    return this.#addCall(this.#turn() ?? this.#addTurn(event, at), event, { at, via: textAt(event, 'via') || null })
   }
 
   #callStarted(event: ReadEvent, at: number): void {
@@ -379,7 +401,8 @@ function endState(event: ReadEvent): CallState {
 }
 
 function modelOf(value: unknown): string {
-  return [textAt(value, 'provider'), textAt(value, 'model')].filter((name) => name !== '').join(':')
+  const [provider, model] = [textAt(value, 'provider'), textAt(value, 'model')]
+  return provider === '' || model === '' ? provider + model : `${provider}:${model}`
 }
 
 function limitsOf(limits: JsonObject): Readonly<Record<string, number | null>> {
