@@ -147,12 +147,11 @@ export interface CallNode {
   readonly durationMs: number | null
   /** Times at which people were asked and had answered (null: they have not). */
   readonly waits: readonly Pause[]
-  /** How often it was begun. */
-  readonly entries: number
+  /** Numbers of its `tool_call_started`: of each time that it was begun. */
+  readonly starts: readonly number[]
   /** `retry`, `report`, `pause`, `reconcile`: a crash interrupted it. */
   readonly interrupted: string | null
-  /** Of `tool_call_started` (the last), and of its end. */
-  readonly startSeq: number | null
+  /** Of its end. */
   readonly endSeq: number | null
   /** Runs that it left in the background. */
   readonly background: readonly BackgroundNode[]

@@ -29,7 +29,10 @@ import type {
 type Writable<T> = { -readonly [Name in keyof T]: T[Name] }
 /** A node whose lists grow. */
 type Open<Node, Lists> = Omit<Writable<Node>, keyof Lists> & Lists
-type OpenCall = Open<CallNode, { waits: Writable<Pause>[]; background: Writable<BackgroundNode>[]; marks: Mark[] }>
+type OpenCall = Open<
+  CallNode,
+  { starts: number[]; waits: Writable<Pause>[]; background: Writable<BackgroundNode>[]; marks: Mark[] }
+>
 type OpenTurn = Open<TurnNode, { calls: OpenCall[]; marks: Mark[]; attempts: AttemptMark[] }>
 type OpenRun = Open<
   RunNode,
@@ -257,9 +260,8 @@ export class Outline {
       endedAt: null,
       durationMs: null,
       waits: [],
-      entries: 0,
+      starts: [],
       interrupted: null,
-      startSeq: null,
       endSeq: null,
       background: [],
       marks: [],
@@ -280,8 +282,7 @@ export class Outline {
     const call = this.#call(event, at)
     call.state = 'running'
     call.startedAt ??= at
-    call.startSeq = event.seq
-    call.entries += 1
+    call.starts.push(event.seq)
     if (call.toolName === '') call.toolName = textAt(event, 'toolName')
     endWaits(call, at)
   }
@@ -324,7 +325,7 @@ export class Outline {
     const call = this.#run.calls.get(textAt(event, 'callId')) ?? this.#run.calls.get(first)
     if (call === undefined) return
     endWaits(call, at)
-    if (call.state === 'waiting') call.state = call.startSeq === null ? 'requested' : 'running'
+    if (call.state === 'waiting') call.state = call.starts.length === 0 ? 'requested' : 'running'
     const mark = markOf(event, at)
     if (mark !== null) call.marks.push(mark)
   }
