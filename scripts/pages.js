@@ -36,7 +36,7 @@ const ASSISTANTS = `# thinharness
 > An embeddable agent loop for TypeScript (Node 20.19 and up): runs survive crashes, deploys and approvals that take days, because each step
 > is written to a log before it is taken.
 
-Notes for coding assistants. The pages below lie beside this file; \`grep\` them for a name before you guess it. Every block of code on them
+Notes for coding assistants. In the package the pages lie in \`node_modules/thinharness/docs\`: \`grep\` them for a name before you guess it. Every block of code on them
 has been compiled, and most of them run in a test.
 
 - An agent is \`new Harness({ model: 'anthropic:claude-sonnet-5', tools, limits, log, use })\`; \`await harness.run(prompt)\` gives \`result.text\`,
@@ -51,11 +51,11 @@ has been compiled, and most of them run in a test.
 - Tests use \`ScriptedModel\` of \`thinharness/testing\`: no network and no API key.
 `
 
-/** `docs/llms.txt`: the list for coding assistants, in the form of llmstxt.org. */
-export function llmsText() {
+/** `docs/llms.txt`: the list for coding assistants, in the form of llmstxt.org; `linkOf` gives a page's address. */
+export function llmsText(linkOf = (path) => path) {
   const lists = sections().map(
     ({ heading, pages }) =>
-      `## ${heading}\n\n${pages.map(({ title, path, summary }) => `- [${title}](${path}): ${summary}\n`).join('')}`,
+      `## ${heading}\n\n${pages.map(({ title, path, summary }) => `- [${title}](${linkOf(path)}): ${summary}\n`).join('')}`,
   )
-  return [ASSISTANTS, ...lists].join('\n')
+  return [ASSISTANTS.replaceAll(/\]\((\w+\.md)\)/g, (_, path) => `](${linkOf(path)})`), ...lists].join('\n')
 }
