@@ -50,6 +50,11 @@ export class LogText {
     return low
   }
 
+  /** The place behind a line. */
+  ends(index: number): number {
+    return this.#to[index] ?? this.#text.length
+  }
+
   append(line: string): void {
     this.#text += `${line}\n`
   }
@@ -164,6 +169,13 @@ export class Book {
   lineOf({ runId, seq }: EventPlace): string {
     const log = this.log(runId)
     return log?.line(log.indexOf(seq)) ?? ''
+  }
+
+  /** The cursor of a reader that has what the book has of a run and of its child runs: for `?after=` of native events. */
+  cursorOf(runId: string): string {
+    const below = (id: string): readonly string[] =>
+      this.childrenOf(id).flatMap((child) => [child.runId, ...below(child.runId)])
+    return [runId, ...below(runId)].map((id) => `${id}:${this.run(id)?.lastSeq ?? 0}`).join(',')
   }
 
   /** The log as it was stored, with the events that have come since: what `save log` gives. */

@@ -43,6 +43,8 @@ export interface RunNode {
   readonly usage: JsonValue | null
   /** The limits that it began with, by name; absent ones are null. */
   readonly limits: Readonly<Record<string, number | null>>
+  /** Null unless a reply is arriving. */
+  readonly open: OpenText | null
   /** Calls by id, in the order of the requests. */
   readonly calls: ReadonlyMap<string, CallNode>
   readonly damage: readonly Damage[]
@@ -52,6 +54,14 @@ export interface RunNode {
   readonly promptSeq: number
   /** Entries of the conversation that it continues; null: they are in another log. */
   readonly history: number | null
+}
+
+/** A reply that is arriving, as far as it was seen live. */
+export interface OpenText {
+  readonly text: string
+  readonly reasoning: string
+  /** Argument texts so far, by call id. */
+  readonly inputs: Readonly<Record<string, string>>
 }
 
 export interface Pause {

@@ -19,6 +19,7 @@ import type {
   CallState,
   Damage,
   Mark,
+  OpenText,
   Pause,
   RunNode,
   RunNodeState,
@@ -38,6 +39,8 @@ type OpenRun = Open<
   RunNode,
   { turns: OpenTurn[]; pauses: Writable<Pause>[]; marks: Mark[]; calls: Map<string, OpenCall>; damage: Damage[] }
 >
+
+const NOTHING_OPEN: OpenText = { text: '', reasoning: '', inputs: {} }
 
 /** The version of the format that this page was made for. */
 const KNOWN_VERSION = 3
@@ -62,7 +65,7 @@ export class Outline {
       ...{ parentRunId: null, parentCallId: null, agentName: null },
       ...{ state: 'running', stopReason: null, error: null, begun: '', model: '', prompt: '' },
       ...{ startedAt: 0, updatedAt: 0, turns: [], pauses: [], marks: [], usage: null, limits: {} },
-      ...{ calls: new Map(), damage: [], lastSeq: 0, promptSeq: 0, history: 0 },
+      ...{ calls: new Map(), damage: [], lastSeq: 0, promptSeq: 0, history: 0, open: null },
     }
   }
 
@@ -215,6 +218,7 @@ export class Outline {
     const attempts = objectsAt(event, 'attempts').slice(0, -1).map(attemptOf)
     const parts = objectsAt(entry, 'parts')
     const text = parts.map((part) => (part['type'] === 'text' ? textAt(part, 'text') : '')).join('')
+    this.#run.open = null
     turn.replySeq = event.seq
     turn.repliedAt = at
     turn.text = brief(text)
@@ -366,13 +370,20 @@ export class Outline {
   #ended(event: ReadEvent): void {
     const run = this.#run
     run.usage = event['usage'] ?? run.usage
+    run.open = null
     run.marks.push(...this.#early)
     this.#early = []
   }
 
-  #delta(_event: ReadEvent, at: number): void {
+  #delta(event: ReadEvent, at: number): void {
     const turn = this.#turn()
-    if (turn?.replySeq === null) turn.firstDeltaAt ??= at
+    if (turn?.replySeq !== null) return
+    turn.firstDeltaAt ??= at
+    const { text, reasoning, inputs } = this.#run.open ?? NOTHING_OPEN
+    const [more, callId] = [textAt(event, 'text'), textAt(event, 'callId')]
+    if (event.kind === 'text_delta') this.#run.open = { text: text + more, reasoning, inputs }
+    else if (event.kind === 'reasoning_delta') this.#run.open = { text, reasoning: reasoning + more, inputs }
+    else this.#run.open = { text, reasoning, inputs: { ...inputs, [callId]: (inputs[callId] ?? '') + more } }
   }
 
   /** An attempt failed and is made again. */
@@ -380,6 +391,7 @@ export class Outline {
     const turn = this.#turn()
     const mark = markOf(event, at)
     if (mark !== null) (turn?.marks ?? this.#run.marks).push(mark)
+    if (event.kind !== 'transport_retry') this.#run.open = null
     if (turn?.replySeq !== null || event.kind !== 'transport_retry') return
     turn.attempts.push({
       ...{ model: turn.model, failure: textAt(event, 'failure') || brief(textAt(event, 'reason')) },
