@@ -7,7 +7,7 @@ import { temporaryFolder } from '../tests/support/folder.js'
 const EXAMPLES = {
   approvals: [() => import('../examples/approvals/main.js'), () => import('../examples/approvals/script.js')],
   research: [() => import('../examples/research/main.js'), () => import('../examples/research/script.js')],
-  structured: [() => import('../examples/structured/main.js'), () => import('../examples/structured/script.js')],
+  records: [() => import('../examples/records/main.js'), () => import('../examples/records/script.js')],
   subagents: [() => import('../examples/subagents/main.js'), () => import('../examples/subagents/script.js')],
 } as const
 
@@ -18,11 +18,11 @@ let provider: ScriptedProvider
 beforeEach(async () => {
   place = temporaryFolder()
   provider = await scriptedProvider()
-  process.argv.splice(2)
+  process.argv.splice(2, Infinity)
   process.chdir(place)
   vi.stubEnv('HOME', place)
   vi.stubEnv('THINHARNESS_MODEL', `local:scripted@${provider.url.chat}`)
-  vi.spyOn(console, 'log').mockImplementation(() => undefined)
+  for (const method of ['log', 'error'] as const) vi.spyOn(console, method).mockImplementation(() => undefined)
 })
 afterEach(async () => {
   process.chdir(started.folder)
@@ -37,6 +37,7 @@ test.each(Object.keys(EXAMPLES) as (keyof typeof EXAMPLES)[])(
   async (name) => {
     const [main, script] = EXAMPLES[name]
     provider.always((await script()).answer)
+    if (name === 'records') process.argv.push('--count', '20')
     await main()
     expect(provider.requests).not.toHaveLength(0)
   },

@@ -60,14 +60,6 @@ test('mcp: a harness uses another one as an MCP server, and describes its reach'
   ])
 })
 
-test('structured: an invalid answer is requested again, then typed', async () => {
-  expect(linesOf(await example('structured'))).toEqual([
-    '3 days late',
-    'Your order is three days late, because the carrier lost it. A replacement is on its way.',
-    '3 requests',
-  ])
-})
-
 test('subagents: each note is read by its own subagent', async () => {
   const lines = linesOf(await example('subagents'))
 
@@ -104,11 +96,11 @@ test('an unknown example prints the known ones; a missing API key prints one lin
     EXAMPLE_FOLDER: join(place, 'no-key'),
     THINHARNESS_MODEL: 'openai:gpt-5.5',
   }
-  const keyless = run(process.execPath, ['.build/examples/run.js', 'structured'], { env })
+  const keyless = run(process.execPath, ['.build/examples/run.js', 'subagents'], { env })
 
   expect(unknown).toMatchObject({ code: 1, stdout: '' })
   expect(unknown.stderr).toContain(
-    'with NAME one of approvals, chat, editors, invoices, mcp, research, server, structured, subagents, support-desk.',
+    'with NAME one of approvals, chat, editors, invoices, mcp, records, research, server, subagents, support-desk.',
   )
   await expect(keyless).rejects.toMatchObject({
     code: 1,
