@@ -19,6 +19,8 @@ const BUDGETS = {
   'thinharness/memory': '65.5 kB',
   'thinharness/ui': '84 kB',
   'thinharness/ui/client': '6.5 kB',
+  'thinharness/ui/store': '8.5 kB',
+  'thinharness/ui/react': '9.5 kB',
   'thinharness/acp': '67.5 kB',
 }
 

@@ -25,6 +25,8 @@ const MOST: Readonly<Record<string, readonly [modules: number, kib: number]>> = 
   'thinharness/memory': [128, 612],
   'thinharness/ui': [172, 794],
   'thinharness/ui/client': [12, 53],
+  'thinharness/ui/store': [14, 75],
+  'thinharness/ui/react': [18, 82],
   'thinharness/acp': [169, 829],
 }
 

@@ -1,0 +1,6 @@
+export * from './stores.js'
+export { useStore } from './use-store.js'
+export { useChatThread, useChatThreadStore } from './use-chat-thread.js'
+export type { ChatThread } from './use-chat-thread.js'
+export { useRun, useRunStore } from './use-run.js'
+export type { FollowedRun } from './use-run.js'

@@ -1,0 +1,17 @@
+export { createChatThreadStore, loadChatThread } from './thread-store.js'
+export type {
+  ChatThreadActions,
+  ChatThreadOptions,
+  ChatThreadState,
+  ChatThreadStore,
+  OutgoingMessage,
+  SendMessageOptions,
+  SentMessage,
+} from './thread-store.js'
+export { createRunStore } from './run-store.js'
+export type { FollowedRunActions, FollowedRunOptions, FollowedRunState, FollowedRunStore } from './run-store.js'
+export type { AnswerActions } from './actions.js'
+export { chatItems } from './items.js'
+export type { ChatItem } from './items.js'
+export type { RequestOutcome, ConnectionOptions, ConnectionStatus, LoadedChat, RequestHeaders } from './live.js'
+export type { ReadableStore } from './store.js'
