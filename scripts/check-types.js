@@ -32,7 +32,8 @@ try {
   const all = entries.map(({ specifier }) => specifier)
   compile(all, { ...forNode, module: 'node16', moduleResolution: 'node16' })
   compile(all, { ...forNode, module: 'esnext', moduleResolution: 'bundler' })
-  compile([`${manifest.name}/ui/client`], { ...forBrowsers, module: 'esnext', moduleResolution: 'bundler' })
+  const forPages = ['ui/client', 'ui/store', 'ui/react'].map((path) => `${manifest.name}/${path}`)
+  compile(forPages, { ...forBrowsers, module: 'esnext', moduleResolution: 'bundler' })
   if (process.exitCode === undefined)
     console.log(`The types of ${entries.length} import paths compile under the strictest flags.`)
 } finally {

@@ -10,7 +10,7 @@ import { eventDeclarations } from './event-declarations.js'
 import { llmsText, problemsOfList } from './pages.js'
 
 const EVENTS_PAGE = 'docs/event-reference.md'
-const BLOCK = /<!-- (snippet|event): (\S+) -->\n+```ts\n[\s\S]*?\n?```/g
+const BLOCK = /<!-- (snippet|event): (\S+) -->\n+```tsx?\n[\s\S]*?\n?```/g
 const MARK = /<!-- (snippet|event): (\S+) -->/g
 
 const checkOnly = process.argv.includes('--check')
@@ -50,7 +50,8 @@ async function fill(page) {
     problems.push(`${page}: a block of code has no \`<!-- snippet: … -->\`, so that nothing compiles it.`)
   const written = text.replace(BLOCK, (block, kind, name) => {
     const code = filled.get(`${kind}: ${name}`)
-    return code === undefined ? block : `<!-- ${kind}: ${name} -->\n\n\`\`\`ts\n${code}\n\`\`\``
+    const language = name.endsWith('.tsx') ? 'tsx' : 'ts'
+    return code === undefined ? block : `<!-- ${kind}: ${name} -->\n\n\`\`\`${language}\n${code}\n\`\`\``
   })
   checkLinks(page, text)
   for (const [, path] of text.matchAll(/`((?:tests|e2e)\/[^`*<{]*?\.ts)`/g)) {

@@ -180,10 +180,10 @@ export class LiveStore<Own, State extends object> implements ReadableStore<State
   /** Requests that tell what becomes of the connection. `isAgain`: nothing is shown of them before they fail. */
   #watchedFetch(signal: AbortSignal, isAgain: boolean): typeof fetch {
     let count = 0
-    return async (path, init = {}) => {
+    return async (_path, init = {}) => {
       count += 1
       if (!isAgain || count > 1) this.#connected(count === 1 ? 'connecting' : 'reconnecting')
-      const response = await request(this.#options, String(path), init)
+      const response = await request(this.#options, this.#setup.path, init)
       if (response.ok && response.body !== null && !signal.aborted && !isAgain) this.#connected('open')
       return response
     }

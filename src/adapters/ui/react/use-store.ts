@@ -53,7 +53,7 @@ export function useSource<Store extends Configurable, Options extends object>({
   keyOf,
   create,
 }: StoreSource<Store, Options>): Store {
-  const given = 'configure' in source ? (source as Store) : null
+  const given = 'configure' in source ? source : null
   const options = source as Options
   const key = given === null ? keyOf(options) : null
   const made = (): { readonly key: string | null; readonly store: Store } => ({ key, store: given ?? create(options) })

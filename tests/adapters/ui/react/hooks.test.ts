@@ -38,9 +38,13 @@ test('a conversation in a component: sent, approved, answered; and nothing is op
   }
   const { unmount } = await mounted(createElement(Chat))
   expect(chat).toMatchObject({ phase: 'idle', runs: [] })
-  await act(async () => void (await chat?.send('Pay.')))
+  await act(async () => {
+    await chat?.send('Pay.')
+  })
   await until(() => chat?.phase === 'waiting')
-  await act(async () => void (await chat?.approve(chat.pending[0]?.callId ?? '')))
+  await act(async () => {
+    await chat?.approve(chat.pending[0]?.callId ?? '')
+  })
   await until(() => chat?.runs.at(-1)?.status === 'completed')
   expect(chatItems(chat?.runs ?? []).map(({ kind }) => kind)).toEqual(['user', 'call', 'assistant'])
   expect(page.connections).toBe(1)
@@ -85,11 +89,15 @@ test('a component renders again only when the part that it selects has changed',
     return [createElement(Phase, { chat, key: 'phase' }), createElement(Pending, { chat, key: 'pending' })]
   }
   await mounted(createElement(Owner))
-  const chat = store as ChatThreadStore | undefined
+  const chat = store
   if (chat === undefined) throw new Error('The component was not rendered.')
-  await act(async () => void (await chat.send('Pay.')))
+  await act(async () => {
+    await chat.send('Pay.')
+  })
   await until(() => chat.getSnapshot().phase === 'waiting')
-  await act(async () => void (await chat.approve(chat.getSnapshot().pending[0]?.callId ?? '')))
+  await act(async () => {
+    await chat.approve(chat.getSnapshot().pending[0]?.callId ?? '')
+  })
   await until(() => chat.getSnapshot().runs.at(-1)?.status === 'completed')
   expect(phases).toEqual(['idle', 'running', 'waiting', 'running', 'idle'])
   expect(renders).toEqual({ page: 1, phase: 5, pending: 3 })
@@ -124,7 +132,9 @@ test('a run in a component', async () => {
   }
   await mounted(createElement(Run), true)
   await until(() => run?.status === 'paused')
-  await act(async () => void (await run?.approve(run.pending[0]?.callId ?? '')))
+  await act(async () => {
+    await run?.approve(run.pending[0]?.callId ?? '')
+  })
   await until(() => run?.status === 'completed')
   expect(run?.text).toBe('Paid.')
 })

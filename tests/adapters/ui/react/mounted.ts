@@ -33,7 +33,7 @@ export async function mounted(element: ReactNode, isStrict = false): Promise<Mou
   })
   vi.stubGlobal('IS_REACT_ACT_ENVIRONMENT', true)
   const { createRoot } = await import('react-dom/client')
-  const root = createRoot(new PlainNode(document) as unknown as Parameters<typeof createRoot>[0])
+  const root = createRoot(new PlainNode(document))
   const render = (next: ReactNode): Promise<void> =>
     act(async () => root.render(isStrict ? createElement(StrictMode, null, next) : next))
   const unmount = (): Promise<void> => act(async () => root.unmount())
