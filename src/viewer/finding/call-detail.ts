@@ -29,7 +29,7 @@ export interface CallDetail {
   /** What the policies decided: a `CallDecision`. */
   readonly decision: JsonObject | null
   /** What people were asked, with their answers, in order. */
-  readonly asked: readonly AskedItem[]
+  readonly asked: readonly AskedOfCall[]
   /** Each time that it began. */
   readonly begun: readonly number[]
   /** How often a crash interrupted it, and how that was settled. */
@@ -46,7 +46,7 @@ export interface CallDetail {
   readonly isUnrecorded: boolean | null
 }
 
-export interface AskedItem {
+export interface AskedOfCall {
   readonly seq: number
   readonly at: number
   /** `approval`, `question`, `unknown_outcome`. */
@@ -101,7 +101,7 @@ export function callDetail(
     value: memberOf(ended, 'value') as JsonValue | undefined,
     parts: objectsAt(ended, 'parts'),
     source: 'kind' in source ? source : null,
-    decision: isObject(decision) ? (decision as JsonObject) : null,
+    decision: isObject(decision) ? decision : null,
     asked: items,
     begun: starts.map((event) => timeAt(event)),
     interrupted: own.flatMap((event) =>
@@ -148,7 +148,7 @@ function argumentTexts({
   readonly request: JsonObject | undefined
   readonly started: ReadEvent | undefined
   readonly prepared: ReadEvent | undefined
-  readonly items: readonly AskedItem[]
+  readonly items: readonly AskedOfCall[]
 }): Pick<CallDetail, 'rawArguments' | 'repairedArguments' | 'hookArguments' | 'editedArguments' | 'usedArguments'> {
   const written = textAt(request, 'arguments')
   const raw = textAt(started, 'arguments') || written
@@ -164,8 +164,8 @@ function argumentTexts({
   }
 }
 
-function askedItems(events: readonly (JsonObject & ReadEvent)[]): readonly AskedItem[] {
-  const asked: (AskedItem & { answers: AskedItem['answers'][number][] })[] = []
+function askedItems(events: readonly (JsonObject & ReadEvent)[]): readonly AskedOfCall[] {
+  const asked: (AskedOfCall & { answers: AskedOfCall['answers'][number][] })[] = []
   for (const event of events) {
     if (event.kind === 'approval_requested')
       for (const item of objectsAt(event, 'items'))

@@ -4,7 +4,7 @@ import { textAt } from '../reading/fields.js'
 import type { EventPlace } from '../reading/nodes.js'
 
 /** What is looked for. */
-export interface SearchQuery {
+export interface LogSearch {
   /** In any case; every character means itself. Empty: every event that the filters let through. */
   readonly text: string
   /** Only in these runs. Default: all of the book. */
@@ -42,7 +42,7 @@ const STEP = 400
  * @example
  * for (const hit of search(book, { text: 'refund' })) if (hit !== null) show(hit)
  */
-export function* search(book: Book, query: SearchQuery): Generator<SearchHit | null, void, undefined> {
+export function* search(book: Book, query: LogSearch): Generator<SearchHit | null, void, undefined> {
   const pattern = query.text === '' ? null : linePattern(query.text)
   const words = query.text === '' ? null : new RegExp(escaped(query.text), 'gi')
   for (const runId of query.runIds ?? book.runIds) {
@@ -55,9 +55,9 @@ export function* search(book: Book, query: SearchQuery): Generator<SearchHit | n
         looked = line
         yield null
       }
-      const event = log.length > line && mayFit(log.line(line), query) ? book.eventAt(runId, line) : null
-      if (event === null || !fits(event, query)) continue
-      const found = words === null ? NOWHERE : placeOf(event, words)
+      const event = log.length > line && mayPass(log.line(line), query) ? book.eventAt(runId, line) : null
+      if (event === null || !passes(event, query)) continue
+      const found = words === null ? NOWHERE : hitIn(event, words)
       if (found !== null) yield { runId, seq: event.seq, kind: event.kind, ...found }
     }
     yield null
@@ -80,12 +80,12 @@ function* candidates(log: LogText, pattern: RegExp | null): Generator<number> {
 }
 
 /** A quick look before an event is parsed: its kind stands at the beginning of its line. */
-function mayFit(line: string, { kinds, tool }: SearchQuery): boolean {
+function mayPass(line: string, { kinds, tool }: LogSearch): boolean {
   if (kinds !== undefined && !kinds.some((kind) => line.includes(`"kind":"${kind}"`))) return false
   return tool === undefined || line.includes(JSON.stringify(tool))
 }
 
-function fits(event: object, { kinds, tool, failed }: SearchQuery): boolean {
+function passes(event: object, { kinds, tool, failed }: LogSearch): boolean {
   const kind = textAt(event, 'kind')
   if (kinds !== undefined && !kinds.includes(kind)) return false
   if (tool !== undefined && textAt(event, 'toolName') !== tool) return false
@@ -96,7 +96,7 @@ function fits(event: object, { kinds, tool, failed }: SearchQuery): boolean {
 const NOWHERE = { path: '', around: '', from: 0, to: 0, count: 0 }
 
 /** The first text of an event that has the words, and how many there are in all. */
-function placeOf(event: object, words: RegExp): Omit<SearchHit, 'runId' | 'seq' | 'kind'> | null {
+function hitIn(event: object, words: RegExp): Omit<SearchHit, 'runId' | 'seq' | 'kind'> | null {
   let found: Omit<SearchHit, 'runId' | 'seq' | 'kind' | 'count'> | null = null
   let count = 0
   for (const [path, text] of textsIn(event, '')) {

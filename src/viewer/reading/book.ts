@@ -23,6 +23,12 @@ export class LogText {
     return this.#text
   }
 
+  /** The number of the first event; null: there is none. */
+  get firstSeq(): number | null {
+    const [first] = this.#lines.keys()
+    return first ?? null
+  }
+
   /** How many lines have been read. */
   get length(): number {
     return this.#from.length
@@ -163,6 +169,11 @@ export class Book {
     } catch {
       return null
     }
+  }
+
+  /** The number of the first event of a log; null if it has none. */
+  firstSeq(runId: string): number | null {
+    return this.#open(runId)?.log.firstSeq ?? null
   }
 
   /** The stored line of an event; empty if there is none. */
