@@ -129,6 +129,17 @@ function addOthers(program: Command, terminal: Terminal, does: Does): void {
     .description('Makes this process an agent for editors, by the Agent Client Protocol.')
     .addHelpText('after', examples('acp --config thinharness.config.js'))
     .action(does(async (flags: never) => (await import('./acp-command.js')).acp(flags)))
+  stored(program.command('import'))
+    .argument('<files...>', 'session files of other agents, or files of messages')
+    .description('Makes runs of the sessions of other agents.')
+    .option('--from <format>', 'its format; default: by its content')
+    .option('--json', 'what was found, one line a file')
+    .addHelpText('after', examples('import session.jsonl', 'import session.jsonl --from claude-code --json'))
+    .action(
+      does(async (files: readonly string[], flags: never) =>
+        (await import('./import/import-command.js')).importFiles(files, flags, terminal),
+      ),
+    )
   program
     .command('init')
     .argument('[folder]', 'where to; default: my-agent, or the name of the example')

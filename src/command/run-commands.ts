@@ -162,7 +162,9 @@ async function goOn(
 ): Promise<number> {
   const { provider, model, metadata } = summary
   const known = provider === null || model === null ? undefined : `${provider}:${model}`
-  const named = flags.model ?? (known !== undefined && isReference(known) ? known : undefined)
+  // A session of another agent goes on with the model that is chosen here.
+  const isOwn = known !== undefined && isReference(known) && metadata['imported'] === undefined
+  const named = flags.model ?? (isOwn ? known : undefined)
   const { harness, options } = await openSetup(
     { ...flags, ...(named !== undefined && { model: named }) },
     log,

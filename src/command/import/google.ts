@@ -1,0 +1,109 @@
+import { isObject } from '#util/json.js'
+import { inside, listOf, saidIn, textIn, timeOf, usageOf } from './fields.js'
+import { outputOf, partsOf } from './parts.js'
+import type { Fields, ReplyFacts, Session } from './session.js'
+
+/** Gemini CLI: a document with messages, or a line for each; calls have their results in them. */
+export function readGemini(session: Session, record: Fields): void {
+  const { type } = record
+  session.about({ id: record['sessionId'] })
+  if (record['$set'] !== undefined || (record['projectHash'] !== undefined && type === undefined)) return
+  const at = timeOf(record['timestamp'])
+  switch (type) {
+    case 'user':
+      return readParts(session, record['content'], { at }, { isPerson: true })
+    case 'gemini': {
+      const facts = { id: textIn(record['id']), at, model: textIn(record['model']), usage: usageOf(record['tokens']) }
+      session.reply(facts)
+      for (const thought of partsOf(record['thoughts'] ?? []))
+        session.reasoning([thought['subject'], thought['description']].filter(textIn).join(': '))
+      readParts(session, record['content'], facts, { isPerson: false })
+      for (const call of partsOf(record['toolCalls'] ?? [])) readGeminiCall(session, call, at)
+      return
+    }
+    case 'info':
+    case 'error':
+    case 'warning':
+      return
+    default:
+      session.leave(type)
+  }
+}
+
+function readGeminiCall(session: Session, call: Fields, at: string | null): void {
+  session.call({ id: call['id'], name: call['name'], input: call['args'] })
+  const { result, resultDisplay, status } = call
+  if (result === undefined || result === null) return
+  const responses = partsOf(result).map((part) => inside(part, 'functionResponse', 'response'))
+  const given = responses
+    .map(({ output, error }) => textIn(output) ?? textIn(error))
+    .filter((text) => text !== undefined)
+  const { text } = given.length > 0 ? { text: given.join('\n') } : outputOf(resultDisplay ?? result)
+  const isError = status === 'error' || status === 'cancelled'
+  session.result({ id: call['id'], content: text, isError, at: timeOf(call['timestamp']) ?? at })
+}
+
+/** Parts of the Gemini API; a text that is marked as a thought is one. */
+export function readParts(
+  session: Session,
+  content: unknown,
+  facts: ReplyFacts,
+  { isPerson }: { readonly isPerson: boolean },
+): void {
+  const at = facts.at ?? null
+  const said = partsOf(content ?? []).flatMap((part) => {
+    const response = inside(part, 'functionResponse')
+    const call = inside(part, 'functionCall')
+    if (isObject(part['functionResponse'])) readResponse(session, response, at)
+    else if (isObject(part['functionCall'])) session.call({ id: call['id'], name: call['name'], input: call['args'] })
+    else if (part['thought'] === true) session.reasoning(part['text'])
+    else if (typeof part['text'] === 'string') return readText(session, part['text'], isPerson)
+    else if (part['inlineData'] === undefined && part['fileData'] === undefined) session.leave(part['type'] ?? 'part')
+    return []
+  })
+  session.said(said, at)
+}
+
+function readText(session: Session, text: string, isPerson: boolean): readonly { type: 'text'; text: string }[] {
+  if (!isPerson) session.text(text)
+  const own = isPerson ? saidIn(text) : null
+  return own === null ? [] : [{ type: 'text', text: own }]
+}
+
+function readResponse(session: Session, { id, response }: Fields, at: string | null): void {
+  const { output, error } = inside(response)
+  const content = textIn(output) ?? textIn(error) ?? outputOf(response ?? '').text
+  session.result({ id, content, isError: error !== undefined, at })
+}
+
+/** Contents of the Gemini API: `{ role, parts }`. */
+export function readContent(session: Session, record: Fields): void {
+  const isPerson = record['role'] === 'user'
+  if (!isPerson) session.reply({})
+  readParts(session, record['parts'], {}, { isPerson })
+}
+
+/** Qwen Code: contents of the Gemini API in records of their own. */
+export function readQwen(session: Session, record: Fields): void {
+  const { type, subtype } = record
+  session.about({ id: record['sessionId'], cwd: record['cwd'], version: record['version'] })
+  const parts = inside(record, 'message')['parts']
+  const at = timeOf(record['timestamp'])
+  if (type === 'system') {
+    if (subtype === 'chat_compression') session.compaction()
+    return
+  }
+  if (type === 'assistant') {
+    const facts = { at, model: textIn(record['model']), usage: usageOf(record['usageMetadata']) }
+    session.reply(facts)
+    return readParts(session, parts, facts, { isPerson: false })
+  }
+  if (type === 'tool_result') return readParts(session, parts, { at }, { isPerson: true })
+  if (type !== 'user') return session.leave(type)
+  if (subtype === undefined) readParts(session, parts, { at }, { isPerson: true })
+}
+
+/** The records of a document of Gemini CLI. */
+export function geminiRecords(document: Fields): readonly Fields[] {
+  return [{ ...document, messages: undefined }, ...listOf(document['messages']).filter((each) => isObject(each))]
+}
