@@ -137,7 +137,7 @@ function addOthers(program: Command, terminal: Terminal, does: Does): void {
     .addHelpText('after', examples('import session.jsonl', 'import session.jsonl --from claude-code --json'))
     .action(
       does(async (files: readonly string[], flags: never) =>
-        (await import('./import/import-command.js')).importFiles(files, flags, terminal),
+        (await import('./import-command.js')).importFiles(files, flags, terminal),
       ),
     )
   program

@@ -13,7 +13,7 @@ import { closedTranscript } from '#core/state/closing.js'
 import { readFile } from '#command/import/read-file.js'
 import type { ReadSessionFile } from '#command/import/read-file.js'
 import { FORMAT_NAMES } from '#command/import/formats.js'
-import type { ImportReport } from '#command/import/import-command.js'
+import type { ImportReport } from '#command/import-command.js'
 import { rounds } from '../support/length.js'
 import { expectValidRequest } from '../support/request-schemas.js'
 import { project, shell } from './shell.js'
@@ -535,7 +535,10 @@ describe('damaged files', () => {
         const found = readFile(all.toSpliced(index, 1, `{"${noise.replaceAll(/[\r\n]/g, ' ')}`).join('\n'), {
           ...{ file, at: '2026-01-02T03:04:05.000Z', root: '/work' },
         })
-        if (found === null) return void expect(all.length).toBeLessThan(4)
+        if (found === null) {
+          expect(all.length).toBeLessThan(4)
+          return
+        }
         expect(found.report.broken).toBe(before.broken + (isRecord(all[index]) ? 1 : 0))
         expect(found.report.calls).toBeGreaterThanOrEqual(before.calls - 4)
       }),

@@ -1,10 +1,10 @@
 import { isObject } from '#util/json.js'
 import { inside, textIn, timeOf, usageOf } from './fields.js'
-import { readMessage, readReply, readUser } from './parts.js'
-import type { Fields, Session } from './session.js'
+import { readAgentMessage, readReply, readUser } from './parts.js'
+import type { FileRecord, Session } from './session.js'
 
 /** Claude Code: one record a block of a reply; subagents as records of their own, or in files of their own. */
-export function readClaudeCode(session: Session, record: Fields): void {
+export function readClaudeCode(session: Session, record: FileRecord): void {
   const { type } = record
   const message = inside(record, 'message')
   session.about({ id: record['sessionId'], cwd: record['cwd'], version: record['version'] })
@@ -34,17 +34,17 @@ const CLAUDE_NOTES = new Set([
 ])
 
 /** Cursor: messages without times and ids. */
-export function readCursor(session: Session, record: Fields): void {
+export function readCursor(session: Session, record: FileRecord): void {
   if (typeof record['role'] !== 'string') {
     if (record['type'] !== 'turn_ended') session.leave(record['type'])
     return
   }
   const message = { role: record['role'], ...inside(record, 'message') }
-  if (!readMessage(session, message)) session.leave(record['role'])
+  if (!readAgentMessage(session, message)) session.leave(record['role'])
 }
 
 /** Droid (Factory). */
-export function readDroid(session: Session, record: Fields): void {
+export function readDroid(session: Session, record: FileRecord): void {
   const { type, cwd, version } = record
   if (type === 'session_start') return session.about({ id: record['id'], cwd, version })
   if (type === 'compaction' || type === 'compaction_state') return session.compaction()
@@ -55,7 +55,7 @@ export function readDroid(session: Session, record: Fields): void {
   const message = inside(record, 'message')
   const { id, model, usage } = message
   const facts = { id: textIn(id), at: timeOf(record['timestamp']), model: textIn(model), usage: usageOf(usage) }
-  if (!readMessage(session, message, facts)) session.leave(message['role'])
+  if (!readAgentMessage(session, message, facts)) session.leave(message['role'])
 }
 
 const DROID_NOTES = new Set(['todo_state', 'session_end', 'tool_state', 'checkpoint'])

@@ -1,9 +1,9 @@
 import { inside, textIn, timeOf, usageOf } from './fields.js'
 import { readCalls, readItem, readReply, readUser } from './parts.js'
-import type { Fields, Session } from './session.js'
+import type { FileRecord, Session } from './session.js'
 
 /** Codex: its `response_item` are items of the Responses API, which `event_msg` repeats. Older files have the items bare. */
-export function readCodex(session: Session, record: Fields): void {
+export function readCodex(session: Session, record: FileRecord): void {
   const payload = inside(record, 'payload')
   const at = timeOf(record['timestamp'])
   switch (record['type']) {
@@ -36,7 +36,7 @@ export function readCodex(session: Session, record: Fields): void {
 }
 
 /** GitHub Copilot CLI: events of the session. */
-export function readCopilot(session: Session, record: Fields): void {
+export function readCopilot(session: Session, record: FileRecord): void {
   const { type } = record
   const data = inside(record, 'data')
   const at = timeOf(record['timestamp'])
@@ -59,7 +59,7 @@ export function readCopilot(session: Session, record: Fields): void {
       return readUser(session, data['content'] ?? [], { at })
     case 'assistant.message':
       readReply(session, data['content'] ?? [], { id: textIn(data['messageId']), at, model: textIn(data['model']) })
-      return readCalls(session, (data['toolRequests'] as readonly Fields[] | undefined)?.map(requestOf))
+      return readCalls(session, (data['toolRequests'] as readonly FileRecord[] | undefined)?.map(requestOf))
     case 'assistant.reasoning':
     case 'assistant.thinking':
       session.reply({ at })
@@ -77,12 +77,12 @@ export function readCopilot(session: Session, record: Fields): void {
   }
 }
 
-function requestOf(request: Fields): Fields {
+function requestOf(request: FileRecord): FileRecord {
   return { ...request, id: request['toolCallId'] ?? request['id'] }
 }
 
 /** Grok CLI: messages of chat completions, without a wrapping, and calls of its servers. */
-export function readGrok(session: Session, record: Fields): void {
+export function readGrok(session: Session, record: FileRecord): void {
   const { type, content } = record
   const at = timeOf(record['timestamp'])
   switch (type) {

@@ -1,10 +1,9 @@
-import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
-import type { Fields } from './session.js'
+import type { FileRecord } from './session.js'
 
 /** The member of an object, if it is an object; else an empty one. */
-export function inside(object: unknown, ...names: readonly string[]): Fields {
+export function inside(object: unknown, ...names: readonly string[]): FileRecord {
   let found: unknown = object
   for (const name of names) found = isObject(found) ? found[name] : undefined
   return isObject(found) ? found : {}
@@ -30,50 +29,37 @@ export function timeOf(value: unknown): string | null {
 /** Smaller numbers are seconds. */
 const SECONDS_BELOW = 100_000_000_000
 
-/** The names that files give to counts of tokens. `beside`: those of a cache are not part of the input. */
+/** The names that files give to counts of tokens. `Beside`: not part of the input. */
 const NAMES = {
-  input: ['input_tokens', 'prompt_tokens', 'inputTokens', 'promptTokenCount', 'input', 'promptTokens'],
-  output: ['output_tokens', 'completion_tokens', 'outputTokens', 'candidatesTokenCount', 'output', 'completionTokens'],
-  read: ['cached_input_tokens', 'cachedInputTokens', 'cachedContentTokenCount', 'cached', 'cached_tokens'],
-  readBeside: ['cache_read_input_tokens', 'cacheRead', 'cacheReadTokens', 'read'],
-  writeBeside: ['cache_creation_input_tokens', 'cacheWrite', 'cacheWriteTokens', 'write'],
-  reasoning: [
-    'reasoning_output_tokens',
-    'reasoning_tokens',
-    'reasoningTokens',
-    'thoughtsTokenCount',
-    'thoughts',
-    'reasoning',
-  ],
+  input: 'input_tokens prompt_tokens inputTokens promptTokenCount input promptTokens',
+  output: 'output_tokens completion_tokens outputTokens candidatesTokenCount output completionTokens',
+  read: 'cached_input_tokens cachedInputTokens cachedContentTokenCount cached cached_tokens',
+  readBeside: 'cache_read_input_tokens cacheRead cacheReadTokens read',
+  writeBeside: 'cache_creation_input_tokens cacheWrite cacheWriteTokens write',
+  reasoning: 'reasoning_output_tokens reasoning_tokens reasoningTokens thoughtsTokenCount thoughts reasoning',
 } as const
 
 /** The usage of a reply in whatever names; undefined if there is none. */
 export function usageOf(given: unknown): TokenUsage | undefined {
   if (!isObject(given)) return undefined
-  const places = [given, ...DETAILS.map((name) => inside(given, name))]
-  const count = (names: readonly string[]): number | null => {
-    const values = places.flatMap((place) => names.map((name) => place[name]))
+  const places = [given, ...DETAILS.split(' ').map((name) => inside(given, name))]
+  const tokens = (names: keyof typeof NAMES): number | null => {
+    const values = places.flatMap((place) => NAMES[names].split(' ').map((name) => place[name]))
     return values.find((value): value is number => typeof value === 'number' && value >= 0) ?? null
   }
-  const [input, output, beside, written] = [NAMES.input, NAMES.output, NAMES.readBeside, NAMES.writeBeside].map(count)
-  if (input == null && output == null) return undefined
-  return {
-    ...UNREPORTED_USAGE,
-    inputTokens: input == null ? null : input + (beside ?? 0) + (written ?? 0),
-    outputTokens: output ?? null,
-    cacheReadTokens: beside ?? count(NAMES.read),
-    cacheWriteTokens: written ?? null,
-    reasoningTokens: count(NAMES.reasoning),
-  }
+  const [input, outputTokens, beside, written] = [
+    tokens('input'),
+    tokens('output'),
+    tokens('readBeside'),
+    tokens('writeBeside'),
+  ]
+  if (input === null && outputTokens === null) return undefined
+  const inputTokens = input === null ? null : input + (beside ?? 0) + (written ?? 0)
+  const cached = { cacheReadTokens: beside ?? tokens('read'), cacheWriteTokens: written }
+  return { inputTokens, outputTokens, ...cached, reasoningTokens: tokens('reasoning') }
 }
 
-const DETAILS = [
-  'input_tokens_details',
-  'prompt_tokens_details',
-  'output_tokens_details',
-  'completion_tokens_details',
-  'cache',
-]
+const DETAILS = 'input_tokens_details prompt_tokens_details output_tokens_details completion_tokens_details cache'
 
 /**
  * The texts of a person among those of a message: agents put blocks of context, echoes of commands and their own notes beside

@@ -1,11 +1,12 @@
 import { isObject } from '#util/json.js'
 import { inside, listOf, saidIn, textIn, timeOf, usageOf } from './fields.js'
 import { outputOf, partsOf } from './parts.js'
-import type { Fields, ReplyFacts, Session } from './session.js'
+import type { FileRecord, ReplyFacts, Session } from './session.js'
 
 /** Gemini CLI: a document with messages, or a line for each; calls have their results in them. */
-export function readGemini(session: Session, record: Fields): void {
+export function readGemini(session: Session, record: FileRecord): void {
   const { type } = record
+  if (Array.isArray(record['parts'])) return readGeminiContent(session, record)
   session.about({ id: record['sessionId'] })
   if (record['$set'] !== undefined || (record['projectHash'] !== undefined && type === undefined)) return
   const at = timeOf(record['timestamp'])
@@ -30,7 +31,7 @@ export function readGemini(session: Session, record: Fields): void {
   }
 }
 
-function readGeminiCall(session: Session, call: Fields, at: string | null): void {
+function readGeminiCall(session: Session, call: FileRecord, at: string | null): void {
   session.call({ id: call['id'], name: call['name'], input: call['args'] })
   const { result, resultDisplay, status } = call
   if (result === undefined || result === null) return
@@ -44,7 +45,7 @@ function readGeminiCall(session: Session, call: Fields, at: string | null): void
 }
 
 /** Parts of the Gemini API; a text that is marked as a thought is one. */
-export function readParts(
+function readParts(
   session: Session,
   content: unknown,
   facts: ReplyFacts,
@@ -70,21 +71,21 @@ function readText(session: Session, text: string, isPerson: boolean): readonly {
   return own === null ? [] : [{ type: 'text', text: own }]
 }
 
-function readResponse(session: Session, { id, response }: Fields, at: string | null): void {
+function readResponse(session: Session, { id, response }: FileRecord, at: string | null): void {
   const { output, error } = inside(response)
   const content = textIn(output) ?? textIn(error) ?? outputOf(response ?? '').text
   session.result({ id, content, isError: error !== undefined, at })
 }
 
 /** Contents of the Gemini API: `{ role, parts }`. */
-export function readContent(session: Session, record: Fields): void {
+function readGeminiContent(session: Session, record: FileRecord): void {
   const isPerson = record['role'] === 'user'
   if (!isPerson) session.reply({})
   readParts(session, record['parts'], {}, { isPerson })
 }
 
 /** Qwen Code: contents of the Gemini API in records of their own. */
-export function readQwen(session: Session, record: Fields): void {
+export function readQwen(session: Session, record: FileRecord): void {
   const { type, subtype } = record
   session.about({ id: record['sessionId'], cwd: record['cwd'], version: record['version'] })
   const parts = inside(record, 'message')['parts']
@@ -103,7 +104,11 @@ export function readQwen(session: Session, record: Fields): void {
   if (subtype === undefined) readParts(session, parts, { at }, { isPerson: true })
 }
 
-/** The records of a document of Gemini CLI. */
-export function geminiRecords(document: Fields): readonly Fields[] {
-  return [{ ...document, messages: undefined }, ...listOf(document['messages']).filter((each) => isObject(each))]
+/** The records of a document of Gemini CLI; null if it is none. Of an older form, nobody knows the records. */
+export function geminiRecords(document: FileRecord): readonly FileRecord[] | null {
+  const { history, messages, projectHash } = document
+  const records = listOf(messages).filter((each) => isObject(each))
+  if (projectHash !== undefined || records.some(({ type }) => type === 'gemini'))
+    return [{ ...document, messages: undefined }, ...records]
+  return Array.isArray(history) ? history.map(() => ({ type: 'history' })) : null
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { entryId } from '#contracts/entry.js'
-import type { AssistantPart, ContentPart, UserEntry } from '#contracts/entry.js'
+import type { AssistantPart, UserEntry } from '#contracts/entry.js'
 import { apply, stateAtFirst } from '#core/loop/apply.js'
 import { lengthWhenClosed } from '#core/state/closing.js'
 import { FORMAT_VERSION } from '#core/state/events.js'
@@ -10,7 +10,7 @@ import type { RunState } from '#core/state/state.js'
 import { renderEnvelope } from '#core/tools/boundary/envelope.js'
 import type { JsonObject } from '#util/json.js'
 import type { DurableEvent } from '../../index.js'
-import type { SaidMessage, SessionTurn, TurnCall, Turns } from './turns.js'
+import type { SaidMessage, SessionTurn, TurnCall, SessionTurns } from './turns.js'
 
 /** What the log of an imported session says of it. */
 export interface Imported {
@@ -35,7 +35,7 @@ export function runIdOf(text: string, agent = ''): string {
  * The log of a conversation: one run, in which each message of a person is steering, so that every turn can be looked at and
  * forked. It ends with its answer, or as cancelled if the session stopped before.
  */
-export function logOf({ turns, unanswered }: Turns, imported: Imported): readonly DurableEvent[] {
+export function logOf({ turns, unanswered }: SessionTurns, imported: Imported): readonly DurableEvent[] {
   const writer = new Writer(imported)
   const [first, ...more] = turns[0]?.said ?? unanswered
   writer.begin(first ?? { content: [{ type: 'text', text: BEGINS_WITH_A_REPLY }], at: turns[0]?.at ?? null })
@@ -54,27 +54,19 @@ class Writer {
   readonly #events: DurableEvent[] = []
   readonly #imported: Imported
   #state: RunState | undefined
-  #at: string
+  #at = ''
 
   constructor(imported: Imported) {
     this.#imported = imported
-    this.#at = ''
   }
 
   begin({ content, at }: SaidMessage): void {
-    const { root, provider, model, metadata, labels } = this.#imported
-    this.#add('run_started', at ?? this.#imported.at, {
-      ...{
-        version: FORMAT_VERSION,
-        begun: 'fresh',
-        prompt: promptOf(content),
-        root,
-        provider,
-        model,
-        metadata,
-        labels,
-      },
-      ...{ maxModelRequests: null, maxToolCalls: null, rules: NO_RULES, history: [] },
+    const { root, provider, model, metadata, labels, at: written } = this.#imported
+    const [only] = content
+    const prompt = content.length === 1 && only?.type === 'text' ? only.text : content
+    this.#add('run_started', at ?? written, {
+      ...{ version: FORMAT_VERSION, begun: 'fresh', prompt, root, provider, model, metadata, labels, history: [] },
+      ...{ maxModelRequests: null, maxToolCalls: null, rules: NO_RULES },
     })
   }
 
@@ -163,11 +155,6 @@ class Writer {
     this.#state = this.#state === undefined ? stateAtFirst(event) : apply(this.#state, event)
     this.#events.push(event)
   }
-}
-
-function promptOf(content: readonly ContentPart[]): string | readonly ContentPart[] {
-  const [only] = content
-  return content.length === 1 && only?.type === 'text' ? only.text : content
 }
 
 function partOf({ callId, name, arguments: text, hosted, result }: TurnCall): AssistantPart {

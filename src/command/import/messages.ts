@@ -1,21 +1,21 @@
 import { isObject } from '#util/json.js'
 import { listOf, textIn, timeOf, usageOf } from './fields.js'
-import { outputOf, readItem, readMessage, readReply, readUser, partsOf } from './parts.js'
-import type { Fields, Session } from './session.js'
+import { outputOf, readItem, readAgentMessage, readReply, readUser, partsOf } from './parts.js'
+import type { FileRecord, Session } from './session.js'
 
 /** Messages of chat completions, of Anthropic and of the AI SDK, and items of the Responses API. */
-export function readAnyMessage(session: Session, record: Fields): void {
+export function readAnyMessage(session: Session, record: FileRecord): void {
   const { type, role } = record
   if (typeof type === 'string' && type !== 'message') {
     if (!readItem(session, record)) session.leave(type)
     return
   }
   const facts = { usage: usageOf(record['usage']), model: textIn(record['model']) }
-  if (!readMessage(session, record, facts) && role !== 'session_meta') session.leave(role ?? type)
+  if (!readAgentMessage(session, record, facts) && role !== 'session_meta') session.leave(role ?? type)
 }
 
 /** The messages of a request, a response or a file of a program. */
-export function messagesIn(document: Fields): readonly Fields[] {
+export function messagesIn(document: FileRecord): readonly FileRecord[] {
   const { input, messages, output, choices } = document
   const before = typeof input === 'string' ? [{ role: 'user', content: input }] : listOf(input)
   const replies = listOf(choices).map((choice) => (isObject(choice) ? choice['message'] : null))
@@ -25,7 +25,7 @@ export function messagesIn(document: Fields): readonly Fields[] {
 }
 
 /** A UI message of the AI SDK or of TanStack AI: calls and results are parts of the message of the assistant. */
-export function readUiMessage(session: Session, record: Fields): void {
+export function readUiMessage(session: Session, record: FileRecord): void {
   const { role, parts } = record
   const at = timeOf(record['createdAt'])
   if (role === 'user') return readUser(session, parts ?? [], { at })
@@ -45,7 +45,7 @@ export function readUiMessage(session: Session, record: Fields): void {
 }
 
 /** A call of the AI SDK with its result in it. */
-function readToolPart(session: Session, part: Fields, at: string | null): void {
+function readToolPart(session: Session, part: FileRecord, at: string | null): void {
   const { toolCallId: id, toolName: name, input, rawInput, output, errorText, state } = part
   session.call({ id, name, input: input ?? rawInput, hosted: part['providerExecuted'] === true })
   if (state === 'output-available') session.result({ id, content: outputOf(output).text, at })

@@ -2,38 +2,38 @@ import { isObject } from '#util/json.js'
 import { inside, listOf, textIn, timeOf, usageOf } from './fields.js'
 import { readUser } from './parts.js'
 import { costOf } from './pi.js'
-import type { Fields, Session } from './session.js'
+import type { FileRecord, Session } from './session.js'
 
 interface OpencodeMessage {
-  readonly info: Fields
-  readonly parts: readonly Fields[]
+  readonly info: FileRecord
+  readonly parts: readonly FileRecord[]
 }
 
 /** opencode: the files of its storage as one object, path → content, or what `opencode export` writes. */
-export function readOpencode(session: Session, document: Fields): void {
+export function readOpencode(session: Session, document: FileRecord): void {
   const messages = Array.isArray(document['messages']) ? exported(document) : stored(document)
   const info = Array.isArray(document['messages']) ? inside(document, 'info') : (under(document, 'session')[0] ?? {})
   session.about({ id: info['id'], cwd: info['directory'], version: info['version'] })
   for (const message of messages) readOpencodeMessage(session, message)
 }
 
-function exported(document: Fields): readonly OpencodeMessage[] {
+function exported(document: FileRecord): readonly OpencodeMessage[] {
   return listOf(document['messages']).map((message) => ({
     info: inside(message, 'info'),
     parts: listOf(inside(message)['parts']).filter((part) => isObject(part)),
   }))
 }
 
-function stored(document: Fields): readonly OpencodeMessage[] {
+function stored(document: FileRecord): readonly OpencodeMessage[] {
   const parts = under(document, 'part')
-  const created = (info: Fields): string => timeOf(inside(info, 'time')['created']) ?? ''
+  const created = (info: FileRecord): string => timeOf(inside(info, 'time')['created']) ?? ''
   return under(document, 'message')
     .toSorted((one, other) => (created(one) < created(other) ? -1 : Number(created(one) > created(other))))
     .map((info) => ({ info, parts: parts.filter(({ messageID }) => messageID === info['id']) }))
 }
 
 /** The contents of the files below a folder, in the order of their names. */
-function under(document: Fields, folder: string): readonly Fields[] {
+function under(document: FileRecord, folder: string): readonly FileRecord[] {
   return Object.keys(document)
     .filter((path) => path.startsWith(`${folder}/`) || path.includes(`/${folder}/`))
     .toSorted()
@@ -57,7 +57,7 @@ function readOpencodeMessage(session: Session, { info, parts }: OpencodeMessage)
   for (const part of parts) readOpencodePart(session, part, at)
 }
 
-function readOpencodePart(session: Session, part: Fields, at: string | null): void {
+function readOpencodePart(session: Session, part: FileRecord, at: string | null): void {
   switch (part['type']) {
     case 'text':
       if (part['synthetic'] !== true) session.text(part['text'])

@@ -5,10 +5,10 @@ import { isObject } from '#util/json.js'
 import type { ContentPart } from '#contracts/entry.js'
 import { inside, listOf, saidIn, textIn, timeOf } from './fields.js'
 import { leftOut } from './session.js'
-import type { Fields, ReplyFacts, Session } from './session.js'
+import type { FileRecord, ReplyFacts, Session } from './session.js'
 
 /** The content of a message as parts: text for itself, or text among parts, is a part of its own. */
-export function partsOf(content: unknown): readonly Fields[] {
+export function partsOf(content: unknown): readonly FileRecord[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }]
   const list = Array.isArray(content) ? listOf(content) : [content]
   return list.flatMap((part) => {
@@ -23,7 +23,7 @@ const MEDIA = new Set([
 ])
 
 /** The text of a part, whatever its field is called. */
-function textOfPart({ type, text, content }: Fields): string | undefined {
+function textOfPart({ type, text, content }: FileRecord): string | undefined {
   if (type !== undefined && !TEXT_TYPES.has(type as string)) return undefined
   return [text, content].find((each) => typeof each === 'string')
 }
@@ -35,7 +35,7 @@ export function readUser(session: Session, content: unknown, { at = null, isMeta
   const said: ContentPart[] = []
   for (const part of partsOf(content)) {
     const text = textOfPart(part)
-    if (typeof part['type'] === 'string' && isResult(part['type'])) readResult(session, part, at)
+    if (typeof part['type'] === 'string' && isResult(part['type'])) readToolResult(session, part, at)
     else if (text !== undefined) {
       const own = saidIn(text)
       if (own !== null) said.push({ type: 'text', text: own })
@@ -54,7 +54,7 @@ function isResult(type: string): boolean {
   return type === 'tool_result' || type === 'tool-result' || type.endsWith('_tool_result') || type === 'toolResult'
 }
 
-function isMedium({ type }: Fields): boolean {
+function isMedium({ type }: FileRecord): boolean {
   return MEDIA.has(type as string)
 }
 
@@ -64,7 +64,7 @@ export function readReply(session: Session, content: unknown, facts: ReplyFacts)
   for (const part of partsOf(content)) readReplyPart(session, part, facts.at ?? null)
 }
 
-function readReplyPart(session: Session, part: Fields, at: string | null): void {
+function readReplyPart(session: Session, part: FileRecord, at: string | null): void {
   const { type } = part
   switch (type) {
     case 'thinking':
@@ -89,7 +89,7 @@ function readReplyPart(session: Session, part: Fields, at: string | null): void 
       })
     }
     default:
-      if (typeof type === 'string' && isResult(type)) return readResult(session, part, at)
+      if (typeof type === 'string' && isResult(type)) return readToolResult(session, part, at)
       if (type === 'refusal') return session.text(part['refusal'])
       if (textOfPart(part) !== undefined) return session.text(textOfPart(part))
       if (!NO_CONTENT.has(type as string)) session.leave(type)
@@ -100,7 +100,7 @@ function readReplyPart(session: Session, part: Fields, at: string | null): void 
 const NO_CONTENT = new Set(['step-start', 'source-url', 'source-document', 'tool-approval-request', ...MEDIA])
 
 /** A result of a tool, as a part of a message or as a message of its own. */
-export function readResult(session: Session, part: Fields, at: string | null): void {
+export function readToolResult(session: Session, part: FileRecord, at: string | null): void {
   const { content, output, result, tool_use_id: used, tool_call_id: called, toolCallId, call_id: item } = part
   const value = content ?? output ?? result ?? ''
   const isWrapped = isObject(value) && typeof value['type'] === 'string' && 'value' in value
@@ -128,7 +128,7 @@ export function outputOf(value: unknown): { readonly text: string; readonly medi
 }
 
 /** A picture or a file, if its bytes or its address are there; null if not. */
-function mediumIn(part: Fields): ContentPart | null {
+function mediumIn(part: FileRecord): ContentPart | null {
   try {
     const given = typeof part['url'] === 'string' && part['type'] === 'image' ? { ...part, image: part['url'] } : part
     const own = part['type'] === 'image' && typeof part['data'] === 'string' ? { ...part, image: part['data'] } : given
@@ -140,7 +140,7 @@ function mediumIn(part: Fields): ContentPart | null {
 }
 
 /** An item of the Responses API. False: it is none that is known. */
-export function readItem(session: Session, item: Fields, at: string | null = null): boolean {
+export function readItem(session: Session, item: FileRecord, at: string | null = null): boolean {
   const type = textIn(item['type']) ?? 'message'
   const id = item['call_id'] ?? item['id']
   if (type === 'message') {
@@ -176,7 +176,7 @@ function renamed({ text, media }: ReturnType<typeof outputOf>): { content: strin
   return { content: text, media }
 }
 
-function queriesOf({ queries, code }: Fields): unknown {
+function queriesOf({ queries, code }: FileRecord): unknown {
   if (queries !== undefined) return { queries }
   return code === undefined ? undefined : { code }
 }
@@ -197,7 +197,7 @@ export function readCalls(session: Session, calls: unknown): void {
 }
 
 /** A message of chat completions, of Anthropic, or of the AI SDK. False: nobody knows its role. */
-export function readMessage(session: Session, message: Fields, facts: ReplyFacts = {}): boolean {
+export function readAgentMessage(session: Session, message: FileRecord, facts: ReplyFacts = {}): boolean {
   const { role, content } = message
   const at = facts.at ?? timeOf(message['timestamp'])
   switch (role) {
@@ -225,10 +225,10 @@ export function readMessage(session: Session, message: Fields, facts: ReplyFacts
 }
 
 /** A message of a tool: with parts in the AI SDK, with an id of its own elsewhere. */
-function readToolMessage(session: Session, message: Fields, at: string | null): void {
+function readToolMessage(session: Session, message: FileRecord, at: string | null): void {
   const parts = partsOf(message['content'])
   const results = parts.filter(({ type }) => type === 'tool-result')
-  for (const part of results) readResult(session, part, at)
+  for (const part of results) readToolResult(session, part, at)
   const isAnswer = parts.some(({ type }) => type === 'tool-approval-response')
-  if (results.length === 0 && !isAnswer) readResult(session, message, at)
+  if (results.length === 0 && !isAnswer) readToolResult(session, message, at)
 }

@@ -1,9 +1,9 @@
 import { inside, textIn, timeOf, usageOf } from './fields.js'
-import { readMessage } from './parts.js'
-import type { Fields, Session } from './session.js'
+import { readAgentMessage } from './parts.js'
+import type { FileRecord, Session } from './session.js'
 
 /** pi, and OpenClaw, whose sessions are those of pi. Entries form a tree: all its branches are read, in the order of the file. */
-export function readPi(session: Session, record: Fields): void {
+export function readPi(session: Session, record: FileRecord): void {
   const { type } = record
   switch (type) {
     case 'session':
@@ -22,7 +22,7 @@ export function readPi(session: Session, record: Fields): void {
         costUsd: costOf(inside(message, 'usage', 'cost')['total']),
       }
       const role = message['role']
-      if (!readMessage(session, message, facts) && !PI_NOTES.has(role as string)) session.leave(role)
+      if (!readAgentMessage(session, message, facts) && !PI_NOTES.has(role as string)) session.leave(role)
       return
     }
     default:

@@ -1,13 +1,13 @@
 import { basename } from 'node:path'
 import type { DurableEvent } from '../../index.js'
-import { FORMATS, formatOf, readSession } from './formats.js'
+import { formatOf, providerOf, readSession } from './formats.js'
 import type { FormatName } from './formats.js'
 import { logOf, runIdOf } from './log-of.js'
 import type { Imported } from './log-of.js'
 import type { Session, SessionCounts, SessionItem } from './session.js'
 import { sourceOf } from './source.js'
 import { turnsOf } from './turns.js'
-import type { Turns } from './turns.js'
+import type { SessionTurns } from './turns.js'
 
 /** What was found in a file. */
 export interface FileReport extends SessionCounts {
@@ -66,7 +66,7 @@ export function readFile(text: string, given: FileFacts): ReadSessionFile | null
     }
   }
   const [runId = null, ...childRunIds] = runs.map((run) => run.runId)
-  const sum = (count: (read: Turns) => number): number => threads.reduce((all, { read }) => all + count(read), 0)
+  const sum = (count: (read: SessionTurns) => number): number => threads.reduce((all, { read }) => all + count(read), 0)
   const open = {
     callsWithoutResult: sum(({ openCalls }) => openCalls),
     resultsWithoutCall: sum((read) => read.strayResults),
@@ -79,7 +79,7 @@ export function readFile(text: string, given: FileFacts): ReadSessionFile | null
 function parentOf(
   agentName: string,
   items: readonly SessionItem[],
-  { turns }: Turns,
+  { turns }: SessionTurns,
 ): { readonly callId: string | null; readonly agentName: string } {
   const said = items.find((item) => item.kind === 'said')
   const prompt = said?.kind === 'said' && said.content[0]?.type === 'text' ? JSON.stringify(said.content[0].text) : null
@@ -95,7 +95,7 @@ interface SessionFile extends FileFacts {
 }
 
 function importedOf({ facts }: Session, { file, text, format, agent, at, root }: SessionFile): Imported {
-  const { id, cwd = root, version, provider = FORMATS[format].provider, model = 'unknown' } = facts
+  const { id, cwd = root, version, provider = providerOf(format), model = 'unknown' } = facts
   const about = { format, file: basename(file), ...(id && { session: id }), ...(version && { version }) }
   const run = { runId: runIdOf(text, agent), root: cwd, provider, model, at }
   return { ...run, metadata: { imported: about }, labels: { imported: format } }

@@ -2,7 +2,7 @@ import type { ContentPart, TokenUsage } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
 
 /** A record of a session file. */
-export type Fields = Readonly<Record<string, unknown>>
+export type FileRecord = Readonly<Record<string, unknown>>
 
 /** What a file says of a reply. */
 export interface ReplyFacts {
@@ -45,39 +45,18 @@ export type SessionItem =
   | { readonly kind: 'call'; readonly call: FoundCall }
   | { readonly kind: 'result'; readonly result: FoundResult }
 
-/** What a file holds. `turns`: texts of a person; `texts`: those of the assistant. */
-export interface SessionCounts {
-  turns: number
-  texts: number
-  calls: number
-  results: number
-  reasoning: number
-  compactions: number
-  /** Records of subagents; what they hold is counted in the others too. */
-  sidechain: number
-}
+/**
+ * What a file holds. `turns`: texts of a person; `texts`: those of the assistant; `sidechain`: records of subagents, what they hold is
+ * counted in the others too.
+ */
+export type SessionCounts = Session['counts']
 
-/** The facts about a session that files have somewhere. */
-export interface SessionFacts {
-  id?: string
-  cwd?: string
-  version?: string
-  provider?: string
-  model?: string
-}
+const FACTS = ['id', 'cwd', 'version', 'provider', 'model'] as const
 
 /** What a reader has found in a file, and what it has left out. */
 export class Session {
-  readonly counts: SessionCounts = {
-    turns: 0,
-    texts: 0,
-    calls: 0,
-    results: 0,
-    reasoning: 0,
-    compactions: 0,
-    sidechain: 0,
-  }
-  readonly facts: SessionFacts = {}
+  readonly counts = { turns: 0, texts: 0, calls: 0, results: 0, reasoning: 0, compactions: 0, sidechain: 0 }
+  readonly facts: { [Fact in (typeof FACTS)[number]]?: string } = {}
   /** Records of kinds that no reader knows: kind → how many. */
   readonly unknown = new Map<string, number>()
   /** The conversations: the session itself as `''`, and those of its subagents by their ids. */
@@ -135,8 +114,8 @@ export class Session {
   }
 
   /** Facts about the session, as far as they are strings: the first of each counts. */
-  about(facts: Readonly<Partial<Record<keyof SessionFacts, unknown>>>): void {
-    for (const name of ['id', 'cwd', 'version', 'provider', 'model'] as const) {
+  about(facts: { readonly [Fact in (typeof FACTS)[number]]?: unknown }): void {
+    for (const name of FACTS) {
       const fact = facts[name]
       if (typeof fact === 'string' && fact !== '') this.facts[name] ??= fact
     }

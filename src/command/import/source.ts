@@ -1,13 +1,13 @@
 import { PartialJson } from '#run/output/partial-json.js'
 import { isObject, parseJson } from '#util/json.js'
-import type { Fields } from './session.js'
+import type { FileRecord } from './session.js'
 
 /** A session file as JSON: lines, or one document. */
 export interface SourceFile {
   /** The objects of the lines, or of a document that is a list. */
-  readonly records: readonly Fields[]
+  readonly records: readonly FileRecord[]
   /** The document, if it is an object. */
-  readonly document: Fields | null
+  readonly document: FileRecord | null
   /** Lines, or elements of the list, that are no JSON object; of a document 1 if it is cut off. */
   readonly broken: number
 }

@@ -30,7 +30,7 @@ export interface SaidMessage {
 }
 
 /** A conversation as turns. */
-export interface Turns {
+export interface SessionTurns {
   readonly turns: readonly SessionTurn[]
   /** What people said after the last reply. */
   readonly unanswered: readonly SaidMessage[]
@@ -43,7 +43,7 @@ export interface Turns {
  * Puts what a reader has found into turns: pieces of a reply that follow each other are one reply, a result belongs to its call
  * wherever it is, by id, or in their order if the calls have none.
  */
-export function turnsOf(items: readonly SessionItem[]): Turns {
+export function turnsOf(items: readonly SessionItem[]): SessionTurns {
   const turns = new TurnList()
   for (const item of items) turns.add(item)
   return turns.end()
@@ -83,7 +83,7 @@ class TurnList {
     }
   }
 
-  end(): Turns {
+  end(): SessionTurns {
     const { length: openCalls } = this.#open
     return { turns: this.#turns, unanswered: this.#said, strayResults: this.#strayResults, openCalls }
   }

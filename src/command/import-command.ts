@@ -1,13 +1,13 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import type { LogStore } from '../../index.js'
-import { CommandError, EXIT } from '../exit.js'
-import { openRuns } from '../store.js'
-import { counted, visible } from '../terminal/terminal.js'
-import type { Terminal } from '../terminal/terminal.js'
-import { FORMAT_NAMES } from './formats.js'
-import type { FormatName } from './formats.js'
-import { readFile } from './read-file.js'
-import type { FileReport } from './read-file.js'
+import type { LogStore } from '../index.js'
+import { CommandError, EXIT } from './exit.js'
+import { openRuns } from './store.js'
+import { counted, visible } from './terminal/terminal.js'
+import type { Terminal } from './terminal/terminal.js'
+import { FORMAT_NAMES } from './import/formats.js'
+import type { FormatName } from './import/formats.js'
+import { readFile } from './import/read-file.js'
+import type { FileReport } from './import/read-file.js'
 
 export interface ImportFlags {
   readonly runs: string
