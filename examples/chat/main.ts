@@ -18,7 +18,8 @@ const { events, requests } = createHandlers({ sessions, authorize: localOnly })
 
 const page = new URL('./', import.meta.url)
 const { outputFiles } = await build({
-  ...{ entryPoints: [fileURLToPath(new URL('page/page.ts', page))], bundle: true, format: 'esm', write: false },
+  entryPoints: [fileURLToPath(new URL('page/page.tsx', page))],
+  ...{ bundle: true, minify: true, format: 'esm', target: 'es2022', jsx: 'automatic', tsconfigRaw: {}, write: false },
 })
 const FILES: Readonly<Record<string, readonly [type: string, body: Uint8Array]>> = {
   '/': ['text/html', await readFile(new URL('page.html', page))],

@@ -20,8 +20,16 @@ export type ChatItem = ItemPlace &
     | { readonly kind: 'ended'; readonly status: 'failed' | 'cancelled'; readonly message: string }
   )
 
-/** The items of runs, by run: a run that has not changed has the same. */
-const known = new WeakMap<ChatRun, readonly ChatItem[]>()
+/** Items by what they show: the same object has the same item. */
+const known = new WeakMap<object, ChatItem>()
+
+function itemOf(shown: object, create: () => ChatItem): ChatItem {
+  const before = known.get(shown)
+  if (before !== undefined) return before
+  const item = create()
+  known.set(shown, item)
+  return item
+}
 
 /**
  * Messages, calls and the reply that is arriving as one flat list. Replies without text, and notes of the harness, are left out.
@@ -30,34 +38,35 @@ const known = new WeakMap<ChatRun, readonly ChatItem[]>()
  * chatItems(chat.runs).map((item) => <Item key={item.key} item={item} />)
  */
 export function chatItems(runs: readonly ChatRun[]): readonly ChatItem[] {
-  return runs.flatMap((run) => {
-    let items = known.get(run)
-    if (items === undefined) known.set(run, (items = itemsOfRun(run)))
-    return items
-  })
+  return runs.flatMap(itemsOfRun)
 }
 
 function itemsOfRun(run: ChatRun): readonly ChatItem[] {
   const { runId, prompt, entries, open, error, status } = run
   const calls = new Map(run.calls.map((call) => [call.callId, call]))
   const place = (name: string): ItemPlace => ({ key: `${runId}.${name}`, runId })
-  const items: ChatItem[] = prompt.length === 0 ? [] : [{ ...place('prompt'), kind: 'user', content: prompt }]
+  const said = (name: string, content: readonly ContentPart[]): ChatItem =>
+    itemOf(content, () => ({ ...place(name), kind: 'user', content }))
+  const items: ChatItem[] = prompt.length === 0 ? [] : [said('prompt', prompt)]
   for (const entry of entries) {
     if (entry.role === 'user') {
-      if (entry.notice !== true) items.push({ ...place(entry.id), kind: 'user', content: entry.content })
+      if (entry.notice !== true) items.push(said(entry.id, entry.content))
       continue
     }
     const [text, reasoning] = [joined(entry, 'text', ''), joined(entry, 'reasoning', '\n')]
-    if (text !== '') items.push({ ...place(entry.id), kind: 'assistant', text, reasoning, entry })
+    if (text !== '')
+      items.push(itemOf(entry, () => ({ ...place(entry.id), kind: 'assistant', text, reasoning, entry })))
     for (const part of entry.parts) {
       const call = part.type === 'tool_call' ? calls.get(part.callId) : undefined
-      if (call !== undefined) items.push({ ...place(call.callId), kind: 'call', call })
+      if (call !== undefined) items.push(itemOf(call, () => ({ ...place(call.callId), kind: 'call', call })))
     }
   }
   if (open !== null && (open.text !== '' || open.reasoning !== ''))
-    items.push({ ...place('open'), kind: 'arriving', text: open.text, reasoning: open.reasoning, open })
-  if (status === 'cancelled' || status === 'failed')
-    items.push({ ...place('end'), kind: 'ended', status, message: error?.message ?? '' })
+    items.push(
+      itemOf(open, () => ({ ...place('open'), kind: 'arriving', text: open.text, reasoning: open.reasoning, open })),
+    )
+  if (error !== null && (status === 'cancelled' || status === 'failed'))
+    items.push(itemOf(error, () => ({ ...place('end'), kind: 'ended', status, message: error.message })))
   return items
 }
 

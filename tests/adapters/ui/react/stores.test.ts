@@ -178,7 +178,7 @@ test('what the server refuses ends the connection with its reason, and a new log
 })
 
 test('a snapshot is the same object until something changes, and only what changed is another', async () => {
-  const chat = chatOf(paged(new ScriptedModel().says('One.').calls('look').says('Two.')))
+  const chat = chatOf(paged(new ScriptedModel().says('One.').calls('look').says('Two.')), { throttleMs: 0 })
   const { until, states } = watch(chat)
   await chat.send('First.')
   const first = await until(({ runs }) => runs.at(-1)?.status === 'completed')
@@ -192,6 +192,11 @@ test('a snapshot is the same object until something changes, and only what chang
   expect(runs[0]).toBe(first.runs[0])
   expect(chatItems(runs).slice(0, 2)).toEqual(chatItems(first.runs))
   expect(chatItems(runs)[0]).toBe(chatItems(first.runs)[0])
+  // Of a run that goes on, too: what has not changed is the same item in every state.
+  const calls = states.flatMap((state) => chatItems(state.runs).filter((item) => item.kind === 'call'))
+  const done = calls.filter(({ call }) => call.status === 'completed')
+  expect(done.length).toBeGreaterThan(1)
+  expect(new Set(done).size).toBe(1)
 })
 
 test('what was loaded on a server is shown at once, and the store continues from there', async () => {
