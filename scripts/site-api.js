@@ -3,28 +3,22 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { entries } from './entries.js'
-import { SOURCE, apiPage } from './staging.js'
+import { SOURCE, apiPage, described } from './staging.js'
 
 const KEPT = '.build/site-api'
 
-/** Writes `api/`; as long as the source is the same, what an earlier build made is taken. */
+/** Writes `api/`. */
 export async function stageApi() {
-  const key = keyOf(['src', 'scripts/site-api.js', 'scripts/staging.js', 'package-lock.json'])
-  const mark = join(KEPT, 'key')
-  if (!existsSync(mark) || readFileSync(mark, 'utf8') !== key) {
-    rmSync(KEPT, { recursive: true, force: true })
-    await generate()
-    writeFileSync(mark, key)
-  }
+  if (described().length > 0) await prepare()
   mkdirSync(join(SOURCE, 'api'), { recursive: true })
   const what = summaries()
-  for (const { specifier } of entries) {
+  for (const { specifier } of described()) {
     const page = `${apiPage(specifier)}.md`
     const head = { editLink: false, prev: false, next: false, description: `The exports of ${specifier}` }
     const text = readFileSync(join(KEPT, 'raw', page), 'utf8').replace(/^# .*$/m, `# ${specifier}`)
     writeFileSync(join(SOURCE, 'api', page), `---\n${JSON.stringify(head)}\n---\n\n${text}`)
   }
-  const rows = entries.map(
+  const rows = described().map(
     ({ specifier }) => `| [\`${specifier}\`](./${apiPage(specifier)}.md) | ${what.get(specifier) ?? ''} |`,
   )
   const head = { editLink: false, description: 'Each import path with its exports' }
@@ -42,6 +36,17 @@ function summaries() {
       [...paths.matchAll(/`([^`]+)`/g)].map(([, path = '']) => [path.replace('…', 'thinharness'), text]),
     ),
   )
+}
+
+/** Generates the pages, unless an earlier build did for the same source. */
+async function prepare() {
+  const key = keyOf(['src', 'scripts/site-api.js', 'scripts/staging.js', 'package-lock.json'])
+  const mark = join(KEPT, 'key')
+  if (!existsSync(mark) || readFileSync(mark, 'utf8') !== key) {
+    rmSync(KEPT, { recursive: true, force: true })
+    await generate()
+    writeFileSync(mark, key)
+  }
 }
 
 function keyOf(paths) {
@@ -76,6 +81,8 @@ async function generate() {
     hideBreadcrumbs: true,
     hidePageHeader: true,
     useHTMLAnchors: true,
+    tableColumnSettings: { hideModifiers: true, hideDefaults: true },
+    groupOrder: ['Functions', 'Classes', 'Variables', '*'],
     parametersFormat: 'table',
     interfacePropertiesFormat: 'table',
     classPropertiesFormat: 'table',

@@ -2,13 +2,13 @@
 // A link to a page or a heading that does not exist fails the build.
 //   npm run site
 //   npm run site:dev        serves it, and follows what is written
+// `SITE_BASE=/thinharness/` for a site below a path; `SITE_FOLDER` for another folder; `SITE_API=no` without the API reference.
 import { readFileSync, readdirSync, rmSync, watch } from 'node:fs'
 import { join, posix } from 'node:path'
 import { build, createServer } from 'vitepress'
 import { stageApi } from './site-api.js'
-import { SOURCE, stagePages } from './staging.js'
+import { SITE, SOURCE, stagePages } from './staging.js'
 
-const SITE = '.build/site'
 const base = process.env['SITE_BASE'] ?? '/'
 
 rmSync(SOURCE, { recursive: true, force: true })

@@ -4,7 +4,9 @@ import { dirname, join, posix } from 'node:path'
 import { entries } from './entries.js'
 import { llmsText, sections } from './pages.js'
 
-export const SOURCE = '.build/site-source'
+/** Where the site is built, and where its pages are staged. */
+export const SITE = process.env['SITE_FOLDER'] ?? '.build/site'
+export const SOURCE = `${SITE}-source`
 const LANDING = 'docs/.vitepress/index.md'
 const ASSETS = ['docs/pictures', 'docs/tracing']
 /** Files outside of `docs`, and pages that have another name on the site. */
@@ -57,11 +59,30 @@ function write(page, text) {
 function staged(file, pages, summary) {
   const text = readFileSync(file, 'utf8')
     .replace(/<!-- include: (\S+?)#(\S+) -->/g, (_, from, heading) => relocated(section(from, heading), from, file))
+    .replace(/<!-- picture: (.+?) \| (.+?) -->\n/g, (_, names, caption) => picture(names.split(' '), caption))
     .replace(/<!-- (snippet|event): \S+ -->\n+/g, '')
-  const written = withLinks(text, (target) => linkOf(target, file, pages))
+  const linked = withLinks(text, (target) => linkOf(target, file, pages))
+  // Tests are not part of the site.
+  const written = linked.replace(
+    /(?<![[`])(\(?)`((?:tests|e2e)\/[^`*<{]*?\.ts)`(?!\])/g,
+    (_, open, path) => `${open}[${open === '' ? `\`${path}\`` : 'test'}](${repository()}/blob/main/${path})`,
+  )
   if (file === LANDING) return written
   const head = { edit: `${repository()}/edit/main/${file}`, ...(summary === undefined ? {} : { description: summary }) }
   return `---\n${JSON.stringify(head)}\n---\n\n${written}`
+}
+
+/** A picture of docs/pictures, or two of them for the two themes; nothing as long as it was not taken. */
+function picture(names, caption) {
+  const files = names.map((name) =>
+    ['svg', 'png'].map((end) => `docs/pictures/${name}.${end}`).find((path) => existsSync(path)),
+  )
+  if (files.includes(undefined)) return ''
+  const themes = files.length === 1 ? [''] : [' class="only-light"', ' class="only-dark"']
+  const images = files.map(
+    (path, at) => `<img${themes[at]} src="../${path.slice('docs/'.length)}" alt="${caption}" loading="lazy">`,
+  )
+  return `<figure>\n${images.join('\n')}\n<figcaption>${caption}</figcaption>\n</figure>\n`
 }
 
 /** The text below a heading of a page, without the heading. */
@@ -141,9 +162,12 @@ export function sidebar() {
       link: `/${(pages.get(posix.join('docs', path)) ?? path).replace(/(index)?\.md$/, '')}`,
     })),
   }))
-  const paths = entries.map(({ specifier }) => ({ text: specifier, link: `/api/${apiPage(specifier)}` }))
+  const paths = described().map(({ specifier }) => ({ text: specifier, link: `/api/${apiPage(specifier)}` }))
   return { '/': lists, '/api/': [{ text: 'API', link: '/api/', items: paths }] }
 }
+
+/** The import paths that have a page: none of them with `SITE_API=no`, which saves some seconds. */
+export const described = () => (process.env['SITE_API'] === 'no' ? [] : entries)
 
 /** `thinharness/ui/client` is described on `api/ui-client.md`. */
 export const apiPage = (specifier) => specifier.split('/').slice(1).join('-') || 'thinharness'

@@ -1,7 +1,7 @@
 // The site. `npm run site` stages the pages (scripts/site.js) and builds them with this configuration.
 import { readFileSync } from 'node:fs'
 import llmstxt from 'vitepress-plugin-llms'
-import { repository, sidebar, slugOf } from '../../scripts/staging.js'
+import { SITE, SOURCE, repository, sidebar, slugOf } from '../../scripts/staging.js'
 
 const { description, version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const address = repository()
@@ -17,9 +17,9 @@ export default {
   description,
   lang: 'en',
   base: process.env['SITE_BASE'] ?? '/',
-  srcDir: '../.build/site-source',
-  outDir: '../.build/site',
-  cacheDir: '../.build/site-cache',
+  srcDir: `../${SOURCE}`,
+  outDir: `../${SITE}`,
+  cacheDir: `../${SITE}-cache`,
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env['SITE_BASE'] ?? '/'}mark.svg` }]],
   markdown: {
     anchor: { slugify: slugOf },

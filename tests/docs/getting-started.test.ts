@@ -16,6 +16,7 @@ import { inTemporaryFolder } from '../support/folder.js'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const PAGE = readFileSync(join(ROOT, 'docs/getting-started.md'), 'utf8')
 const SNIPPETS = join(ROOT, 'docs/snippets/getting-started')
+const LANDING = readFileSync(join(ROOT, 'docs/.vitepress/index.md'), 'utf8')
 const PROGRAMS = ['answer', 'ask', 'batch', 'hello', 'server']
 
 inTemporaryFolder()
@@ -30,7 +31,11 @@ beforeAll(async () => {
   const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as { packages: object }
   await build({
     absWorkingDir: ROOT,
-    entryPoints: PROGRAMS.map((name) => join(SNIPPETS, `${name}.ts`)),
+    entryPoints: [
+      ...PROGRAMS.map((name) => join(SNIPPETS, `${name}.ts`)),
+      join(ROOT, 'docs/snippets/landing/refund.ts'),
+    ],
+    entryNames: '[name]',
     outdir: programs,
     ...{ bundle: true, splitting: true, platform: 'node', format: 'esm', target: 'node20', logLevel: 'error' },
     alias: Object.fromEntries(entries.map(({ specifier, source }) => [specifier, join(ROOT, source)])),
@@ -102,6 +107,14 @@ test('server.ts serves a chat, and ends at SIGTERM', async () => {
   expect(await response.text()).toContain('It was delivered twice.')
   child.kill('SIGTERM')
   expect(await once(child, 'close')).toEqual([0, null])
+})
+
+test('the program of the landing page prints what is shown below it, and its crash is that of README', async () => {
+  await using provider = await scriptedProvider()
+  provider.calls('refund', { order: '7', dollars: 9 }).says('The 9 dollars for order 7 are on their way back.')
+  expect(LANDING).toContain(`\`\`\`text\n${await run(provider, 'refund')}\`\`\``)
+  const [crash = ''] = /```console\n[^]*?```/.exec(readFileSync(join(ROOT, 'README.md'), 'utf8')) ?? []
+  expect(LANDING).toContain(crash)
 })
 
 test('every program of the page is run', () => {
