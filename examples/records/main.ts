@@ -28,8 +28,7 @@ const harness = labeller(log)
 const records = reviews(Number(values.count))
 const labels = new Map<number, Label>()
 let ended = 0
-let isUsedUp = false
-let shown = 0
+const batch = { isUsedUp: false, shown: 0 }
 
 const rows = harness.map(records, ({ id, text }) => ({ prompt: text, runId: idOf(id) }), {
   concurrency: 16,
@@ -37,13 +36,13 @@ const rows = harness.map(records, ({ id, text }) => ({ prompt: text, runId: idOf
   // A record that failed, such as the one that did not fit into the budget, is tried again by the next process.
   ifExists: 'retry',
   onProgress({ done, costUsd, stopped }) {
-    isUsedUp = stopped === 'budget'
+    batch.isUsedUp = stopped === 'budget'
     show(done, costUsd)
   },
 })
 for await (const row of rows) {
   if (row.status === 'completed') labels.set(row.item.id, row.result.output)
-  else if (!isUsedUp) console.error(`\nrecord ${row.item.id}: ${describe(row.error)}`)
+  else if (!batch.isUsedUp) console.error(`\nrecord ${row.item.id}: ${describe(row.error)}`)
   ended += 1
   if (ended === Number(values.die)) process.kill(process.pid, 'SIGKILL')
 }
@@ -60,8 +59,8 @@ function idOf(id: number): string {
 function show(done: number, costUsd: number | null): void {
   const line = `${done} of ${records.length}${costUsd === null ? '' : `, $${costUsd.toFixed(4)}`}`
   if (process.stderr.isTTY) process.stderr.write(`\r${line} `)
-  else if (done > shown && done % Math.ceil(records.length / 10) === 0) console.error(line)
-  shown = done
+  else if (done > batch.shown && done % Math.ceil(records.length / 10) === 0) console.error(line)
+  batch.shown = done
 }
 
 function describe(error: unknown): string {
@@ -103,6 +102,6 @@ function report({ requests, costUsd }: SoFar): void {
   }
   console.log(`${requests} requests in all, $${costUsd.toFixed(4)} of $${Number(values.cost).toFixed(2)}`)
   if (labels.size === records.length) return
-  if (isUsedUp) console.log('The money is used up. `npm start -- --cost 1` goes on.')
+  if (batch.isUsedUp) console.log('The money is used up. `npm start -- --cost 1` goes on.')
   process.exitCode = 1
 }

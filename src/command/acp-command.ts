@@ -1,7 +1,7 @@
 import { serveAcp } from '../adapters/acp/index.js'
 import { Sessions } from '../session/index.js'
 import { EXIT } from './exit.js'
-import { openSetup } from './settings.js'
+import { openModes, openSetup } from './settings.js'
 import type { RunFlags } from './settings.js'
 import { openRuns } from './store.js'
 
@@ -9,10 +9,11 @@ import { openRuns } from './store.js'
 export async function acp(flags: RunFlags): Promise<number> {
   const log = await openRuns(flags.runs)
   const { harness } = await openSetup(flags, log)
-  const sessions = new Sessions({ log, harness })
+  const modes = await openModes(flags, harness)
+  const sessions = new Sessions({ log, modes })
   const serving = await serveAcp(sessions)
   await serving.closed
   await sessions.close()
-  await harness.close()
+  for (const mode of new Set([harness, ...Object.values(modes)])) await mode.close()
   return EXIT.done
 }

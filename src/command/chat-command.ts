@@ -1,11 +1,11 @@
 import { Sessions } from '#session/index.js'
-import type { Chat } from '#session/index.js'
+import type { Chat, Modes } from '#session/index.js'
 import type { StreamEvent } from '../index.js'
 import { messageOf } from './conduct.js'
 import { EXIT } from './exit.js'
 import { askPeople } from './terminal/people.js'
 import { RunTree } from './terminal/run-tree.js'
-import { openSetup } from './settings.js'
+import { openModes, openSetup } from './settings.js'
 import type { RunFlags } from './settings.js'
 import { openRuns } from './store.js'
 import { oneLine, visible } from './terminal/terminal.js'
@@ -20,7 +20,7 @@ const HELP = [
   'While it works, a line that you type steers it at its next turn.',
   '/queue TEXT  a message for when it is done',
   '/stop        stops what it does',
-  '/mode NAME   another mode, if the config file has several',
+  '/mode NAME   another mode, of the export modes of the config file',
   '/model NAME  another model',
   '/exit        ends; thinharness chat --thread ID goes on',
 ]
@@ -30,30 +30,38 @@ export async function chat(flags: ChatFlags, terminal: Terminal): Promise<number
   const log = await openRuns(flags.runs)
   const { harness } = await openSetup(flags, log)
   await harness.connect()
-  const sessions = new Sessions({ log, harness })
+  const modes = await openModes(flags, harness)
+  const sessions = new Sessions<Modes>({ log, modes })
   const conversation = await sessions.open(flags.thread)
-  const talk = new Talk(conversation, terminal)
+  const talk = new Talk(conversation, { terminal, modes: sessions.modes })
   try {
     return await talk.run()
   } finally {
     terminal.say(conversation.threadId)
     await sessions.close()
-    await harness.close()
+    for (const mode of new Set([harness, ...Object.values(modes)])) await mode.close()
     await log.close?.()
   }
+}
+
+interface TalkPlace {
+  readonly terminal: Terminal
+  readonly modes: readonly string[]
 }
 
 /** The loop of a conversation: what is typed goes to it, and what it waits for is asked. */
 class Talk {
   readonly #chat: Chat
+  readonly #modes: readonly string[]
   readonly #terminal: Terminal
   readonly #tree: RunTree
   readonly #lines: TypedLines
   readonly #reading = new AbortController()
   #exitCode: number = EXIT.done
 
-  constructor(chat: Chat, terminal: Terminal) {
+  constructor(chat: Chat, { terminal, modes }: TalkPlace) {
     this.#chat = chat
+    this.#modes = modes
     this.#terminal = terminal
     this.#tree = new RunTree(terminal)
     this.#lines = new TypedLines(terminal.stdin)
@@ -93,10 +101,16 @@ class Talk {
     if (word === 'help') for (const each of HELP) this.#tree.say(each)
     else if (word === 'stop') await this.#chat.cancel()
     else if (word === 'queue') await this.#chat.send(rest)
-    else if (word === 'mode') await this.#chat.setMode(rest)
+    else if (word === 'mode') await this.#setMode(rest)
     else if (word === 'model') await this.#chat.setModel(rest)
     else if (word !== undefined) this.#tree.say(`There is no /${word}: /help shows what there is.`)
     this.#prompt()
+  }
+
+  async #setMode(name: string): Promise<void> {
+    if (name !== '') await this.#chat.setMode(name)
+    const { mode } = this.#chat.snapshot.thread
+    this.#tree.say(`Mode ${mode}, of ${this.#modes.join(', ')}.`)
   }
 
   /** A message begins a run; one to a run in progress steers it. */

@@ -89,23 +89,47 @@ function modelOf({ model }: RunFlags, isNeeded: boolean): string | undefined {
   throw new CommandError(message)
 }
 
-/** The default export of a module: a harness, or its options. */
-async function configOf({ config }: RunFlags): Promise<unknown> {
+/**
+ * The harnesses of a conversation by the names of its modes: the export `modes` of the config file, of which the first is the mode of
+ * a new conversation. Without it, the one harness that the command has.
+ */
+export async function openModes(flags: RunFlags, harness: AnyHarness): Promise<Readonly<Record<string, AnyHarness>>> {
+  const path = configPath(flags)
+  const { modes } = path === null ? {} : await importConfig(path)
+  if (modes === undefined) return { default: harness }
+  const { Harness } = await import('../index.js')
+  const isRight = typeof modes === 'object' && modes !== null && Object.keys(modes).length > 0
+  if (isRight && Object.values(modes).every((mode) => mode instanceof Harness)) return modes as never
+  throw new CommandError(`Expected the export \`modes\` of \`${path}\` to be an object of harnesses, by their names.`)
+}
+
+function configPath({ config }: RunFlags): string | null {
   const path = config ?? CONFIG_FILES.find((name) => existsSync(name))
   if (path === undefined) return null
   if (!existsSync(path)) throw new CommandError(`There is no config file \`${path}\`.`)
-  const exported = await importModule(path)
+  return path
+}
+
+/** The default export of a module: a harness, or its options. */
+async function configOf(flags: RunFlags): Promise<unknown> {
+  const path = configPath(flags)
+  if (path === null) return null
+  const { default: exported } = await importConfig(path)
   if (typeof exported === 'object' && exported !== null) return exported
   throw new CommandError(
     `Expected the default export of \`${path}\` to be a harness or its options, got ${typeof exported}.`,
   )
 }
 
-/** The default export of a module of the user's. */
-export async function importModule(path: string): Promise<unknown> {
+interface ConfigModule {
+  readonly default?: unknown
+  readonly modes?: unknown
+}
+
+async function importConfig(path: string): Promise<ConfigModule> {
   const url = pathToFileURL(resolve(path)).href
   try {
-    return ((await import(url)) as { readonly default?: unknown }).default
+    return (await import(url)) as ConfigModule
   } catch (error) {
     const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
     if (code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type * as Clack from '@clack/prompts'
 import type { Answer, JsonObject, JsonValue, PendingItem } from '../../index.js'
+import { diffOf } from './edits.js'
+import { askKnown } from './payloads.js'
 import { oneLine, visible } from './terminal.js'
 import type { Terminal } from './terminal.js'
 
@@ -70,7 +72,8 @@ function showItem(item: PendingItem, terminal: Terminal, most: number): void {
   for (const source of sourcesOf(item))
     terminal.say(terminal.paint('yellow', `  contains content from ${oneLine(source)}`))
   const preview = typeof item.payload === 'string' ? item.payload : textInPayload(item.payload)
-  const lines = visible(preview ?? pretty(item.arguments)).split('\n')
+  const diff = preview ?? diffOf(item.toolName, item.arguments)
+  const lines = visible(diff ?? pretty(item.arguments)).split('\n')
   for (const line of lines.slice(0, most)) terminal.say(`  ${paintedDiff(line, terminal)}`)
   if (lines.length > most) terminal.say(`  … ${lines.length - most} more lines: v shows all`)
 }
@@ -94,10 +97,11 @@ function paintedDiff(line: string, terminal: Terminal): string {
 async function askQuestion(item: PendingItem, terminal: Terminal, prompts: Prompts): Promise<Answer | null> {
   const { callId, answerSchema = {}, payload } = item
   const message = typeof payload === 'string' ? payload : (textInPayload(payload) ?? item.toolName)
+  const asking = { terminal, prompts }
   const answer =
     item.kind === 'unknown_outcome'
       ? await askOutcome(item, terminal, prompts)
-      : await askValue(oneLine(message), answerSchema, { terminal, prompts })
+      : await (askKnown(payload, asking) ?? askValue(oneLine(message), answerSchema, asking))
   return answer === undefined ? null : { callId, answer, by: personOf(terminal) }
 }
 

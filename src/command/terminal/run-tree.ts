@@ -142,7 +142,9 @@ export function argumentText(argumentsText: string): string {
     const parsed: unknown = JSON.parse(argumentsText)
     const values = typeof parsed === 'object' && parsed !== null ? Object.values(parsed) : []
     const telling: unknown = values.find((value) => typeof value === 'string') ?? values[0]
-    text = typeof telling === 'string' ? telling : telling === undefined ? '' : JSON.stringify(telling)
+    // Of a list of edits, the first file.
+    const inList = Array.isArray(telling) && telling.length === 1 ? argumentText(JSON.stringify(telling[0])) : null
+    text = typeof telling === 'string' ? telling : telling === undefined ? '' : (inList ?? JSON.stringify(telling))
   } catch {
     // As the model wrote it.
   }
