@@ -62,12 +62,13 @@ export default talk
 test('in a conversation, questions show their options, a plan is changed and then carried out in the mode that it names', async () => {
   const folder = project({ config: CONFIG })
   const { press, ended } = onTerminal(['chat'], { folder })
+  // Two spaces: in the prompt, not in the line of the call.
   await press('› ', 'Begin.\r')
-  await press('Which one?', '\u001B[B\r')
-  await press('And which else?', '\u001B[B\u001B[B\r')
+  await press('  Which one?', '\u001B[B\r')
+  await press('  And which else?', '\u001B[B\u001B[B\r')
   await press('What is it?', 'None\r')
-  await press('Which of these?', ' \u001B[B \r')
-  await press('Why?', 'Because\r')
+  await press('  Which of these?', ' \u001B[B \r')
+  await press('  Why?', 'Because\r')
   await press('Allow the tool ask_user', 'y')
   await press('The plan?', '\u001B[B\r')
   await press('What should be different?', 'Write too.\r')
