@@ -19,14 +19,15 @@ test('coding-agent: in the terminal it plans, shows the diff of its edit, and te
   const { press, ended } = onTerminal(['chat'], { folder })
   await press('› ', 'Make the tests pass.\r')
   await press('carry it out, in mode build', '\r')
-  await press('- return title', '')
   await press('y allow', 'n\r')
   await press('Why not?', 'Not today.\r')
   await press('I have changed nothing', 'Now do it.\r')
   expect(source(folder)).toBe(before)
   await press('y allow', 'y\r')
   await press('Both tests pass now.', '/exit\r')
-  expect((await ended).code).toBe(0)
+  const { code, stdout } = await ended
+  expect(code).toBe(0)
+  expect(stdout).toContain('- return title')
   expect(source(folder)).not.toBe(before)
 })
 
