@@ -12,7 +12,7 @@ const ROUNDS = 15
 /** As often as that on a busy machine. */
 const MOST_ROUNDS = 90
 /** Packages that an import path loads at once: what it does is synchronous. */
-const PACKAGES = { 'thinharness/policy': ['unbash'] }
+const PACKAGES = { 'thinharness/policy': ['unbash'], 'thinharness/ui/react': ['react'] }
 
 const RUN = `
 import { Harness } from './dist/index.js'

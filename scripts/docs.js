@@ -16,9 +16,14 @@ const MARK = /<!-- (snippet|event): (\S+) -->/g
 const checkOnly = process.argv.includes('--check')
 const problems = []
 const events = eventDeclarations()
-const pages = ['README.md', 'CONTEXT.md', 'CHANGELOG.md', 'SECURITY.md', ...markdownIn('docs')].filter((page) =>
-  existsSync(page),
-)
+const pages = [
+  'README.md',
+  'CONTEXT.md',
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  ...markdownIn('docs'),
+].filter((page) => existsSync(page))
 let blocks = 0
 // Before the pages, which link to it.
 fillList()

@@ -47,6 +47,28 @@ export function vitePrograms() {
   })
 }
 
+export function rollupPrograms() {
+  const plugins = ['node-resolve', 'commonjs', 'json'].map((name) => `@rollup/plugin-${name}`)
+  return withAndWithoutMcp(['rollup@^4', 'esbuild@^0.28', ...plugins], (app) => {
+    app.write(
+      'rollup.config.js',
+      `import commonjs from '@rollup/plugin-commonjs'
+      import json from '@rollup/plugin-json'
+      import resolve from '@rollup/plugin-node-resolve'
+      const onLog = (level, { code, message }) => { if (level === 'warn' && code !== 'CIRCULAR_DEPENDENCY' && code !== 'THIS_IS_UNDEFINED' && code !== 'UNRESOLVED_IMPORT') console.log(message) }
+      const common = { onLog, treeshake: true }
+      export default [
+        { ...common, input: 'node.js', plugins: [resolve({ exportConditions: ['node'], preferBuiltins: true }), commonjs({ ignore: ['node:sqlite'] }), json()],
+          output: { file: 'out/node.mjs', format: 'esm', inlineDynamicImports: true } },
+        { ...common, input: 'browser.js', plugins: [resolve({ browser: true }), commonjs(), json()],
+          output: { file: 'built/browser.js', format: 'esm', inlineDynamicImports: true } },
+      ]`,
+    )
+    app.bin('rollup', '--config', 'rollup.config.js')
+    app.bin('esbuild', 'built/browser.js', '--bundle', '--format=iife', '--target=es2022', '--outfile=out/browser.js')
+  })
+}
+
 export function webpackPrograms() {
   return withAndWithoutMcp(['webpack@^5'], (app) => {
     app.write(

@@ -1,13 +1,17 @@
 // Builds programs that use the packed package with the bundlers that people use, and runs each of them: outside of the
-// repository, with everything from the registry. `npm run e2e:bundlers -- vite next` selects some. Needs the network.
+// repository, with everything from the registry. `npm run e2e:bundlers -- vite next` selects some. Needs the network. The suite
+// `package` is the package by itself, with its types and its command: it needs `npm run build` (`npm run try:package -- package`).
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { esbuildPrograms, nextApp, runtimes, vitePrograms, webpackPrograms, workers } from './builds.js'
 import { App, pack } from './app.js'
+import { esbuildPrograms, nextApp, rollupPrograms, runtimes, vitePrograms, webpackPrograms, workers } from './builds.js'
+import { packageTrials } from './package.js'
 
 const SUITES = {
+  package: packageTrials,
   esbuild: esbuildPrograms,
+  rollup: rollupPrograms,
   vite: vitePrograms,
   webpack: webpackPrograms,
   workerd: workers,
@@ -15,7 +19,10 @@ const SUITES = {
   runtimes,
 }
 
-const chosen = process.argv.slice(2).filter((name) => name in SUITES)
+const chosen = process.argv.slice(2)
+const unknown = chosen.filter((name) => !(name in SUITES))
+if (unknown.length > 0)
+  throw new Error(`Expected some of ${Object.keys(SUITES).join(', ')}, got ${unknown.join(', ')}.`)
 const folder = mkdtempSync(join(tmpdir(), 'thinharness-bundlers-'))
 let failures = 0
 try {
