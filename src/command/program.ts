@@ -125,6 +125,13 @@ function addOthers(program: Command, terminal: Terminal, does: Does): void {
     .description('Sends a few short requests, and shows what a model can do.')
     .addHelpText('after', examples('probe openai:gpt-5.5'))
     .action(does(async (model: string | undefined) => (await import('./probe-command.js')).probeModel(model, terminal)))
+  agent(program.command('serve'))
+    .description('Serves the agent as a chat page and over HTTP, on this machine.')
+    .option('--port <number>', 'where it listens; 0: any that is free', wholeNumber, 4242)
+    .option('--host <address>', 'for other machines too: 0.0.0.0; needs --auth')
+    .option('--auth [secret]', 'what each request must bring; default: $THINHARNESS_AUTH')
+    .addHelpText('after', examples('serve', 'serve --port 0 --config thinharness.config.js'))
+    .action(does(async (flags: never) => (await import('./serve/serve-command.js')).serveAgent(flags, terminal)))
   running(program.command('acp'))
     .description('Makes this process an agent for editors, by the Agent Client Protocol.')
     .addHelpText('after', examples('acp --config thinharness.config.js'))
@@ -161,6 +168,13 @@ function stored(command: Command): Command {
 }
 
 function running(command: Command): Command {
+  return agent(command)
+    .option('--json', 'events as JSON, one a line, and the result as the last line')
+    .option('--deltas', 'with --json: pieces of text too')
+}
+
+/** What decides which agent it is, and what it may use. */
+function agent(command: Command): Command {
   return stored(command)
     .option('--config <file>', 'module whose default export is a harness or its options; default: thinharness.config.*')
     .option(
@@ -173,8 +187,6 @@ function running(command: Command): Command {
     .option('--max-requests <count>', 'end after so many requests to the model', wholeNumber)
     .option('--max-cost <dollars>', 'never spend more', positive)
     .option('--output <file>', 'JSON Schema of the answer')
-    .option('--json', 'events as JSON, one a line, and the result as the last line')
-    .option('--deltas', 'with --json: pieces of text too')
 }
 
 function examples(...lines: readonly string[]): string {

@@ -23,6 +23,8 @@ export interface RunFlags {
 export interface Setup {
   readonly harness: AnyHarness
   readonly options: RunOptions
+  /** The config file exports the harness itself: limits of the command are no limits of its conversations. */
+  readonly isExported: boolean
 }
 
 const CONFIG_FILES = ['thinharness.config.ts', 'thinharness.config.js', 'thinharness.config.mjs']
@@ -61,15 +63,16 @@ export async function openSetup(flags: RunFlags, log: LogStore, stored: Partial<
   if (config instanceof Harness) {
     if (tools !== undefined || output !== undefined)
       throw new CommandError('`--tools` and `--output` belong to a harness of its own: the config file exports one.')
-    return { harness: config as AnyHarness, options }
+    return { harness: config as AnyHarness, options, isExported: true }
   }
   const own = config === null ? await folderOptions(yes, root) : (config as HarnessOptions<unknown>)
   const builtinTools = tools === undefined ? {} : { builtinTools: tools.split(',').map((name) => name.trim()) }
   const outputType = output === undefined ? {} : { outputType: schemaOf(output) }
   const place = root === undefined ? {} : { root: resolve(root) }
   const choice = { ...(model !== undefined && { model }), ...place }
-  const harness = new Harness({ ...own, ...choice, ...builtinTools, ...outputType } as HarnessOptions<unknown>)
-  return { harness, options }
+  const all = { ...own, ...choice, ...builtinTools, ...outputType, limits: { ...own.limits, ...limits } }
+  const harness = new Harness(all as HarnessOptions<unknown>)
+  return { harness, options, isExported: false }
 }
 
 /** Reading is allowed; whatever else a tool does is asked about. */
