@@ -1,7 +1,7 @@
 // Builds the page of the chat example into one HTML file for `thinharness serve`, `dist/command/chat-page.html` or the path that is
 // given: script and style inside, and a content security policy that allows these two by their digests, and requests to its server.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -11,9 +11,7 @@ const folder = resolve(root, 'examples/chat')
 const target = resolve(root, process.argv[2] ?? 'dist/command/chat-page.html')
 
 const { outputFiles } = await build({
-  entryPoints: [
-    ['page.tsx', 'page.ts'].map((name) => resolve(folder, 'page', name)).find((path) => existsSync(path)) ?? '',
-  ],
+  entryPoints: [resolve(folder, 'page/page.tsx')],
   ...{
     bundle: true,
     minify: true,

@@ -130,7 +130,7 @@ function addOthers(program: Command, terminal: Terminal, does: Does): void {
     .option('--port <number>', 'where it listens; 0: any that is free', wholeNumber, 4242)
     .option('--host <address>', 'for other machines too: 0.0.0.0; needs --auth')
     .option('--auth [secret]', 'what each request must bring; default: $THINHARNESS_AUTH')
-    .addHelpText('after', examples('serve', 'serve --port 0 --config thinharness.config.js'))
+    .addHelpText('after', examples('serve --port 0', 'serve --port 0 --config thinharness.config.js'))
     .action(does(async (flags: never) => (await import('./serve/serve-command.js')).serveAgent(flags, terminal)))
   running(program.command('acp'))
     .description('Makes this process an agent for editors, by the Agent Client Protocol.')

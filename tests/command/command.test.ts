@@ -23,6 +23,13 @@ function eventsIn({ stdout }: Ended): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 }
 
+/** A server is ended when it has said where it is. */
+function served(example: string, folder: string, env: Readonly<Record<string, string>>): Promise<Ended> {
+  const { child, ended } = start(example.split(' '), { folder, env })
+  child.stdout?.once('data', () => child.kill('SIGTERM'))
+  return ended
+}
+
 /** All files below a folder with what is in them. */
 function filesIn(folder: string): Record<string, string> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -321,13 +328,15 @@ describe('the program', () => {
     await ran(folder, 'run', 'look')
     const names = [...(await ran(folder, '--help')).stdout.matchAll(/^ {2}(\w+) /gm)].map(([, name = '']) => name)
     const commands = names.filter((name) => name !== 'help')
-    expect(commands).toHaveLength(13)
+    expect(commands).toHaveLength(14)
     for (const command of commands) {
       const { stdout } = await ran(folder, command, '--help')
       const examples = [...stdout.matchAll(/^ {2}\$ thinharness (.*)$/gm)].map(([, example = '']) => example)
       expect(examples, command).not.toEqual([])
       for (const example of examples) {
-        const { code, stderr } = await script(`thinharness ${example}`, { folder, env })
+        const { code, stderr } = await (command === 'serve'
+          ? served(example, folder, env)
+          : script(`thinharness ${example}`, { folder, env }))
         const isUsed = code !== 2 || stderr.includes('waits for nobody')
         expect({ example, isUsed, stderr }).toMatchObject({ isUsed: true })
       }

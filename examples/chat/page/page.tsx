@@ -6,11 +6,14 @@ import type { ChatThread } from 'thinharness/ui/react'
 import { Messages } from './conversation.js'
 import { Waiting } from './waiting.js'
 
+/** Below the address of the page, wherever that is. */
+const API = new URL('api', document.baseURI).pathname
+
 const MARKS = { pending: '○', in_progress: '◐', completed: '●' } as const
 const PHASES = { idle: 'Ready', running: 'Answering', waiting: 'Waiting for you' } as const
 
 function Page({ threadId }: { readonly threadId: string }): ReactNode {
-  const chat = useChatThread({ threadId })
+  const chat = useChatThread({ threadId, api: API })
   const { title, phase, runs, sending, pending, answering, resend, discard, answer } = chat
   const main = useScrollToEnd(chat)
   return (
