@@ -13,7 +13,13 @@ const root = fileURLToPath(new URL('.', import.meta.url))
  * share a few, in which the library is loaded once; `shared-process.ts` checks that each leaves its process as it was.
  */
 const REPLACES_MODULES = /\bvi\.(mock|doMock|resetModules)\(/
-const NEED_OWN = ['tests/structure/', 'tests/harness/connections.test.ts', 'e2e/chat-page.test.ts', 'e2e/site.test.ts']
+const NEED_OWN = [
+  'tests/structure/',
+  'tests/harness/connections.test.ts',
+  'e2e/chat-page.test.ts',
+  'e2e/serve-page.test.ts',
+  'e2e/site.test.ts',
+]
 
 const files = ['tests', 'e2e'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

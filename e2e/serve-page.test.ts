@@ -69,9 +69,13 @@ describe.skipIf(executablePath === undefined)('the chat page of `serve` in Chrom
     onTestFinished(() => context.close())
     const page = await context.newPage()
     const [complaints, asked]: [string[], string[]] = [[], []]
-    page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())))
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text())
+    })
     page.on('pageerror', (error) => void complaints.push(error.message))
-    page.on('request', (request) => void (request.url().startsWith(address) || asked.push(request.url())))
+    page.on('request', (request) => {
+      if (!request.url().startsWith(address)) asked.push(request.url())
+    })
     await page.goto(address)
     return { page, complaints, asked }
   }

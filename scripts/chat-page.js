@@ -18,7 +18,7 @@ const { outputFiles } = await build({
     format: 'esm',
     target: 'es2022',
     charset: 'utf8',
-    legalComments: 'none',
+    legalComments: 'inline',
     write: false,
   },
   ...{ jsx: 'automatic', tsconfigRaw: {}, define: { 'process.env.NODE_ENV': '"production"' } },

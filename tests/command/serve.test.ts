@@ -125,7 +125,15 @@ describe('serve', () => {
       runId: string
     }
     await slowCall(folder)
+    const { stderr: said } = server.child
+    const closing = new Promise<void>((resolve) => {
+      said?.on('data', (bytes: Buffer) => {
+        if (bytes.includes('Closing')) resolve()
+      })
+    })
     server.child.kill('SIGINT')
+    await closing
+    // The tool in progress may end.
     writeFileSync(join(folder, 'go'), '')
     const { code, stderr } = await server.ended
     expect(code).toBe(130)

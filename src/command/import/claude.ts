@@ -1,6 +1,6 @@
 import { isObject } from '#util/json.js'
 import { inside, textIn, timeOf, usageOf } from './fields.js'
-import { readAgentMessage, readReply, readUser } from './parts.js'
+import { readAgentMessage, readAssistant, readUser } from './parts.js'
 import type { FileRecord, Session } from './session.js'
 
 /** Claude Code: one record a block of a reply; subagents as records of their own, or in files of their own. */
@@ -24,7 +24,7 @@ export function readClaudeCode(session: Session, record: FileRecord): void {
   }
   const { id, model, content } = message
   const facts = { id: textIn(id), at, model: textIn(model), usage: usageOf(message['usage']) }
-  readReply(session, content ?? [], facts)
+  readAssistant(session, content ?? [], facts)
 }
 
 /** Records about the program, not of the conversation. */

@@ -1,5 +1,5 @@
 import { inside, textIn, timeOf, usageOf } from './fields.js'
-import { readCalls, readItem, readReply, readUser } from './parts.js'
+import { readCalls, readItem, readAssistant, readUser } from './parts.js'
 import type { FileRecord, Session } from './session.js'
 
 /** Codex: its `response_item` are items of the Responses API, which `event_msg` repeats. Older files have the items bare. */
@@ -58,7 +58,7 @@ export function readCopilot(session: Session, record: FileRecord): void {
     case 'user.message':
       return readUser(session, data['content'] ?? [], { at })
     case 'assistant.message':
-      readReply(session, data['content'] ?? [], { id: textIn(data['messageId']), at, model: textIn(data['model']) })
+      readAssistant(session, data['content'] ?? [], { id: textIn(data['messageId']), at, model: textIn(data['model']) })
       return readCalls(session, (data['toolRequests'] as readonly FileRecord[] | undefined)?.map(requestOf))
     case 'assistant.reasoning':
     case 'assistant.thinking':
@@ -89,7 +89,7 @@ export function readGrok(session: Session, record: FileRecord): void {
     case 'user':
       return readUser(session, content ?? [], { at, isMeta: record['synthetic_reason'] !== undefined })
     case 'assistant':
-      readReply(session, content ?? [], { at, model: textIn(record['model_id']), usage: usageOf(record['usage']) })
+      readAssistant(session, content ?? [], { at, model: textIn(record['model_id']), usage: usageOf(record['usage']) })
       return readCalls(session, record['tool_calls'])
     case 'backend_tool_call': {
       const call = inside(record, 'kind')

@@ -1,6 +1,6 @@
 import { isObject } from '#util/json.js'
 import { listOf, textIn, timeOf, usageOf } from './fields.js'
-import { outputOf, readItem, readAgentMessage, readReply, readUser, partsOf } from './parts.js'
+import { outputOf, readItem, readAgentMessage, readAssistant, readUser, partsOf } from './parts.js'
 import type { FileRecord, Session } from './session.js'
 
 /** Messages of chat completions, of Anthropic and of the AI SDK, and items of the Responses API. */
@@ -40,7 +40,7 @@ export function readUiMessage(session: Session, record: FileRecord): void {
     const { toolName = type.replace(/^tool-/, '') } = part
     if (type === 'dynamic-tool' || (/^tool-/.test(type) && part['toolCallId'] !== undefined && type !== 'tool-result'))
       readToolPart(session, { ...part, toolName }, at)
-    else if (!type.startsWith('data-')) readReply(session, [part], { at, model })
+    else if (!type.startsWith('data-')) readAssistant(session, [part], { at, model })
   }
 }
 

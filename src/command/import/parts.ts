@@ -59,7 +59,7 @@ function isMedium({ type }: FileRecord): boolean {
 }
 
 /** The parts of a reply. */
-export function readReply(session: Session, content: unknown, facts: ReplyFacts): void {
+export function readAssistant(session: Session, content: unknown, facts: ReplyFacts): void {
   session.reply(facts)
   for (const part of partsOf(content)) readReplyPart(session, part, facts.at ?? null)
 }
@@ -146,7 +146,7 @@ export function readItem(session: Session, item: FileRecord, at: string | null =
   if (type === 'message') {
     const { role, content } = item
     if (role === 'user') readUser(session, content, { at })
-    else if (role === 'assistant') readReply(session, content, { at })
+    else if (role === 'assistant') readAssistant(session, content, { at })
     else return role === 'system' || role === 'developer'
     return true
   }
@@ -206,7 +206,7 @@ export function readAgentMessage(session: Session, message: FileRecord, facts: R
       readUser(session, content, { at })
       return true
     case 'assistant': {
-      readReply(session, [], { at, model: textIn(message['model']), ...facts })
+      readAssistant(session, [], { at, model: textIn(message['model']), ...facts })
       const thoughts = [message['reasoning'], message['reasoning_content'], message['thinking']].find(textIn)
       if (thoughts !== undefined) session.reasoning(thoughts)
       for (const part of partsOf(content ?? [])) readReplyPart(session, part, at)

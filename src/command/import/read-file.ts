@@ -5,7 +5,7 @@ import type { FormatName } from './formats.js'
 import { logOf, runIdOf } from './log-of.js'
 import type { Imported } from './log-of.js'
 import type { Session, SessionCounts, SessionItem } from './session.js'
-import { sourceOf } from './source.js'
+import { sourceFileOf } from './source.js'
 import { turnsOf } from './turns.js'
 import type { SessionTurns } from './turns.js'
 
@@ -49,7 +49,7 @@ interface FileFacts {
 
 /** Reads the text of a session file; null if its format is not known. Never throws, whatever is in it. */
 export function readFile(text: string, given: FileFacts): ReadSessionFile | null {
-  const source = sourceOf(text)
+  const source = sourceFileOf(text)
   const format = given.from ?? formatOf(source)
   if (format === null) return null
   const session = readSession(format, source)

@@ -13,7 +13,7 @@ export interface SourceFile {
 }
 
 /** Reads what there is to read: a line that is broken is passed over, a document that is cut off is read to that place. */
-export function sourceOf(text: string): SourceFile {
+export function sourceFileOf(text: string): SourceFile {
   const whole = parseJson(text.replace(/^\uFEFF/, ''))
   if (whole.ok && isObject(whole.value)) {
     // A file with one line, unless it is a document.

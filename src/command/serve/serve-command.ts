@@ -43,7 +43,7 @@ export async function serveAgent(flags: ServeFlags, terminal: Terminal): Promise
   const handlers = createHandlers({ sessions, authorize: () => LOCAL })
   const page = chatPage()
   const handle = (request: Request, path: string): Response | Promise<Response> =>
-    isAllowed(request, secret) ? answerTo(request, { path, handlers, page }) : unauthorized()
+    isAllowed(request, secret) ? servedAnswer(request, { path, handlers, page }) : unauthorized()
   const server = await serveLoopback({ handle, host, port, ...(!isOwn && { token: null }) }).catch(
     async (error: unknown) => {
       await harness.close()
@@ -52,9 +52,11 @@ export async function serveAgent(flags: ServeFlags, terminal: Terminal): Promise
   )
   terminal.out(`${server.address}\n`)
   terminal.say(`The chat page is there, and for programs ${HANDLERS} below ${server.address}api. Ctrl-C ends it.`)
-  const exitCode = await stopped(terminal)
+  const exitCode = await stopped()
+  const left = sessions.close()
   await server.close()
-  await sessions.close()
+  terminal.say('Closing: runs in progress are left, and `thinharness recover` goes on with them.')
+  await left
   await harness.close()
   await log.close?.()
   return exitCode
@@ -101,7 +103,7 @@ interface Served {
   readonly page: string
 }
 
-function answerTo(request: Request, { path, handlers, page }: Served): Response | Promise<Response> {
+function servedAnswer(request: Request, { path, handlers, page }: Served): Response | Promise<Response> {
   if (path === '/') {
     const headers = { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }
     return new Response(request.method === 'HEAD' ? null : page, { headers })
@@ -127,11 +129,10 @@ function chatPage(): string {
 }
 
 /** Waits to be ended; once more ends the process at once. */
-async function stopped(terminal: Terminal): Promise<number> {
+async function stopped(): Promise<number> {
   const signal = await new Promise<NodeJS.Signals>((resolve) => {
     for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, resolve)
   })
   process.once('SIGINT', () => process.exit(EXIT.interrupted))
-  terminal.say('Closing: runs in progress are left, and `thinharness recover` goes on with them.')
   return signal === 'SIGINT' ? EXIT.interrupted : EXIT.done
 }
