@@ -6,8 +6,9 @@ import { LOCAL } from '#adapters/ui/handlers/authorization.js'
 import { createHandlers } from '#adapters/ui/index.js'
 import type { Handlers } from '#adapters/ui/index.js'
 import { Sessions } from '#session/index.js'
+import type { Modes } from '#session/index.js'
 import { CommandError, EXIT } from '../exit.js'
-import { openSetup } from '../settings.js'
+import { openModes, openSetup } from '../settings.js'
 import type { RunFlags } from '../settings.js'
 import { openRuns } from '../store.js'
 import type { Terminal } from '../terminal/terminal.js'
@@ -34,12 +35,14 @@ export async function serveAgent(flags: ServeFlags, terminal: Terminal): Promise
     )
   const log = await openRuns(flags.runs)
   const { harness, options, isExported } = await openSetup(flags, log)
-  if (isExported && (flags.maxCost !== undefined || flags.maxRequests !== undefined))
+  const modes = await openModes(flags, harness)
+  const harnesses = new Set([harness, ...Object.values(modes)])
+  if ((isExported || harnesses.size > 1) && (flags.maxCost !== undefined || flags.maxRequests !== undefined))
     throw new CommandError('`--max-cost` and `--max-requests` belong to the harness that the config file exports.')
   // A missing key is said now, not to the first person who writes.
   await harness.connect()
   if (options.root !== undefined) terminal.say(`The tools work in ${options.root}.`)
-  const sessions = new Sessions({ log, harness })
+  const sessions = new Sessions<Modes>({ log, modes })
   const handlers = createHandlers({ sessions, authorize: () => LOCAL })
   const page = chatPage()
   const handle = (request: Request, path: string): Response | Promise<Response> =>
@@ -57,7 +60,7 @@ export async function serveAgent(flags: ServeFlags, terminal: Terminal): Promise
   await server.close()
   terminal.say('Closing: runs in progress are left, and `thinharness recover` goes on with them.')
   await left
-  await harness.close()
+  for (const each of harnesses) await each.close()
   await log.close?.()
   return exitCode
 }
