@@ -1,6 +1,7 @@
 import type { AssistantPart } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { ModelDelta } from '#core/model-session.js'
+import { GrowingText } from '#util/growing-text.js'
 import { isObject, parseJson } from '#util/json.js'
 import { errorFromBody } from '../http/errors.js'
 import type { DecodedReply, ReplyFoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
@@ -47,11 +48,11 @@ export class ResponseFold implements ReplyFold {
   add({ event, data }: WireChunk): void {
     if (!isObject(data)) return
     const type = stringIn(data['type']) || stringIn(event)
-    const end = type.lastIndexOf('.')
-    const texts = TEXT_EVENTS.get(type.slice(0, end))
-    if (texts === undefined) this.#addEvent(type, data)
-    else if (type.endsWith('.delta')) this.#grow(texts, data)
-    else if (type.endsWith('.done')) this.#complete(texts, data)
+    const grown = DELTAS.get(type)
+    if (grown !== undefined) return this.#grow(grown, data)
+    const done = DONE.get(type)
+    if (done === undefined) this.#addEvent(type, data)
+    else this.#complete(done, data)
   }
 
   end(): DecodedReply {
@@ -106,15 +107,15 @@ export class ResponseFold implements ReplyFold {
   }
 
   /** The item of an event: by its id, or else by its index, or else the item of the last event. */
-  #itemOf(data: WireFields, item: WireFields = {}): OutputItem {
+  #itemOf(data: WireFields, item?: WireFields): OutputItem {
     const index = indexNumber(data['output_index'])
-    const id = stringIn(data['item_id']) || stringIn(item['id'])
+    const id = stringIn(data['item_id']) || stringIn(item?.['id'])
     const placed = index === undefined ? undefined : this.#byIndex.get(index)
     // Some servers give all items one id.
     const isInPlace = id === '' || placed?.item['id'] === id
     const named = isInPlace ? undefined : this.#itemNamed(id)
     const isUnknown = index === undefined || (id === '' && this.#current?.isOpenCall === true)
-    return named ?? placed ?? (isUnknown ? this.#current : null) ?? this.#open(index, item)
+    return named ?? placed ?? (isUnknown ? this.#current : null) ?? this.#open(index, item ?? {})
   }
 
   #itemNamed(id: unknown): OutputItem | undefined {
@@ -177,14 +178,16 @@ interface TextEvents {
   readonly whole: string
 }
 
-const TEXT_EVENTS: ReadonlyMap<string, TextEvents> = new Map([
+const TEXT_EVENTS: readonly (readonly [string, TextEvents])[] = [
   ['response.output_text', { kind: 'text', index: 'content_index', whole: 'text' }],
   ['response.refusal', { kind: 'refusal', index: 'content_index', whole: 'refusal' }],
   ['response.reasoning_summary_text', { kind: 'summary', index: 'summary_index', whole: 'text' }],
   ['response.reasoning_text', { kind: 'reasoning', index: 'content_index', whole: 'text' }],
   ['response.function_call_arguments', { kind: 'arguments', index: '', whole: 'arguments' }],
   ['response.custom_tool_call_input', { kind: 'input', index: '', whole: 'input' }],
-])
+]
+const DELTAS = new Map(TEXT_EVENTS.map(([name, events]) => [`${name}.delta`, events]))
+const DONE = new Map(TEXT_EVENTS.map(([name, events]) => [`${name}.done`, events]))
 
 /** Events that end a response; the second word is its status. */
 const ENDINGS: ReadonlySet<string> = new Set([
@@ -226,10 +229,15 @@ const BLOCKS = {
   reasoning: (text: string) => ({ type: 'reasoning_text', text }),
 }
 
-interface Block {
+class Block extends GrowingText {
   readonly kind: keyof typeof BLOCKS
   readonly index: number
-  text: string
+
+  constructor(kind: keyof typeof BLOCKS, index: number) {
+    super()
+    this.kind = kind
+    this.index = index
+  }
 }
 
 /**
@@ -243,7 +251,7 @@ class OutputItem {
   readonly #onDelta: ((delta: ModelDelta) => void) | undefined
   readonly #announced: WireFields
   readonly #blocks: Block[] = []
-  #input: { readonly kind: 'arguments' | 'input'; text: string } | null = null
+  #input: { readonly kind: 'arguments' | 'input'; readonly grown: GrowingText } | null = null
   #emittedInput = 0
   #callId: string | null = null
   #done: WireFields | null = null
@@ -320,9 +328,9 @@ class OutputItem {
 
   #growBlock(kind: Block['kind'], index: number, text: string): void {
     const block = this.#blockOf(kind, index)
-    const begins = block.text === ''
-    block.text += text
-    if (kind === 'text') this.#onDelta?.({ kind: 'text_delta', text })
+    const begins = block.isEmpty
+    block.add(text)
+    if (kind === 'text') return this.#onDelta?.({ kind: 'text_delta', text })
     if (!isReasoning(block)) return
     const follows = begins && this.#blocks.filter(isReasoning).length > 1
     this.#onDelta?.({ kind: 'reasoning_delta', text: follows ? REASONING_SEPARATOR + text : text })
@@ -330,18 +338,16 @@ class OutputItem {
 
   #blockOf(kind: Block['kind'], index: number): Block {
     const isIt = (block: Block): boolean => block.kind === kind && block.index === index
-    const last = this.#blocks.at(-1)
-    if (last !== undefined && isIt(last)) return last
-    const known = this.#blocks.find(isIt)
+    const known = this.#blocks.findLast(isIt)
     if (known !== undefined) return known
-    const block = { kind, index, text: '' }
+    const block = new Block(kind, index)
     this.#blocks.push(block)
     return block
   }
 
   #growInput(kind: 'arguments' | 'input', text: string): void {
-    this.#input ??= { kind, text: '' }
-    this.#input.text += text
+    this.#input ??= { kind, grown: new GrowingText() }
+    this.#input.grown.add(text)
     // A custom tool's input is emitted when it is complete, since it becomes JSON.
     if (kind === 'arguments' && this.#callId !== null) this.#emitInput(text, this.#callId)
   }
@@ -397,7 +403,7 @@ class OutputItem {
   #isWhole(item: WireFields): boolean {
     if (isCall(item)) {
       const input = this.#input?.kind === 'input' ? stringIn(item['input']) : callArguments(item)
-      return (input !== '{}' && parseJson(input).ok) || input.length >= (this.#input?.text.length ?? 0)
+      return (input !== '{}' && parseJson(input).ok) || input.length >= (this.#input?.grown.text.length ?? 0)
     }
     if (item['type'] !== 'message') return true
     const held = contentBlocks(item).map((block) => stringIn(block['text'] ?? block['refusal']))
@@ -407,8 +413,8 @@ class OutputItem {
   /** The sum of the deltas. */
   #folded(): WireFields {
     const { item } = this
-    if (this.#input?.kind === 'arguments') return { type: 'function_call', ...item, arguments: this.#input.text }
-    if (this.#input?.kind === 'input') return { type: 'custom_tool_call', ...item, input: this.#input.text }
+    if (this.#input?.kind === 'arguments') return { type: 'function_call', ...item, arguments: this.#input.grown.text }
+    if (this.#input?.kind === 'input') return { type: 'custom_tool_call', ...item, input: this.#input.grown.text }
     if (this.#blocks.length === 0) return item
     if (!this.#blocks.some(isReasoning)) {
       return { type: 'message', role: 'assistant', ...item, content: this.#wireBlocks('text', 'refusal') }

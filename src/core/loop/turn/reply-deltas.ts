@@ -3,6 +3,7 @@ import type { AssistantEntry, TokenUsage, Unstamped } from '#contracts/entry.js'
 import type { Model, ModelDelta } from '../../model-session.js'
 import { FINAL_RESULT } from '../../state/output-format.js'
 import type { OutputFormat, PartialAnswer } from '../../state/output-format.js'
+import { GrowingText } from '#util/growing-text.js'
 import type { Readers } from '../../extension/readers.js'
 import type { RunContext } from '../run-context.js'
 
@@ -24,7 +25,7 @@ export class ReplyDeltas {
   #part = { kind: '', number: 0 }
 
   /** The text of the reply so far, by part. */
-  readonly #texts: { readonly number: number; text: string }[] = []
+  readonly #texts: { readonly number: number; readonly text: GrowingText }[] = []
   #usage: TokenUsage = UNREPORTED_USAGE
 
   readonly #readers: Readers | null
@@ -98,7 +99,7 @@ export class ReplyDeltas {
   ): Unstamped<AssistantEntry> | null {
     // A provider takes no empty text. The last character may be half of a pair.
     const parts = this.#texts.flatMap(({ text }) => {
-      const whole = text.replace(/[\uD800-\uDBFF]$/, '')
+      const whole = text.text.replace(/[\uD800-\uDBFF]$/, '')
       return whole.trim() === '' ? [] : [{ type: 'text' as const, text: whole }]
     })
     if (parts.length === 0) return null
@@ -106,9 +107,9 @@ export class ReplyDeltas {
   }
 
   #keep(text: string): void {
-    const last = this.#texts.at(-1)
-    if (last?.number === this.#part.number) last.text += text
-    else this.#texts.push({ number: this.#part.number, text })
+    const { number } = this.#part
+    if (this.#texts.at(-1)?.number !== number) this.#texts.push({ number, text: new GrowingText() })
+    this.#texts.at(-1)?.text.add(text)
   }
 
   /** The emitted deltas do not count: the reply begins again. */
