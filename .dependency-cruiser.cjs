@@ -57,7 +57,7 @@ module.exports = {
     {
       name: 'no-orphans',
       severity: 'error',
-      from: { orphan: true, path: '^src/', pathNot: '^src/index\\.ts$' },
+      from: { orphan: true, path: '^src/', pathNot: '^src/index\\.ts$|\\.d\\.ts$' },
       to: {},
     },
     {
@@ -114,7 +114,7 @@ module.exports = {
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['import', 'types', 'default'],
-      extensions: ['.ts', '.d.ts', '.js'],
+      extensions: ['.ts', '.tsx', '.d.ts', '.js'],
     },
   },
 }

@@ -19,6 +19,7 @@ const NEED_OWN = [
   'e2e/chat-page.test.ts',
   'e2e/serve-page.test.ts',
   'e2e/site.test.ts',
+  'e2e/viewer.test.ts',
 ]
 
 const files = ['tests', 'e2e'].flatMap((folder) =>

@@ -49,6 +49,7 @@ const AREAS = [
   ['OR', 'Open Responses'],
   ['AC', 'Agent Client Protocol'],
   ['CL', 'Command line'],
+  ['VW', 'Run viewer'],
   ['SB', 'Conversations of sessions'],
   ['EX', 'Example agent'],
   ['', 'Tool boundary, history and failures'],
