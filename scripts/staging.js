@@ -80,9 +80,10 @@ function picture(names, caption) {
   if (files.includes(undefined)) return ''
   const themes = files.length === 1 ? [''] : [' class="only-light"', ' class="only-dark"']
   const images = files.map(
-    (path, at) => `<img${themes[at]} src="../${path.slice('docs/'.length)}" alt="${caption}" loading="lazy">`,
+    (path, at) =>
+      `<img${themes[at]} src="../${path.slice('docs/'.length)}" alt="${caption.replaceAll('`', '')}" loading="lazy">`,
   )
-  return `<figure>\n${images.join('\n')}\n<figcaption>${caption}</figcaption>\n</figure>\n`
+  return `<figure>\n${images.join('\n')}\n<figcaption>${caption.replace(/`([^`]+)`/g, '<code>$1</code>')}</figcaption>\n</figure>\n`
 }
 
 /** The text below a heading of a page, without the heading. */
