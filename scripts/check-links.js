@@ -14,13 +14,13 @@ const problems = pages.flatMap((page) =>
   [...readFileSync(join('.', page), 'utf8').matchAll(/\]\(([^)\s#]+)[^)]*\)/g)]
     .map(([, target = '']) => target)
     .filter((target) => !/^[a-z]+:/.test(target) && !packed.has(posix.join(posix.dirname(page), target)))
-    .map((target) => `${page} links to \`${target}\`, which is not in the package.`)
+    .map((target) => `${page} links to \`${target}\`, which is not in the package.`),
+)
 // Every page of docs/ is in the package.
 problems.push(
   ...readdirSync('docs')
     .filter((name) => name.endsWith('.md') && !packed.has(`docs/${name}`))
     .map((name) => `docs/${name} is not in the package.`),
-),
 )
 if (problems.length === 0) console.log(`The links of ${pages.length} packed pages lead to packed files.`)
 else {
