@@ -59,9 +59,9 @@ export function rollupPrograms() {
       const common = { onLog, treeshake: true }
       export default [
         { ...common, input: 'node.js', plugins: [resolve({ exportConditions: ['node'], preferBuiltins: true }), commonjs({ ignore: ['node:sqlite'] }), json()],
-          output: { file: 'out/node.mjs', format: 'esm', inlineDynamicImports: true } },
+          output: { dir: 'out', format: 'esm', entryFileNames: '[name].mjs', chunkFileNames: '[name]-[hash].mjs' } },
         { ...common, input: 'browser.js', plugins: [resolve({ browser: true }), commonjs(), json()],
-          output: { file: 'built/browser.js', format: 'esm', inlineDynamicImports: true } },
+          output: { dir: 'built', format: 'esm' } },
       ]`,
     )
     app.bin('rollup', '--config', 'rollup.config.js')

@@ -23,7 +23,7 @@ export async function probeModel(named: string | undefined, terminal: Terminal):
   const { checks } = await probe(model)
   const row = (name: string, found: ProbeCheck['found'], text: string): void => {
     const [mark, colour] = MARKS[found]
-    terminal.out(`${terminal.paint(colour, mark)} ${padded(name, 14)} ${text}\n`)
+    terminal.out(`${mark} ${padded(name, 14)} ${text}\n`, [mark, colour])
   }
   for (const [name, check] of Object.entries(checks))
     row(name, check.found, check.found === 'yes' ? timeText(check.ms) : oneLine(check.because))

@@ -73,9 +73,7 @@ function writeTable(head: readonly string[], rows: readonly (readonly string[])[
   terminal.out(`${fitted(line(head))}\n`)
   for (const row of rows) {
     const colour = STATUS_COLOURS[row[1] as RunStatus]
-    const text = fitted(line(row))
-    const status = row[1] ?? ''
-    terminal.out(`${colour === undefined ? text : text.replace(status, terminal.paint(colour, status))}\n`)
+    terminal.out(`${fitted(line(row))}\n`, colour && [row[1] ?? '', colour])
   }
 }
 

@@ -19,6 +19,12 @@ function fakeTerminal(size: { columns: number; rows: number }): {
   return { terminal: new Terminal({ stdout: stderr, stderr, stdin, env: {} }), drawn: () => text }
 }
 
+test('what is written has a colour of ours, and the codes of strangers are shown', () => {
+  const { terminal, drawn } = fakeTerminal({ columns: 40, rows: 10 })
+  terminal.out('completed \u001B[31mred\n', ['completed', 'green'])
+  expect(drawn()).toBe('\u001B[32mcompleted\u001B[0m \u241B[31mred\n')
+})
+
 describe('lines that are written again', () => {
   beforeEach(() => vi.useFakeTimers())
   afterEach(() => vi.useRealTimers())

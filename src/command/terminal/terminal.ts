@@ -63,9 +63,15 @@ export class Terminal {
     return Math.max(4, this.#place.stderr.rows ?? 24)
   }
 
-  /** What a program would read: the answer, events, tables. Control characters are shown only where a terminal would obey them. */
-  out(text: string): void {
-    this.#place.stdout.write(this.#place.stdout.isTTY === true ? visible(text) : text)
+  /**
+   * What a program would read: the answer, events, tables. Control characters are shown only where a terminal would obey them. There
+   * `coloured` is a part of it with a colour.
+   */
+  out(text: string, coloured?: readonly [part: string, colour: Colour]): void {
+    const { stdout } = this.#place
+    if (stdout.isTTY !== true) stdout.write(text)
+    else if (coloured === undefined) stdout.write(visible(text))
+    else stdout.write(visible(text).replace(coloured[0], this.paint(coloured[1], coloured[0])))
   }
 
   /** A line for the person. */
