@@ -27,6 +27,7 @@ const MOST: Readonly<Record<string, readonly [modules: number, kib: number]>> = 
   'thinharness/ui/client': [12, 53],
   'thinharness/ui/store': [14, 75],
   'thinharness/ui/react': [18, 82],
+  'thinharness/viewer': [40, 200],
   'thinharness/acp': [169, 829],
 }
 

@@ -234,6 +234,13 @@ export class Book {
     const opened = { log: new LogText(decodedLog(packed)), outline: new Outline(runId) }
     this.#opened.set(runId, opened)
     this.#read(opened)
+    const { problem } = packed.part
+    if (problem !== undefined)
+      opened.outline.damaged({
+        line: opened.log.length + 1,
+        kind: 'broken',
+        message: `The log could not be read to its end. ${problem}`,
+      })
     return opened
   }
 

@@ -27,6 +27,8 @@ export interface LogPart {
   readonly threadId?: string
   /** The length of its events: one a line, each line ended by LF, as `export` of a store gives them. */
   readonly bytes: number
+  /** Why the log ends before its end: the store could not read it. */
+  readonly problem?: string
   /** What a list of runs shows without reading the log. */
   readonly summary?: PartSummary
 }

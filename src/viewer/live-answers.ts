@@ -1,0 +1,120 @@
+import { checkAccess, notFound } from '#adapters/ui/handlers/authorization.js'
+import { badRequest, jsonResponse, pathAfter, refusalResponse, RequestError } from '#adapters/ui/handlers/http.js'
+import { createHub } from '#adapters/ui/hub/hub.js'
+import type { Hub } from '#adapters/ui/hub/hub.js'
+import { SSE_HEADERS, sseBody } from '#adapters/ui/http/sse.js'
+import { encodeNative, nativeProjection, parseNativeCursor } from '#adapters/ui/native/native-projection.js'
+import type { NativeCursor } from '#adapters/ui/native/native-projection.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
+import type { LogStore } from '#core/log/log.js'
+import type { Answer } from '#core/state/answers.js'
+import { isObject } from '#util/json.js'
+import { gatherLogs } from './gather.js'
+import type { ViewedEvent } from './gather.js'
+import type { LiveViewerOptions } from './live.js'
+import { pageOf } from './viewer.js'
+
+/** How a browser comes back: after so long, in ms. */
+const PREAMBLE = 'retry: 2000\n: thinharness\n\n'
+
+/** Answers the requests of a live page. */
+export function liveAnswers(log: LogStore, options: LiveViewerOptions): (request: Request) => Promise<Response> {
+  const hub = options.hub ?? createHub({ log })
+  const place = { log, hub, options }
+  return async (request) => {
+    try {
+      return await liveAnswer(request, place)
+    } catch (error) {
+      return refusalResponse(refusalFor(error))
+    }
+  }
+}
+
+async function liveAnswer(request: Request, place: LivePlace): Promise<Response> {
+  const url = new URL(request.url)
+  const [runId, name] = pathAfter(url, 'runs') ?? []
+  const action = name === 'answers' ? 'answer' : 'read'
+  const access = await checkAccess(request, place.options, { threadId: null, runId: runId ?? null, action })
+  if (access instanceof Response) return access
+  if (runId === undefined) return page(place, url)
+  if (name === 'events' && request.method === 'GET') return events(place, request, { url, runId })
+  if (name === 'answers' && request.method === 'POST') return answers(place, request, runId)
+  throw notFound()
+}
+
+function refusalFor(error: unknown): RequestError {
+  if (error instanceof RequestError) return error
+  if (error instanceof HarnessError && error.code === 'run_not_found')
+    return new RequestError(404, error.code, { message: error.message })
+  return new RequestError(500, 'error', { message: 'Something went wrong.' })
+}
+
+interface LivePlace {
+  readonly log: LogStore
+  readonly hub: Hub
+  readonly options: LiveViewerOptions
+}
+
+async function page({ log, options }: LivePlace, { pathname }: URL): Promise<Response> {
+  const last = pathname.split('/').at(-1) ?? ''
+  const url = last === '' ? './' : `./${last}/`
+  const logs = await gatherLogs(log, options)
+  const html = await pageOf(logs, options, { url, approvals: options.answers !== undefined })
+  const headers = { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }
+  return new Response(html, { headers })
+}
+
+/** The events that are stored, and those that come: whole, as the log has them. */
+async function events(
+  { log, hub, options }: LivePlace,
+  request: Request,
+  { url, runId }: { readonly url: URL; readonly runId: string },
+): Promise<Response> {
+  const after = cursorOf(request, url, runId)
+  const summary = await log.inspect({ kind: 'run', id: runId })
+  if (summary === null) throw notFound()
+  if (summary.status !== 'running' && !hub.isLive(runId) && after.seq >= summary.lastSeq)
+    return new Response(null, { status: 204 })
+  const abort = new AbortController()
+  const projection = nativeProjection({ after, children: url.searchParams.get('children') === '1' }, (event) =>
+    options.redact === undefined ? event : options.redact(event as ViewedEvent),
+  )
+  const batches = hub.batches(runId, { signal: abort.signal, children: true })
+  async function* frames(): AsyncGenerator<string, void, undefined> {
+    for await (const batch of batches) {
+      const text = batch
+        .flatMap((event) => projection.next(event))
+        .map(encodeNative)
+        .join('')
+      if (text !== '') yield text
+    }
+    yield projection.end().map(encodeNative).join('')
+  }
+  return new Response(sseBody(frames(), { preamble: PREAMBLE, request, onCancel: () => abort.abort() }), {
+    headers: SSE_HEADERS,
+  })
+}
+
+function cursorOf(request: Request, url: URL, runId: string): NativeCursor {
+  const text = request.headers.get('last-event-id') ?? url.searchParams.get('after') ?? '0'
+  try {
+    return parseNativeCursor(text, runId)
+  } catch (error) {
+    throw badRequest(messageOf(error))
+  }
+}
+
+/** Goes on with a paused run; its events come to whoever follows it. */
+async function answers({ hub, options }: LivePlace, request: Request, runId: string): Promise<Response> {
+  if (options.answers === undefined) throw notFound()
+  const body: unknown = await request.json().catch(() => null)
+  const given = isObject(body) ? body['answers'] : null
+  if (!Array.isArray(given))
+    throw badRequest('Expected a body such as { "answers": [{ "callId": "call_1", "approved": true }] }.')
+  try {
+    await hub.start(await options.answers(runId, given as readonly Answer[]))
+  } catch (error) {
+    throw badRequest(messageOf(error))
+  }
+  return jsonResponse(202, { runId })
+}
