@@ -37,6 +37,8 @@ export interface GatheredLog {
   readonly runId: string
   readonly parentRunId: string | null
   readonly lines: readonly string[]
+  /** The last line ends in the middle: no LF follows it. */
+  readonly isCut: boolean
   /** As a store says; null: it has none. */
   readonly status: string | null
   /** Why the log ends here, if it could not be read to its end. */
@@ -124,27 +126,21 @@ async function withChildren(log: RunLog, runId: string, gathering: Gathering): P
 
 /** As far as the log can be read: a broken line does not hide those before it. */
 async function logOf(log: RunLog, runId: string, { included, redact }: Gathering): Promise<GatheredLog> {
-  const lines: string[] = []
-  let parentRunId: string | null = null
+  const events: ViewedEvent[] = []
   let problem: string | null = null
-  const take = (event: ViewedEvent): void => {
-    parentRunId ??= event.parentRunId
-    const line = lineOf(event, redact)
-    if (line !== null) lines.push(line)
-  }
   try {
-    for await (const event of await eventsOfRun(log, runId, included)) take(event)
+    for await (const event of await eventsOfRun(log, runId, included)) events.push(event)
   } catch (error) {
-    if (!(error instanceof HarnessError)) throw error
     problem = messageOf(error)
-    lines.length = 0
+    events.length = 0
     try {
-      for await (const event of log.read(runRef(runId))) take(event)
+      for await (const event of log.read(runRef(runId))) events.push(event)
     } catch {
       // What was read before is shown.
     }
   }
-  return { runId, parentRunId, lines, problem, status: null }
+  const lines = events.flatMap((event) => lineOf(event, redact) ?? [])
+  return { runId, parentRunId: events[0]?.parentRunId ?? null, lines, problem, isCut: false, status: null }
 }
 
 /** The events that stand alone; those that refer to a run of the page as they are. */
@@ -176,7 +172,7 @@ async function ofEvents(
   source: Exclude<ViewerSource, RunLog>,
   { runId, compare, redact }: ViewerOptions,
 ): Promise<readonly GatheredLog[]> {
-  const logs = new Map<string, GatheredLog & { readonly lines: string[] }>()
+  const logs = new Map<string, GatheredLog & { readonly lines: string[]; isCut: boolean }>()
   let last: string | null = null
   for await (const { event, line } of typeof source === 'string' ? linesOf(source) : eventLines(source)) {
     // A line that is broken belongs to the run of the one before it; it cannot be redacted.
@@ -189,10 +185,12 @@ async function ofEvents(
       runId: id,
       parentRunId: event?.parentRunId ?? null,
       lines: [],
+      isCut: false,
       status: null,
       problem: null,
     }
     log.lines.push(text)
+    log.isCut = event === null && typeof source === 'string' && source.endsWith(text)
     logs.set(id, log)
   }
   const found = [...logs.values()]

@@ -1,4 +1,5 @@
 import { checkAccess, notFound } from '#adapters/ui/handlers/authorization.js'
+import type { Authorize } from '#adapters/ui/handlers/authorization.js'
 import { badRequest, jsonResponse, pathAfter, refusalResponse, RequestError } from '#adapters/ui/handlers/http.js'
 import { createHub } from '#adapters/ui/hub/hub.js'
 import type { Hub } from '#adapters/ui/hub/hub.js'
@@ -8,11 +9,26 @@ import type { NativeCursor } from '#adapters/ui/native/native-projection.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { LogStore } from '#core/log/log.js'
 import type { Answer } from '#core/state/answers.js'
+import type { HarnessStream } from '#core/stream/stream.js'
 import { isObject } from '#util/json.js'
 import { gatherLogs } from './gather.js'
-import type { ViewedEvent } from './gather.js'
-import type { LiveViewerOptions } from './live.js'
+import type { ViewerOptions } from './gather.js'
 import { pageOf } from './viewer.js'
+
+/** Goes on with a paused run: `(runId, answers) => harness.streamResumeRun(runId, answers, { log })`. */
+export type AnswerViewed = (
+  runId: string,
+  answers: readonly Answer[],
+) => HarnessStream<unknown> | Promise<HarnessStream<unknown>>
+
+export interface LiveViewerOptions extends ViewerOptions {
+  /** The hub that reads the runs of this process: the page sees replies as they arrive. Default: stored events alone. */
+  readonly hub?: Hub | undefined
+  /** Lets people answer on the page. Default: they cannot. */
+  readonly answers?: AnswerViewed | undefined
+  /** As of `createHandlers`. Default: requests of this machine. */
+  readonly authorize?: Authorize | undefined
+}
 
 /** How a browser comes back: after so long, in ms. */
 const PREAMBLE = 'retry: 2000\n: thinharness\n\n'
@@ -77,7 +93,7 @@ async function events(
     return new Response(null, { status: 204 })
   const abort = new AbortController()
   const projection = nativeProjection({ after, children: url.searchParams.get('children') === '1' }, (event) =>
-    options.redact === undefined ? event : options.redact(event as ViewedEvent),
+    options.redact === undefined ? event : options.redact(event),
   )
   const batches = hub.batches(runId, { signal: abort.signal, children: true })
   async function* frames(): AsyncGenerator<string, void, undefined> {

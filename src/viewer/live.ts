@@ -1,24 +1,5 @@
-import type { Hub } from '#adapters/ui/hub/hub.js'
-import type { Authorize } from '#adapters/ui/handlers/authorization.js'
 import type { LogStore } from '#core/log/log.js'
-import type { HarnessStream } from '#core/stream/stream.js'
-import type { Answer } from '#core/state/answers.js'
-import type { ViewerOptions } from './gather.js'
-
-/** Goes on with a paused run: `(runId, answers) => harness.streamResumeRun(runId, answers, { log })`. */
-export type AnswerViewed = (
-  runId: string,
-  answers: readonly Answer[],
-) => HarnessStream<unknown> | Promise<HarnessStream<unknown>>
-
-export interface LiveViewerOptions extends ViewerOptions {
-  /** The hub that reads the runs of this process: the page sees replies as they arrive. Default: stored events alone. */
-  readonly hub?: Hub | undefined
-  /** Lets people answer on the page. Default: they cannot. */
-  readonly answers?: AnswerViewed | undefined
-  /** As of `createHandlers`. Default: requests of this machine. */
-  readonly authorize?: Authorize | undefined
-}
+import type { LiveViewerOptions } from './live-answers.js'
 
 /**
  * The same page from a server: it follows its runs as they go on, keeps its place, and catches up after a lost connection. Answers

@@ -28,7 +28,7 @@ export async function viewer(source: ViewerSource, options: ViewerOptions = {}):
 /** The page with the logs in it. `live`: where it gets what comes next. */
 export async function pageOf(logs: readonly GatheredLog[], options: ViewerOptions, live?: LiveSource): Promise<string> {
   const { compare, threadId, redact } = options
-  const texts = logs.map(({ lines }) => new TextEncoder().encode(lines.map((line) => `${line}\n`).join('')))
+  const texts = logs.map(bytesOfLog)
   const ids = new Set(logs.map(({ runId }) => runId))
   const tops = logs.filter(({ parentRunId }) => parentRunId === null || !ids.has(parentRunId))
   const summaries = new Map(tops.map((log) => [log.runId, summaryOfLog(log)]))
@@ -44,6 +44,11 @@ export async function pageOf(logs: readonly GatheredLog[], options: ViewerOption
     ...(live !== undefined && { live }),
   }
   return filled(options.page ?? template(), { title, live, data: await packContainer(header, texts) })
+}
+
+function bytesOfLog({ lines, isCut }: GatheredLog): Uint8Array {
+  const text = lines.map((line) => `${line}\n`).join('')
+  return new TextEncoder().encode(isCut ? text.slice(0, -1) : text)
 }
 
 function partOf(

@@ -51,7 +51,7 @@ function* evidenceIn(
   runId: string,
   { value, path }: { readonly value: unknown; readonly path: string },
 ): Generator<EvidenceLink> {
-  const source = sourceOf(value)
+  const source = sourceWords(value)
   const quote = textAt(value, 'quote')
   if (source !== null && quote !== '') {
     yield { path, quote, source, place: placeOfQuote(book, runId, { quote, callId: textAt(value, 'call_id') }) }
@@ -66,7 +66,7 @@ function* evidenceIn(
 }
 
 /** The source of what may be evidence; null: it is none. */
-function sourceOf(value: unknown): string | null {
+function sourceWords(value: unknown): string | null {
   const [file, callId, row, from] = [
     textAt(value, 'file'),
     textAt(value, 'call_id'),

@@ -56,10 +56,10 @@ function readTurn(book: Book, turn: TurnNode): ReadTurn {
     const event = endSeq === null ? null : book.event({ runId, seq: endSeq })
     return event === null ? state : textAt(event, 'output')
   })
-  return { turn, ...readReply(objectAt(reply, 'entry')), results: results.join('\n') }
+  return { turn, ...replyTexts(objectAt(reply, 'entry')), results: results.join('\n') }
 }
 
-function readReply(entry: JsonObject): Pick<ReadTurn, 'text' | 'calls' | 'tools'> {
+function replyTexts(entry: JsonObject): Pick<ReadTurn, 'text' | 'calls' | 'tools'> {
   const parts = objectsAt(entry, 'parts')
   const calls = parts.filter((part) => part['type'] === 'tool_call')
   return {
@@ -87,7 +87,7 @@ function commonTurns(book: Book, left: readonly ReadTurn[], other: RunNode): num
   const transcript = memberOf(memberOf(event, 'state'), 'transcript') ?? memberOf(event, 'history')
   const earlier = objectsAt({ transcript }, 'transcript')
     .filter((entry) => entry['role'] === 'assistant')
-    .map(readReply)
+    .map(replyTexts)
   const isSameReply = (reply: Pick<ReadTurn, 'text' | 'calls'>, turn: ReadTurn | undefined): boolean =>
     reply.text === turn?.text && reply.calls === turn.calls
   for (let count = Math.min(earlier.length, left.length); count > 0; count--) {

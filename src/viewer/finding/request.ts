@@ -39,7 +39,7 @@ export interface RequestDifference {
 }
 
 /**
- * What went to the model at turn `turn`, counted from 1: the fold of the log up to that request. Null if the run has no such turn.
+ * What went to the model at turn `turn`, counted from 1: the fold of the log up to that request. Null if the log has no request of such a turn.
  *
  * @example
  * const request = requestAt(book, 'run_1', 3)
@@ -47,14 +47,15 @@ export interface RequestDifference {
  */
 export function requestAt(book: Book, runId: string, turn: number): RequestView | null {
   const node = book.run(runId)?.turns[turn - 1]
-  if (node === undefined) return null
+  const event = node === undefined ? null : book.event({ runId, seq: node.seq })
+  // Calls of a reply that another log has are a turn without a request.
+  if (event?.kind !== 'model_request_started' && event?.kind !== 'model_message') return null
   const reader = readerOf(book, runId)
   const before = turn === 1 ? null : reader.at(turn - 1)
   const now = reader.at(turn)
   const [earlier, config] = [before?.entries ?? [], now.config]
   const differs = differenceOf(earlier, now.entries)
   const newFrom = differs?.isWithin === true ? differs.entry : Math.min(earlier.length, now.entries.length)
-  const event = book.event({ runId, seq: node.seq })
   return {
     entries: now.entries,
     newFrom,

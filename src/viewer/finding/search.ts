@@ -1,7 +1,7 @@
-import { isObject, parseJson } from '#util/json.js'
 import type { Book, LogText } from '../reading/book.js'
 import { textAt } from '../reading/fields.js'
 import type { EventPlace } from '../reading/nodes.js'
+import { escapedPattern, linePattern, textsIn } from '../reading/texts.js'
 
 /** What is looked for. */
 export interface LogSearch {
@@ -44,7 +44,7 @@ const STEP = 400
  */
 export function* search(book: Book, query: LogSearch): Generator<SearchHit | null, void, undefined> {
   const pattern = query.text === '' ? null : linePattern(query.text)
-  const words = query.text === '' ? null : new RegExp(escaped(query.text), 'gi')
+  const words = query.text === '' ? null : new RegExp(escapedPattern(query.text), 'gi')
   for (const runId of query.runIds ?? book.runIds) {
     const run = book.run(runId)
     const log = book.log(runId)
@@ -116,43 +116,4 @@ function around(text: string, at: number, length: number): Pick<SearchHit, 'arou
   const begin = Math.max(0, at - AROUND)
   const piece = text.slice(begin, at + length + AROUND).replace(/\s/g, ' ')
   return { around: piece, from: at - begin, to: at - begin + length }
-}
-
-/** The texts of an event, as a page shows them: JSON in a text is looked into. Names of members are no texts. */
-function* textsIn(value: unknown, path: string): Generator<readonly [path: string, text: string]> {
-  if (typeof value === 'number') yield [path, String(value)]
-  else if (typeof value === 'string') {
-    const parsed = JSON_TEXT.test(path) && value.startsWith('{') ? parseJson(value) : null
-    if (parsed?.ok === true) yield* textsIn(parsed.value, path)
-    else yield [path, value]
-  } else if (Array.isArray(value))
-    for (const [index, item] of value.entries()) yield* textsIn(item, `${path}[${index}]`)
-  else if (isObject(value))
-    for (const [name, member] of Object.entries(value))
-      if (!(path === '' && OF_EVERY_EVENT.has(name))) yield* textsIn(member, path === '' ? name : `${path}.${name}`)
-}
-
-/** Members that hold JSON as a text. */
-const JSON_TEXT = /(?:^|\.)(?:output|arguments|content)$/
-/** The same in all events of a log: a hit there says nothing. */
-const OF_EVERY_EVENT: ReadonlySet<string> = new Set([
-  'runId',
-  'seq',
-  'at',
-  'durable',
-  'parentRunId',
-  'agentName',
-  'parentToolCallId',
-  'kind',
-])
-
-/** Finds what may be the text in JSON, and in JSON that is a text in JSON. */
-function linePattern(text: string): RegExp {
-  const once = JSON.stringify(text).slice(1, -1)
-  const twice = JSON.stringify(once).slice(1, -1)
-  return new RegExp([...new Set([once, twice, text])].map(escaped).join('|'), 'gi')
-}
-
-function escaped(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 }
