@@ -109,10 +109,7 @@ function addReading(program: Command, terminal: Terminal, does: Does): void {
   stored(program.command('view'))
     .argument('[run]', `${RUN}, or a folder of runs; default: the newest runs`)
     .description('Shows runs as a page: one HTML file, or live from a server of this machine.')
-    .option(
-      '--out <file>',
-      'where the page is written, - for standard output; default: a temporary file, which is opened',
-    )
+    .option('--out <file>', 'where the page is written; - is standard output; default: a temporary file')
     .option('--serve', 'follow the runs until Ctrl-C')
     .option('--approvals', 'with --serve: people may answer on the page; the run goes on here')
     .option('--port <number>', 'with --serve: default 0, one that is free', wholeNumber, 0)
@@ -121,15 +118,8 @@ function addReading(program: Command, terminal: Terminal, does: Does): void {
     .option('--limit <count>', 'without a run: at most so many', wholeNumber, 50)
     .option('--config <file>', 'with --approvals: module whose default export is a harness or its options')
     .option('--model <name>', 'with --approvals: the model that goes on')
-    .addHelpText(
-      'after',
-      examples('view last --out run.html', 'view --out runs.html', 'view last --diff last --out diff.html'),
-    )
-    .action(
-      does(async (run: string | undefined, flags: never) =>
-        (await import('./serve/view.js')).view(run, flags, terminal),
-      ),
-    )
+    .addHelpText('after', examples('view last --out run.html', 'view --out runs.html'))
+    .action(does(async (run: never, flags: never) => (await import('./serve/view.js')).view(run, flags, terminal)))
   running(program.command('replay'))
     .argument('<run>', RUN)
     .description('Runs a run again by its log, without a request or a call, and says the first difference.')

@@ -328,7 +328,7 @@ describe('the program', () => {
     await ran(folder, 'run', 'look')
     const names = [...(await ran(folder, '--help')).stdout.matchAll(/^ {2}(\w+) /gm)].map(([, name = '']) => name)
     const commands = names.filter((name) => name !== 'help')
-    expect(commands).toHaveLength(14)
+    expect(commands).toHaveLength(15)
     for (const command of commands) {
       const { stdout } = await ran(folder, command, '--help')
       const examples = [...stdout.matchAll(/^ {2}\$ thinharness (.*)$/gm)].map(([, example = '']) => example)
