@@ -76,7 +76,7 @@ describe('view', () => {
     const { child: server, ended } = start(['view', 'last', '--serve', '--approvals'], { folder })
     let text = ''
     const address = await new Promise<string>((resolve) =>
-      server.stdout.on('data', (piece: Buffer) => {
+      server.stdout?.on('data', (piece: Buffer) => {
         text += piece.toString()
         if (text.includes('\n')) resolve(text.trim())
       }),
