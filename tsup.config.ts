@@ -37,15 +37,24 @@ export default defineConfig([
   programs('src'),
   {
     // The examples use the package as its users do: by its name.
-    entry: { quickstart: 'examples/quickstart/main.ts', ...Object.fromEntries(examples) },
+    entry: Object.fromEntries(examples),
     ...shared,
+    // Built at the same time, into the same folder.
+    clean: ['!quickstart.js', '!chunk-*.js'],
     outDir: '.build/examples',
-    external: [/^thinharness/, 'esbuild'],
+    bundle: false,
     // Pages are beside the programs that serve them, as in a copy that `init` makes; these bundle them when they start.
     onSuccess: async () => {
       for (const path of files.filter((each) => /\/page\b/.test(each)))
         cpSync(`examples/${path}`, `.build/examples/${path}`, { recursive: true })
     },
+  },
+  {
+    entry: { quickstart: 'examples/quickstart/main.ts' },
+    ...shared,
+    clean: false,
+    outDir: '.build/examples',
+    external: [/^thinharness/],
   },
   programs('bench', 'e2e/bench'),
   programs('rigs', 'e2e/rigs'),

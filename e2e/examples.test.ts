@@ -100,7 +100,7 @@ test('an unknown example prints the known ones; a missing API key prints one lin
 
   expect(unknown).toMatchObject({ code: 1, stdout: '' })
   expect(unknown.stderr).toContain(
-    'with NAME one of approvals, chat, editors, invoices, mcp, records, research, server, subagents, support-desk.',
+    'with NAME one of approvals, chat, editors, fleet, invoices, mcp, records, research, server, subagents, support-desk.',
   )
   await expect(keyless).rejects.toMatchObject({
     code: 1,
