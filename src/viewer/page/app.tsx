@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks'
+import { useCallback, useEffect, useLayoutEffect, useMemo, useState } from 'preact/hooks'
 import type { JSX } from 'preact'
 import type { Damage, RunNode } from '../reading/nodes.js'
 import { CompareView } from './details/compare.js'
@@ -59,7 +59,8 @@ export function App({ store }: { readonly store: Store }) {
 }
 
 function useKeys(store: Store): void {
-  useEffect(() => {
+  // At once: a key that is pressed before the first picture counts.
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key === 'Escape' && store.view.hasSearch && store.view.sheet === null)
         store.set({ hasSearch: false, query: '' })
