@@ -54,6 +54,24 @@ const rows = (page: Page) => page.locator('.row')
 const ofList = (page: Page, expression: string) =>
   page.evaluate<number>(`{ const list = document.querySelector('.list'); ${expression} }`)
 
+/** How much two pictures differ, in steps of 256: the mean of all fields of 16 by 16 pixels, and the most of one. */
+const DIFFERENCE = `async (...pictures) => {
+  const fields = await Promise.all(pictures.map(async (picture) => {
+    const image = new Image()
+    image.src = 'data:image/png;base64,' + picture
+    await image.decode()
+    const canvas = document.createElement('canvas')
+    canvas.width = image.width / 16
+    canvas.height = image.height / 16
+    const context = canvas.getContext('2d')
+    context.imageSmoothingQuality = 'high'
+    context.drawImage(image, 0, 0, canvas.width, canvas.height)
+    return context.getImageData(0, 0, canvas.width, canvas.height).data
+  }))
+  const differences = [...fields[0]].map((value, index) => Math.abs(value - fields[1][index]))
+  return { mean: differences.reduce((sum, each) => sum + each, 0) / differences.length, most: Math.max(...differences) }
+}`
+
 async function press(page: Page, ...keys: readonly string[]): Promise<void> {
   for (const key of keys) await page.keyboard.press(key)
 }
@@ -435,6 +453,27 @@ describe.skipIf(executablePath === undefined)('the run viewer in Chromium', () =
     await eventually(() => help.count()).toBe(0)
     await press(page, 'd')
     await eventually(() => panel(page).count()).toBe(0)
+  })
+
+  test.each(['light', 'dark'] as const)('VW-27 the page looks as its picture in the %s theme', async (colorScheme) => {
+    const address = await pages.write(`picture-${colorScheme}`, checkout)
+    const viewport = { width: 1280, height: 800 }
+    const { page } = await open(address, { colorScheme, viewport, timezoneId: 'UTC' })
+    await page.getByText('EditMismatch').first().click()
+    await page.getByText('old_string not found').waitFor()
+    const now = await page.screenshot({ animations: 'disabled', caret: 'hide' })
+    const kept = readFileSync(`docs/pictures/viewer-${colorScheme}.png`)
+    const other = await open(`data:text/html,<p class="message">`)
+    const differences = (one: Buffer, two: Buffer) =>
+      other.page.evaluate<{ mean: number; most: number }>(
+        `(${DIFFERENCE})('${one.toString('base64')}', '${two.toString('base64')}')`,
+      )
+    // Machines have other fonts: layout and colours are compared, not letters.
+    const { mean, most } = await differences(now, kept)
+    expect(mean).toBeLessThan(8)
+    expect(most).toBeLessThan(140)
+    const dark = readFileSync(`docs/pictures/viewer-${colorScheme === 'dark' ? 'light' : 'dark'}.png`)
+    expect((await differences(now, dark)).mean).toBeGreaterThan(50)
   })
 
   test.each(['light', 'dark'] as const)(
