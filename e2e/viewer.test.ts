@@ -317,10 +317,10 @@ describe.skipIf(executablePath === undefined)('the run viewer in Chromium', () =
     for (const words of [
       'anthropic:claude-sonnet-5',
       '51.2 s',
-      'of 5 min 3 s with pauses',
+      '5 min 3 s with pauses',
       '5 failed',
       '79% cached',
-      '$0.129',
+      '$0.129 of $1.00',
       '12 of 40',
     ])
       expect(totals.replace(/\s+/g, ' ')).toContain(words)

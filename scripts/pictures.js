@@ -11,7 +11,7 @@ import { chromium } from 'playwright-core'
 import { viewer } from '../dist/viewer/index.js'
 
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const MOST_BYTES = 150_000
+const MOST_BYTES = 200_000
 const root = fileURLToPath(new URL('..', import.meta.url))
 const pictures = join(root, 'docs/pictures')
 

@@ -95,7 +95,7 @@ function Reply({
   return (
     <>
       {objectsAt(request, 'entries').map((entry) => (
-        <div class="added">
+        <div class="extra">
           <Who name={entry['notice'] === true ? 'Notice of the harness' : 'Added'} at={turn.startedAt} />
           <div class="said">
             <Content content={entry['content']} />
