@@ -463,9 +463,8 @@ describe.skipIf(executablePath === undefined)('the run viewer in Chromium', () =
     await page.getByText('old_string not found').waitFor()
     const now = await page.screenshot({ animations: 'disabled', caret: 'hide' })
     const kept = readFileSync(`docs/pictures/viewer-${colorScheme}.png`)
-    const other = await open(`data:text/html,<p class="message">`)
     const differences = (one: Buffer, two: Buffer) =>
-      other.page.evaluate<{ mean: number; most: number }>(
+      page.evaluate<{ mean: number; most: number }>(
         `(${DIFFERENCE})('${one.toString('base64')}', '${two.toString('base64')}')`,
       )
     // Machines have other fonts: layout and colours are compared, not letters.
