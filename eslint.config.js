@@ -12,7 +12,7 @@ export default tseslint.config(
     languageOptions: {
       parserOptions: {
         projectService: {
-          allowDefaultProject: ['*.js', '*.cjs', 'scripts/*.js', 'e2e/bundlers/*.js'],
+          allowDefaultProject: ['*.js', '*.cjs', 'scripts/*.js', 'e2e/bundlers/*.js', 'e2e/newcomer/*.js'],
         },
       },
     },
@@ -46,6 +46,7 @@ export default tseslint.config(
       'examples/**',
       'scripts/**',
       'e2e/bundlers/**',
+      'e2e/newcomer/**',
       'docs/**',
       'e2e/bench/**',
       'e2e/rigs/**',
