@@ -46,7 +46,7 @@ describe('the server of this machine', () => {
     ['a page of the web', () => ({ origin: 'https://evil.example' })],
     ['a page of another port', (port: number) => ({ origin: `http://127.0.0.1:${port + 1}` })],
     ['a file', () => ({ origin: 'null' })],
-  ])('answers 403 to %s, even with the token (CL-18)', async (_, headers) => {
+  ])('CL-18 answers 403 to %s, even with the token', async (_, headers) => {
     const { address, port } = await served()
     await expect(ask(address, headers(port))).resolves.toMatchObject({ status: 403 })
   })

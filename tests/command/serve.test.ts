@@ -44,7 +44,7 @@ function statusOf(address: string, headers: Record<string, string>): Promise<num
 }
 
 describe('serve', () => {
-  test('listens on this machine only, under a random token in the address that it prints (CL-18)', async () => {
+  test('CL-18 listens on this machine only, under a random token in the address that it prints', async () => {
     const folder = project()
     const [one, other] = await Promise.all([serve(folder), serve(folder)])
     expect(one.address).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/[\da-f]{32}\/$/)
@@ -71,7 +71,7 @@ describe('serve', () => {
     [['--host', '0.0.0.0', '--auth', 'short'], 'at least 12 characters, got 5'],
     [['--host', '0.0.0.0', '--auth'], '`$THINHARNESS_AUTH`, which is not set'],
     [['--config', 'harness.js', '--max-cost', '1'], '`--max-cost` and `--max-requests` belong to the harness'],
-  ])('%j is refused before anything is served (CL-18)', async (args, said) => {
+  ])('CL-18 %j is refused before anything is served', async (args, said) => {
     const folder = project()
     const model = `import { Harness } from 'thinharness'\nimport { ScriptedModel } from 'thinharness/testing'\n`
     writeFileSync(join(folder, 'harness.js'), `${model}export default new Harness({ model: new ScriptedModel() })`)
@@ -80,7 +80,7 @@ describe('serve', () => {
     expect(stderr).toContain(said)
   })
 
-  test('with `--auth` each request must bring the secret, as a password or as a token (CL-18)', async () => {
+  test('CL-18 with `--auth` each request must bring the secret, as a password or as a token', async () => {
     const { address } = await serve(project(), '--auth', 'correct horse battery')
     const status = async (authorization?: string): Promise<number> =>
       (await fetch(`${address}api/threads`, { headers: authorization === undefined ? {} : { authorization } })).status

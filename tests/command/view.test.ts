@@ -17,7 +17,7 @@ async function bookIn(folder: string, file: string): Promise<Book> {
 }
 
 describe('view', () => {
-  test('writes the page of a run, says where it is and once what is in it, and changes nothing in the store (CL-17)', async () => {
+  test('CL-17 writes the page of a run, says where it is and once what is in it, and changes nothing in the store', async () => {
     const folder = project()
     await ran(folder, 'run', 'look')
     const runs = join(folder, '.thinharness/runs')
@@ -33,7 +33,7 @@ describe('view', () => {
     expect(statSync(runs).mtimeMs).toBe(before)
   })
 
-  test('writes the page of the newest runs, of a folder, of two runs and of a file (CL-17)', async () => {
+  test('CL-17 writes the page of the newest runs, of a folder, of two runs and of a file', async () => {
     const folder = project()
     await ran(folder, 'run', 'look')
     await ran(folder, 'run', 'hello')
@@ -69,7 +69,7 @@ describe('view', () => {
     expect(ended.stderr).toContain(said)
   })
 
-  test('--serve follows a run of another process, whose person answers on the page, until Ctrl-C (VW-23)', async () => {
+  test('VW-23 --serve follows a run of another process, whose person answers on the page, until Ctrl-C', async () => {
     const folder = project()
     const { code } = await ran(folder, 'run', 'pay', '--json')
     expect(code).toBe(3)

@@ -35,7 +35,7 @@ async function pageOf(show: (request: Request) => Promise<Response>): Promise<Bo
 }
 
 describe('a live page', () => {
-  test('goes on from what it has, catches up after lost connections without a gap, and is the saved page in the end (VW-23)', async () => {
+  test('VW-23 goes on from what it has, catches up after lost connections without a gap, and is the saved page in the end', async () => {
     const { log, harness, held } = waiting()
     const hub = createHub({ log })
     await hub.start(harness.stream('Go.', { runId: 'run_1', deltas: true }))
@@ -83,7 +83,7 @@ describe('a live page', () => {
     expect((await none(new Request(PLACE))).status).toBe(404)
   })
 
-  test('takes answers if its host says so, and follows the run on (VW-23)', async () => {
+  test('VW-23 takes answers if its host says so, and follows the run on', async () => {
     const log = memoryLog()
     const model = new ScriptedModel().calls('pay', { amount: 5 }).says('Paid.')
     const harness = harnessOf({ log, model, tools: [tool('pay', () => 'paid', { requiresApproval: true })] })
@@ -111,7 +111,7 @@ describe('a live page', () => {
     expect(book.run('run_1')).toMatchObject({ state: 'completed', turns: [{}, { text: 'Paid.' }] })
   })
 
-  test('serves this machine alone unless its host says who may look, and redacts what comes too (VW-24)', async () => {
+  test('VW-24 serves this machine alone unless its host says who may look, and redacts what comes too', async () => {
     const { log, harness, held } = waiting()
     held.open()
     await harness.run('Go.', { runId: 'run_1' })

@@ -38,7 +38,7 @@ async function approvedRun(): Promise<{ readonly log: LogStore; readonly runId: 
 }
 
 describe('the outline', () => {
-  test('has turns, calls, people and child runs at any depth (VW-11)', async () => {
+  test('VW-11 has turns, calls, people and child runs at any depth', async () => {
     const { log, runId } = await approvedRun()
     const book = await bookOf(log, { runId })
     const run = book.run(runId)
@@ -59,7 +59,7 @@ describe('the outline', () => {
     expect(last).toMatchObject({ text: 'Done.', resolution: 'final', tokens: { input: 10, output: 5, cached: 0 } })
   })
 
-  test('has child runs below the call that started them (VW-14)', async () => {
+  test('VW-14 has child runs below the call that started them', async () => {
     const { log, runId } = await approvedRun()
     const book = await bookOf(log, { runId })
     const names: (string | null)[] = []
@@ -72,7 +72,7 @@ describe('the outline', () => {
     expect(book.childrenOf(runId, 'call_9')).toEqual([])
   })
 
-  test('parses no event in full, and one event to show it (VW-06)', async () => {
+  test('VW-06 parses no event in full, and one event to show it', async () => {
     const { log, runId } = await approvedRun()
     const book = await bookOf(log, { runId })
     for (const id of book.runIds) book.run(id)
@@ -81,7 +81,7 @@ describe('the outline', () => {
     expect(book.parsed).toBe(1)
   })
 
-  test('has what each event of a live stream says of retries and withdrawn attempts (VW-11)', async () => {
+  test('VW-11 has what each event of a live stream says of retries and withdrawn attempts', async () => {
     const model = new ScriptedModel().always(({ options }) => {
       options.onDelta?.({ kind: 'text', text: 'Half' } as never)
       options.onRetry?.({ attempt: 1, delayMs: 5, reason: 'Overloaded.', status: 529, withdrawn: true })
@@ -95,7 +95,7 @@ describe('the outline', () => {
     expect(turn?.marks.map(({ kind }) => kind)).toContain('transport_retry')
   })
 
-  test('of a background run names where it was left and where it reported (VW-14)', async () => {
+  test('VW-14 of a background run names where it was left and where it reported', async () => {
     const log = memoryLog()
     const model = new ScriptedModel()
       .calls('subagent', { agent: 'clerk', task: 'Count.' })
@@ -123,7 +123,7 @@ describe('the outline', () => {
 })
 
 describe('a call', () => {
-  test('has its arguments in all their forms, who decided what, envelope and times (VW-13)', async () => {
+  test('VW-13 has its arguments in all their forms, who decided what, envelope and times', async () => {
     const { log, runId } = await approvedRun()
     const book = await bookOf(log, { runId })
     const detail = callDetail(book, { runId, callId: 'call_1' })
@@ -145,7 +145,7 @@ describe('a call', () => {
     expect(callDetail(book, { runId, callId: 'call_9' })).toBeNull()
   })
 
-  test('that a hook changed has what the hook wrote, and broken JSON as it was repaired (VW-13)', async () => {
+  test('VW-13 that a hook changed has what the hook wrote, and broken JSON as it was repaired', async () => {
     const log = memoryLog()
     const model = new ScriptedModel().calls('look', '{"a": 1,').says('Done.')
     const harness = harnessOf({
@@ -163,7 +163,7 @@ describe('a call', () => {
 })
 
 describe('problems', () => {
-  test('are failed calls, loops and the failure of the run, those of child runs too (VW-15)', async () => {
+  test('VW-15 are failed calls, loops and the failure of the run, those of child runs too', async () => {
     const log = memoryLog()
     const model = new ScriptedModel().always(({ transcript }) => {
       const results = transcript.filter(({ role }) => role === 'tool').length
@@ -192,7 +192,7 @@ describe('problems', () => {
     })
   })
 
-  test('plots have a point for each turn, and say why a cache was lost (VW-16)', async () => {
+  test('VW-16 plots have a point for each turn, and say why a cache was lost', async () => {
     const usage = (cached: number, write: number) => ({
       ...{ inputTokens: 5000, outputTokens: 10, cacheReadTokens: cached, cacheWriteTokens: write, reasoningTokens: 0 },
     })
@@ -228,7 +228,7 @@ describe('a log that is not whole', () => {
     return eventsOfRun(log, 'run_1')
   }
 
-  test('whose last line is cut, whose middle is broken, or of an unknown kind or a later format is shown as far as it goes (VW-07)', async () => {
+  test('VW-07 whose last line is cut, whose middle is broken, or of an unknown kind or a later format is shown as far as it goes', async () => {
     const all = await events()
     const lines = textOf(all).trimEnd().split('\n')
     const changed = (index: number, line: string): string => lines.with(index, line).join('\n')
@@ -287,7 +287,7 @@ describe('a log that is not whole', () => {
 })
 
 describe('a run that goes on', () => {
-  test('is the same book, event by event, as the page of all events (VW-23)', async () => {
+  test('VW-23 is the same book, event by event, as the page of all events', async () => {
     const { log, runId } = await approvedRun()
     const whole = await bookOf(log, { runId })
     const ids = whole.runIds

@@ -45,7 +45,7 @@ function requestsIn(book: Book, runId: string): (readonly TranscriptEntry[])[] {
 }
 
 describe('what the model saw', () => {
-  test('is at every turn exactly what was sent, with notices and a view that changes (VW-12)', async () => {
+  test('VW-12 is at every turn exactly what was sent, with notices and a view that changes', async () => {
     const sent: (readonly TranscriptEntry[])[] = []
     const log = memoryLog()
     const harness = harnessOf({
@@ -60,7 +60,7 @@ describe('what the model saw', () => {
     for (const turn of [9, 1, 5, 2, 8]) expect(requestAt(book, runId, turn)?.entries).toEqual(sent[turn - 1])
   })
 
-  test('says what is new, and where the request differs from the one before (VW-12)', async () => {
+  test('VW-12 says what is new, and where the request differs from the one before', async () => {
     const log = memoryLog()
     const harness = harnessOf({ log, model: stepping(4), tools: [tool('step')], use: [clearing] })
     const { runId } = await harness.run('Go.')
@@ -77,7 +77,7 @@ describe('what the model saw', () => {
     expect(requestAt(book, runId, 99)).toBeNull()
   })
 
-  test('of a run that goes on has the conversation before it, by reference or not (VW-12)', async () => {
+  test('VW-12 of a run that goes on has the conversation before it, by reference or not', async () => {
     const sent: (readonly TranscriptEntry[])[] = []
     const log = memoryLog()
     const make = (): Harness => harnessOf({ log, model: stepping(1), tools: [tool('step')], use: [watching(sent)] })

@@ -38,7 +38,7 @@ async function stored(log: LogStore, runId: string, calls: Calls, last?: string)
 }
 
 describe('search', () => {
-  test('finds texts as they are shown, in any case, and says where and how often (VW-18)', async () => {
+  test('VW-18 finds texts as they are shown, in any case, and says where and how often', async () => {
     const log = memoryLog()
     await stored(
       log,
@@ -65,7 +65,7 @@ describe('search', () => {
     expect(hitsOf(book, { text: 'a.*b' })).toEqual([])
   })
 
-  test('can be limited to kinds, tools, agents and failures, also without a text (VW-18)', async () => {
+  test('VW-18 can be limited to kinds, tools, agents and failures, also without a text', async () => {
     const log = memoryLog()
     await stored(log, 'run_1', [
       ['look', { at: 'sea' }],
@@ -82,7 +82,7 @@ describe('search', () => {
     expect(kindsOf({ text: 'sea', runIds: [] })).toEqual([])
   })
 
-  test('parses the lines that have the text alone, and stops in between (VW-06)', async () => {
+  test('VW-06 parses the lines that have the text alone, and stops in between', async () => {
     const log = memoryLog()
     const calls = Array.from({ length: 300 }, (_, index) => ['look', { at: `place ${index}` }] as const)
     await stored(log, 'run_1', calls)
@@ -119,7 +119,7 @@ describe('search', () => {
 })
 
 describe('two runs side by side', () => {
-  test('begin with what they have in common, and then go by tool and arguments (VW-20)', async () => {
+  test('VW-20 begin with what they have in common, and then go by tool and arguments', async () => {
     const log = memoryLog()
     await stored(
       log,
@@ -155,7 +155,7 @@ describe('two runs side by side', () => {
     expect(compareRuns(book, 'run_1', 'run_9')).toEqual([])
   })
 
-  test('of a run and its fork have the turns before the fork in common (VW-20)', async () => {
+  test('VW-20 of a run and its fork have the turns before the fork in common', async () => {
     const log = memoryLog()
     await stored(log, 'run_1', [
       ['look', { at: 'a' }],
@@ -202,7 +202,7 @@ describe('two runs side by side', () => {
     )
   })
 
-  test('say in words what was added and removed, and both texts can be read from it (VW-20)', () => {
+  test('VW-20 say in words what was added and removed, and both texts can be read from it', () => {
     expect(wordChanges('a red box', 'a blue box')).toEqual([
       { text: 'a ', kind: 'same' },
       { text: 'red', kind: 'removed' },
@@ -223,7 +223,7 @@ describe('two runs side by side', () => {
 })
 
 describe('a structured answer', () => {
-  test('has its evidence with the place that it quotes (VW-17)', async () => {
+  test('VW-17 has its evidence with the place that it quotes', async () => {
     const log = memoryLog()
     const quote = { type: 'object', properties: { quote: { type: 'string' }, call_id: { type: 'string' } } }
     const file = {

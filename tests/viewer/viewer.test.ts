@@ -18,7 +18,7 @@ async function twoRuns(log: LogStore = memoryLog()): Promise<LogStore> {
 }
 
 describe('viewer()', () => {
-  test('gives the log byte for byte as `export` does, child runs included (VW-03)', async () => {
+  test('VW-03 gives the log byte for byte as `export` does, child runs included', async () => {
     for (const log of [await twoRuns(), await twoRuns(fileLog(temporaryFolder()))]) {
       const book = await bookOf(log, { runId: 'run_1' })
       expect(book.runIds).toHaveLength(2)
@@ -33,7 +33,7 @@ describe('viewer()', () => {
     }
   })
 
-  test('keeps the lines of a file as they are, broken ones too (VW-03)', async () => {
+  test('VW-03 keeps the lines of a file as they are, broken ones too', async () => {
     const lines = textOf(await eventsOfRun(await twoRuns(), 'run_1'))
       .trimEnd()
       .split('\n')
@@ -43,7 +43,7 @@ describe('viewer()', () => {
     }
   })
 
-  test('with 5,000 turns is far smaller than its log (VW-02)', async () => {
+  test('VW-02 with 5,000 turns is far smaller than its log', async () => {
     const words =
       'order packed monday left warehouse tuesday carrier lost found again town brought friday box wet cups'.split(' ')
     let random = 7
@@ -71,7 +71,7 @@ describe('viewer()', () => {
     expect((await viewer(log, { page: TEMPLATE })).length).toBeLessThan(4_200_000)
   }, 60_000)
 
-  test('changes events by `redact` before they are written, those of child runs too (VW-24)', async () => {
+  test('VW-24 changes events by `redact` before they are written, those of child runs too', async () => {
     const log = await twoRuns()
     const seen: string[] = []
     const book = await bookOf(log, {
@@ -94,7 +94,7 @@ describe('viewer()', () => {
     expect(lines).not.toContain('secret')
   })
 
-  test('has a title that is text, and the data in a form that needs no escaping (VW-08)', async () => {
+  test('VW-08 has a title that is text, and the data in a form that needs no escaping', async () => {
     const page = await viewer(await twoRuns(), { runId: 'run_1', page: TEMPLATE })
     expect(page).toContain('<title>Say &lt;b>&amp;amp;&lt;/b> $&amp; and "more".</title>')
     expect(page).toContain("connect-src 'none'")
@@ -148,7 +148,7 @@ describe('viewer()', () => {
     expect((await bookOf(plain, { runId: 'run_1' })).run('run_1')?.turns).toHaveLength(2)
   })
 
-  test('shows a stored log that cannot be read to its end as far as it goes (VW-07)', async () => {
+  test('VW-07 shows a stored log that cannot be read to its end as far as it goes', async () => {
     const events = await eventsOfRun(await twoRuns(), 'run_1')
     async function* cut(): AsyncGenerator<DurableEvent> {
       yield* events.slice(0, 3)
@@ -161,7 +161,7 @@ describe('viewer()', () => {
     ])
   })
 
-  test('keeps what a live stream has beside the log, such as deltas (VW-11)', async () => {
+  test('VW-11 keeps what a live stream has beside the log, such as deltas', async () => {
     const { events } = await told(
       harnessOf({ model: new ScriptedModel().says('Word by word.') }).stream('Go.', { deltas: true }),
     )
