@@ -1,6 +1,6 @@
 import { isObject } from '#util/json.js'
 import { inside, textIn, timeOf, usageOf } from './fields.js'
-import { readAgentMessage, readAssistant, readUser } from './parts.js'
+import { readAgentMessage, readAssistant, readToolResult, readUser } from './parts.js'
 import type { FileRecord, Session } from './session.js'
 
 /** Claude Code: one record a block of a reply; subagents as records of their own, or in files of their own. */
@@ -48,14 +48,22 @@ export function readDroid(session: Session, record: FileRecord): void {
   const { type, cwd, version } = record
   if (type === 'session_start') return session.about({ id: record['id'], cwd, version })
   if (type === 'compaction' || type === 'compaction_state') return session.compaction()
+  const at = timeOf(record['timestamp'])
+  // What `droid exec` streams has its fields without a message around them.
+  if (type === 'tool_call') {
+    session.reply({ at })
+    return session.call({ id: record['id'], name: record['toolName'] ?? record['toolId'], input: record['parameters'] })
+  }
+  if (type === 'tool_result')
+    return readToolResult(session, { tool_use_id: record['id'], content: record['value'], ...record }, at)
   if (type !== 'message') {
     if (!DROID_NOTES.has(type as string)) session.leave(type)
     return
   }
-  const message = inside(record, 'message')
-  const { id, model, usage } = message
-  const facts = { id: textIn(id), at: timeOf(record['timestamp']), model: textIn(model), usage: usageOf(usage) }
+  const message = isObject(record['message']) ? record['message'] : { ...record, content: record['text'] }
+  const { id, model, usage } = inside(message)
+  const facts = { id: textIn(id), at, model: textIn(model), usage: usageOf(usage) }
   if (!readAgentMessage(session, message, facts)) session.leave(message['role'])
 }
 
-const DROID_NOTES = new Set(['todo_state', 'session_end', 'tool_state', 'checkpoint'])
+const DROID_NOTES = new Set(['system', 'completion', 'todo_state', 'session_end', 'tool_state', 'checkpoint'])

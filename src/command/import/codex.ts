@@ -1,5 +1,5 @@
 import { inside, textIn, timeOf, usageOf } from './fields.js'
-import { readCalls, readItem, readAssistant, readUser } from './parts.js'
+import { partsOf, readCalls, readItem, readAssistant, readUser } from './parts.js'
 import type { FileRecord, Session } from './session.js'
 
 /** Codex: its `response_item` are items of the Responses API, which `event_msg` repeats. Older files have the items bare. */
@@ -42,13 +42,8 @@ export function readCopilot(session: Session, record: FileRecord): void {
   const at = timeOf(record['timestamp'])
   switch (type) {
     case 'session.start': {
-      const { cwd } = { ...inside(data, 'context'), ...data }
-      return session.about({
-        id: data['sessionId'],
-        version: data['copilotVersion'],
-        cwd,
-        model: data['selectedModel'],
-      })
+      const { sessionId: id, copilotVersion: version, selectedModel: model } = data
+      return session.about({ id, version, model, cwd: data['cwd'] ?? inside(data, 'context')['cwd'] })
     }
     case 'session.model_change':
       return session.about({ model: data['newModel'] })
@@ -59,7 +54,8 @@ export function readCopilot(session: Session, record: FileRecord): void {
       return readUser(session, data['content'] ?? [], { at })
     case 'assistant.message':
       readAssistant(session, data['content'] ?? [], { id: textIn(data['messageId']), at, model: textIn(data['model']) })
-      return readCalls(session, (data['toolRequests'] as readonly FileRecord[] | undefined)?.map(requestOf))
+      if (textIn(data['reasoningText']) !== undefined) session.reasoning(data['reasoningText'])
+      return readCalls(session, partsOf(data['toolRequests'] ?? []).map(requestOf))
     case 'assistant.reasoning':
     case 'assistant.thinking':
       session.reply({ at })

@@ -43,6 +43,7 @@ const OWN = {
   qwen: (record) => Array.isArray(message(record)['parts']),
   droid: (record) =>
     isType(record, /^session_start$/) ||
+    (isType(record, /^(?:message|tool_call)$/) && has(record, 'session_id')) ||
     (isType(record, /^message$/) && hasPart(message(record), /^tool_(?:use|result)$/)),
   openclaw: (record) => !isType(record, /^message$/) && /openclaw|clawdbot|moltbot/i.test(JSON.stringify(record)),
   pi: (record) =>
@@ -71,6 +72,7 @@ const OWN = {
   anthropic: (record) =>
     isMessage(record) && hasPart(record, /^(?:tool_use|tool_result|thinking|.+_tool_(?:use|result))$/),
   chat: (record) => isMessage(record) || (hasRole(record) && has(record, 'tool_calls')),
+  hermes: (record) => record['role'] === 'session_meta',
   nothing: () => false,
 } satisfies Readonly<Record<string, (record: FileRecord) => boolean>>
 
@@ -102,7 +104,7 @@ export const FORMATS = {
   gemini: { isOwn: OWN.gemini, read: readGemini, provider: 'google', recordsOf: geminiRecords },
   grok: { isOwn: OWN.grok, read: readGrok, provider: 'xai' },
   hermes: {
-    ...{ isOwn: OWN.nothing, read: readAnyMessage },
+    ...{ isOwn: OWN.hermes, read: readAnyMessage },
     recordsOf: (document) => (has(document, 'session_id', 'messages') ? messagesIn(document) : null),
   },
   'tanstack-ui': { isOwn: OWN.tanstack, read: readUiMessage, recordsOf: documentOf(OWN.tanstack) },

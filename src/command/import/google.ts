@@ -39,9 +39,9 @@ function readGeminiCall(session: Session, call: FileRecord, at: string | null): 
   const given = responses
     .map(({ output, error }) => textIn(output) ?? textIn(error))
     .filter((text) => text !== undefined)
-  const { text } = given.length > 0 ? { text: given.join('\n') } : outputOf(resultDisplay ?? result)
+  const content = given.length > 0 ? given.join('\n') : outputOf(resultDisplay ?? result).content
   const isError = status === 'error' || status === 'cancelled'
-  session.result({ id: call['id'], content: text, isError, at: timeOf(call['timestamp']) ?? at })
+  session.result({ id: call['id'], content, isError, at: timeOf(call['timestamp']) ?? at })
 }
 
 /** Parts of the Gemini API; a text that is marked as a thought is one. */
@@ -58,22 +58,19 @@ function readParts(
     if (isObject(part['functionResponse'])) readResponse(session, response, at)
     else if (isObject(part['functionCall'])) session.call({ id: call['id'], name: call['name'], input: call['args'] })
     else if (part['thought'] === true) session.reasoning(part['text'])
-    else if (typeof part['text'] === 'string') return readText(session, part['text'], isPerson)
-    else if (part['inlineData'] === undefined && part['fileData'] === undefined) session.leave(part['type'] ?? 'part')
+    else if (typeof part['text'] === 'string') {
+      const own = isPerson ? saidIn(part['text']) : null
+      if (!isPerson) session.text(part['text'])
+      return own === null ? [] : [{ type: 'text' as const, text: own }]
+    } else if (part['inlineData'] === undefined && part['fileData'] === undefined) session.leave(part['type'] ?? 'part')
     return []
   })
   session.said(said, at)
 }
 
-function readText(session: Session, text: string, isPerson: boolean): readonly { type: 'text'; text: string }[] {
-  if (!isPerson) session.text(text)
-  const own = isPerson ? saidIn(text) : null
-  return own === null ? [] : [{ type: 'text', text: own }]
-}
-
 function readResponse(session: Session, { id, response }: FileRecord, at: string | null): void {
   const { output, error } = inside(response)
-  const content = textIn(output) ?? textIn(error) ?? outputOf(response ?? '').text
+  const content = textIn(output) ?? textIn(error) ?? outputOf(response ?? '').content
   session.result({ id, content, isError: error !== undefined, at })
 }
 

@@ -35,12 +35,17 @@ export function readUiMessage(session: Session, record: FileRecord): void {
   }
   const model = textIn(isObject(record['metadata']) ? record['metadata']['model'] : undefined)
   session.reply({ id: textIn(record['id']), at, model })
-  for (const part of partsOf(parts ?? [])) {
+  const all = partsOf(parts ?? [])
+  for (const part of all) {
     const type = textIn(part['type']) ?? ''
     const { toolName = type.replace(/^tool-/, '') } = part
     if (type === 'dynamic-tool' || (/^tool-/.test(type) && part['toolCallId'] !== undefined && type !== 'tool-result'))
       readToolPart(session, { ...part, toolName }, at)
     else if (!type.startsWith('data-')) readAssistant(session, [part], { at, model })
+    // A page may have the output of a call in the call alone.
+    const hasResult = all.some(({ toolCallId }) => toolCallId === part['id'])
+    if (type === 'tool-call' && part['output'] !== undefined && !hasResult)
+      session.result({ id: part['id'], ...outputOf(part['output']), at })
   }
 }
 
@@ -48,7 +53,7 @@ export function readUiMessage(session: Session, record: FileRecord): void {
 function readToolPart(session: Session, part: FileRecord, at: string | null): void {
   const { toolCallId: id, toolName: name, input, rawInput, output, errorText, state } = part
   session.call({ id, name, input: input ?? rawInput, hosted: part['providerExecuted'] === true })
-  if (state === 'output-available') session.result({ id, content: outputOf(output).text, at })
+  if (state === 'output-available') session.result({ id, ...outputOf(output), at })
   else if (state === 'output-error') session.result({ id, content: textIn(errorText) ?? '', isError: true, at })
   else if (state === 'output-denied') session.result({ id, content: 'The call was denied.', isError: true, at })
 }

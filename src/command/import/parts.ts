@@ -39,7 +39,8 @@ export function readUser(session: Session, content: unknown, { at = null, isMeta
     else if (text !== undefined) {
       const own = saidIn(text)
       if (own !== null) said.push({ type: 'text', text: own })
-    } else if (isMedium(part)) said.push(mediumIn(part) ?? { type: 'text', text: leftOut(part['type']) })
+    } else if (MEDIA.has(part['type'] as string))
+      said.push(mediumIn(part) ?? { type: 'text', text: leftOut(part['type']) })
     else session.leave(part['type'])
   }
   if (!isMeta) session.said(said, at)
@@ -52,10 +53,6 @@ interface Message {
 
 function isResult(type: string): boolean {
   return type === 'tool_result' || type === 'tool-result' || type.endsWith('_tool_result') || type === 'toolResult'
-}
-
-function isMedium({ type }: FileRecord): boolean {
-  return MEDIA.has(type as string)
 }
 
 /** The parts of a reply. */
@@ -105,34 +102,45 @@ export function readToolResult(session: Session, part: FileRecord, at: string | 
   const value = content ?? output ?? result ?? ''
   const isWrapped = isObject(value) && typeof value['type'] === 'string' && 'value' in value
   const kind = isWrapped ? String(value['type']) : ''
-  const { text, media } = outputOf(isWrapped ? value['value'] : value)
   const isError = [part['is_error'], part['isError']].includes(true) || /^(?:error|execution-denied)/.test(kind)
-  session.result({ id: used ?? called ?? toolCallId ?? item, content: text, media, isError, at })
+  session.result({
+    id: used ?? called ?? toolCallId ?? item,
+    ...outputOf(isWrapped ? value['value'] : value),
+    isError,
+    at,
+  })
 }
 
 /** What a tool gave: its text, and its pictures and files. */
-export function outputOf(value: unknown): { readonly text: string; readonly media: readonly ContentPart[] } {
-  if (typeof value === 'string') return { text: value, media: [] }
+export function outputOf(value: unknown): { readonly content: string; readonly media: readonly ContentPart[] } {
+  if (typeof value === 'string') return { content: value, media: [] }
   const isParts = Array.isArray(value) || (isObject(value) && textOfPart(value) !== undefined)
-  if (!isParts) return { text: value === undefined ? '' : JSON.stringify(value), media: [] }
+  if (!isParts) return { content: value === undefined ? '' : JSON.stringify(value), media: [] }
   const media: ContentPart[] = []
   const texts = partsOf(value).map((part) => {
     const text = textOfPart(part)
     if (text !== undefined) return text
-    const medium = isMedium(part) ? mediumIn(part) : null
-    if (medium === null) return isMedium(part) ? leftOut(part['type']) : JSON.stringify(part)
+    const medium = MEDIA.has(part['type'] as string) ? mediumIn(part) : null
+    if (medium === null) return MEDIA.has(part['type'] as string) ? leftOut(part['type']) : JSON.stringify(part)
     media.push(medium)
     return ''
   })
-  return { text: texts.filter((text) => text !== '').join('\n'), media }
+  return { content: texts.filter((text) => text !== '').join('\n'), media }
 }
 
 /** A picture or a file, if its bytes or its address are there; null if not. */
 function mediumIn(part: FileRecord): ContentPart | null {
   try {
-    const given = typeof part['url'] === 'string' && part['type'] === 'image' ? { ...part, image: part['url'] } : part
-    const own = part['type'] === 'image' && typeof part['data'] === 'string' ? { ...part, image: part['data'] } : given
-    const medium = mediumOf(own, new At('file'))
+    const { source, mime } = part
+    const data = part['data'] ?? part['url'] ?? inside(source)['value']
+    const medium = mediumOf(
+      {
+        ...part,
+        ...(data !== undefined && { data, image: data, source: undefined }),
+        ...(mime !== undefined && { mediaType: mime }),
+      },
+      new At('file'),
+    )
     return 'data' in medium && (medium.data === '' || plainBase64(medium.data) === null) ? null : medium
   } catch {
     return null
@@ -143,13 +151,7 @@ function mediumIn(part: FileRecord): ContentPart | null {
 export function readItem(session: Session, item: FileRecord, at: string | null = null): boolean {
   const type = textIn(item['type']) ?? 'message'
   const id = item['call_id'] ?? item['id']
-  if (type === 'message') {
-    const { role, content } = item
-    if (role === 'user') readUser(session, content, { at })
-    else if (role === 'assistant') readAssistant(session, content, { at })
-    else return role === 'system' || role === 'developer'
-    return true
-  }
+  if (type === 'message') return readAgentMessage(session, item, { at })
   if (type === 'reasoning') {
     const texts = [...partsOf(item['summary'] ?? []), ...partsOf(item['content'] ?? [])].map(textOfPart)
     session.reply({ at })
@@ -159,7 +161,7 @@ export function readItem(session: Session, item: FileRecord, at: string | null =
   if (type === 'function_call' && typeof item['name'] !== 'string') return false
   if (CALL_ITEMS.test(type)) {
     session.reply({ at })
-    const input = item['arguments'] ?? item['input'] ?? item['action'] ?? queriesOf(item)
+    const input = item['arguments'] ?? item['input'] ?? item['action'] ?? item['queries'] ?? item['code']
     const hosted = HOSTED_ITEMS.test(type)
     session.call({ id, name: item['name'] ?? type.replace(/_call$/, ''), input, hosted })
     return true
@@ -168,17 +170,8 @@ export function readItem(session: Session, item: FileRecord, at: string | null =
   const { output, tools } = item
   const success = inside(item, 'output')['success']
   const given = isObject(output) && output['content'] !== undefined ? output['content'] : (output ?? tools)
-  session.result({ id, ...renamed(outputOf(given)), isError: success === false || item['status'] === 'failed', at })
+  session.result({ id, ...outputOf(given), isError: success === false || item['status'] === 'failed', at })
   return true
-}
-
-function renamed({ text, media }: ReturnType<typeof outputOf>): { content: string; media: readonly ContentPart[] } {
-  return { content: text, media }
-}
-
-function queriesOf({ queries, code }: FileRecord): unknown {
-  if (queries !== undefined) return { queries }
-  return code === undefined ? undefined : { code }
 }
 
 const HOSTED_ITEMS = /^(?:web_search|file_search|code_interpreter|image_generation|mcp)_call$/

@@ -11,9 +11,7 @@ export function readPi(session: Session, record: FileRecord): void {
     case 'model_change':
       return session.about({ provider: record['provider'], model: record['modelId'] })
     case 'compaction':
-    case 'branch_summary':
-      if (type === 'compaction') session.compaction()
-      return
+      return session.compaction()
     case 'message': {
       const message = inside(record, 'message')
       const facts = {
@@ -21,8 +19,8 @@ export function readPi(session: Session, record: FileRecord): void {
         ...{ provider: textIn(message['provider']), model: textIn(message['model']), usage: usageOf(message['usage']) },
         costUsd: costOf(inside(message, 'usage', 'cost')['total']),
       }
-      const role = message['role']
-      if (!readAgentMessage(session, message, facts) && !PI_NOTES.has(role as string)) session.leave(role)
+      if (!readAgentMessage(session, message, facts) && !PI_NOTES.has(message['role'] as string))
+        session.leave(message['role'])
       return
     }
     default:
@@ -37,5 +35,5 @@ export function costOf(value: unknown): number | undefined {
 
 const PI_NOTES = new Set([
   ...['thinking_level_change', 'custom', 'custom_message', 'label', 'session_info', 'bashExecution', 'branchSummary'],
-  'compactionSummary',
+  ...['compactionSummary', 'branch_summary'],
 ])

@@ -75,12 +75,10 @@ export function readFile(text: string, given: FileFacts): ReadSessionFile | null
   return { report: { file: given.file, format, runId, childRunIds, ...session.counts, ...open, ...left }, runs }
 }
 
+type ParentRun = NonNullable<Imported['parent']>
+
 /** The call that started a subagent: the one with its prompt among its arguments. */
-function parentOf(
-  agentName: string,
-  items: readonly SessionItem[],
-  { turns }: SessionTurns,
-): { readonly callId: string | null; readonly agentName: string } {
+function parentOf(agentName: string, items: readonly SessionItem[], { turns }: SessionTurns): Omit<ParentRun, 'runId'> {
   const said = items.find((item) => item.kind === 'said')
   const prompt = said?.kind === 'said' && said.content[0]?.type === 'text' ? JSON.stringify(said.content[0].text) : null
   const calls = turns.flatMap(({ parts }) => parts.flatMap((part) => ('arguments' in part ? [part] : [])))

@@ -84,8 +84,12 @@ class TurnList {
   }
 
   end(): SessionTurns {
-    const { length: openCalls } = this.#open
-    return { turns: this.#turns, unanswered: this.#said, strayResults: this.#strayResults, openCalls }
+    return {
+      turns: this.#turns,
+      unanswered: this.#said,
+      strayResults: this.#strayResults,
+      openCalls: this.#open.length,
+    }
   }
 
   #turn(): SessionTurn {
