@@ -20,6 +20,7 @@ const NEED_OWN = [
   'e2e/serve-page.test.ts',
   'e2e/site.test.ts',
   'e2e/viewer.test.ts',
+  'e2e/viewer-live.test.ts',
 ]
 
 const files = ['tests', 'e2e'].flatMap((folder) =>

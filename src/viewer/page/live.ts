@@ -29,7 +29,7 @@ async function followOne(store: Store, live: LiveSource, runId: string): Promise
       throw error
     }
   }
-  let after: string | undefined
+  let after = store.book.cursorOf(runId)
   while (!runIsOver(store, runId)) {
     try {
       const url = `${live.url}runs/${encodeURIComponent(runId)}/events?children=1`

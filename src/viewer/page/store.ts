@@ -58,6 +58,7 @@ export class Store {
   #rows: { readonly of: readonly unknown[]; readonly rows: readonly Row[] } = { of: [], rows: [] }
   #problems: { readonly of: readonly unknown[]; readonly problems: readonly RunProblem[] } = { of: [], problems: [] }
   #placeBefore: ScrollPlace | null = null
+  #staysAtEnd = false
   readonly #redraw: () => void
 
   constructor(book: Book, redraw: () => void) {
@@ -194,15 +195,20 @@ export class Store {
 
   /** Takes an event of a run that goes on. True if it is new. */
   takes(event: object): boolean {
+    // Asked now: the list may be drawn with the event before `grown` is called.
+    this.#staysAtEnd ||= this.list.current?.isAtEnd() === true
     return this.book.append(event as Parameters<Book['append']>[0])
   }
 
   /** Draws what has come. The place is kept, unless the last row was on screen: then the new last row is. */
   grown(): void {
-    const isAtEnd = this.list.current?.isAtEnd() === true
     this.#redraw()
-    const last = this.rows.at(-1)
-    if (isAtEnd && last !== undefined) requestAnimationFrame(() => this.list.current?.show(last.key))
+    if (!this.#staysAtEnd) return
+    requestAnimationFrame(() => {
+      this.#staysAtEnd = false
+      const last = this.rows.at(-1)
+      if (last !== undefined) this.list.current?.show(last.key)
+    })
   }
 
   /** Goes to the next hit of the search, or to the one before; what hides it is unfolded. */
