@@ -127,7 +127,7 @@ function Reply({
 }
 
 /** The structured answer of the run, if it is in this reply: each quotation leads to the place that it quotes. */
-export function AnswerView({ turn, store }: { readonly turn: TurnNode; readonly store: Store }) {
+function AnswerView({ turn, store }: { readonly turn: TurnNode; readonly store: Store }) {
   const answer = turn.resolution === 'final' ? structuredAnswer(store.book, turn.runId) : null
   if (answer === null || answer.seq !== turn.replySeq) return null
   const note = (path: string) => {

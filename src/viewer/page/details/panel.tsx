@@ -229,7 +229,7 @@ function Events({ row, store }: { readonly row: Row; readonly store: Store }) {
 }
 
 /** The numbers of the events that a row shows. */
-export function seqsOf(row: Row): readonly number[] {
+function seqsOf(row: Row): readonly number[] {
   switch (row.kind) {
     case 'turn':
       return [row.turn.seq, row.turn.replySeq ?? row.turn.seq].filter((seq, index, all) => all.indexOf(seq) === index)

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { CallNode, RunNode, TurnNode } from '../../reading/nodes.js'
 import type { Row } from './rows.js'
 import type { TimeScale } from './scale.js'
-import { countOf, moneyOf, plainText, timeOf } from '../text/words.js'
+import { countOf, plainText, timeOf } from '../text/words.js'
 
 interface StepRowProps {
   readonly row: Row
@@ -186,11 +186,6 @@ function tokensOf(row: Row): string {
   if (row.kind !== 'turn' || row.turn.tokens === null) return ''
   const { input, output } = row.turn.tokens
   return `${countOf(input)} → ${countOf(output)}`
-}
-
-/** What one turn cost, in words. */
-export function costWords(usd: number | null): string {
-  return usd === null ? '' : moneyOf(usd)
 }
 
 function barsOf(row: Row, scale: TimeScale): ComponentChildren {

@@ -62,7 +62,7 @@ export function Media({ mediaType, data, name }: { mediaType: string; data: stri
 }
 
 /** Bytes in words: `1.4 MB`. */
-export function bytesInWords(bytes: number): string {
+function bytesInWords(bytes: number): string {
   if (bytes < 1000) return `${bytes} bytes`
   const unit = bytes < 1e6 ? 'KB' : 'MB'
   return `${(bytes / (bytes < 1e6 ? 1e3 : 1e6)).toPrecision(3)} ${unit}`
