@@ -59,8 +59,8 @@ const SCENES = {
     setup: 'npx thinharness init my-agent --example starter && cd my-agent',
     async play(terminal) {
       await terminal.command('npx thinharness run "Where is order 1042?"', 1200)
-      await terminal.command('npx thinharness view --out order.html', 2000)
-      await terminal.command('ls -lh order.html | cut -d" " -f5-', 2500)
+      await terminal.command('npx thinharness view last --out order.html', 2500)
+      await terminal.command('ls -sh order.html', 2500)
     },
   },
   quickstart: {
@@ -118,7 +118,7 @@ async function record({ setup, holds = [], play }) {
 
 /** A home with nothing but the package: \`npx\` and \`npm\` do here what they do after an installation. */
 function homeFolder() {
-  const home = mkdtempSync(join(tmpdir(), 'thinharness-terminal-'))
+  const home = mkdtempSync(join(tmpdir(), 'th-'))
   mkdirSync(join(home, 'node_modules'))
   symlinkSync(root, join(home, 'node_modules/thinharness'))
   symlinkSync(join(root, 'node_modules/zod'), join(home, 'node_modules/zod'))

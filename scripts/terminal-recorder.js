@@ -12,10 +12,12 @@ export class Terminal {
   #socket = `thinharness-pictures-${process.pid}`
   #frames = []
   #holds
+  #home
   #timer
 
   constructor(home, holds) {
     this.#holds = holds
+    this.#home = home
     const environment = {
       ...{ HOME: home, TERM: 'xterm-256color', LANG: 'C.UTF-8', PS1: '\\w $ ', HISTCONTROL: 'ignorespace' },
       PATH: `${join(home, '.bin')}:${process.env['PATH']}`,
@@ -52,7 +54,8 @@ export class Terminal {
   }
 
   #look() {
-    const screen = this.#tmux(['capture-pane', '-e', '-p'])
+    // The home of the recording is that of anybody.
+    const screen = this.#tmux(['capture-pane', '-e', '-p']).replaceAll(this.#home, '~')
     const [now, last] = [performance.now(), this.#frames.at(-1)]
     if (last?.screen === screen) return
     const hold = this.#holds.find(([seen]) => seen.test(screen))

@@ -8,7 +8,7 @@ const recordings = readdirSync(folder).filter((name) => /^terminal-.*\.svg$/.tes
 
 test('there is a recording of each program that a newcomer sees', () => {
   expect(recordings).toEqual(
-    expect.arrayContaining(['chat', 'init', 'quickstart', 'run'].map((name) => `terminal-${name}.svg`)),
+    expect.arrayContaining(['chat', 'init', 'quickstart', 'run', 'view'].map((name) => `terminal-${name}.svg`)),
   )
 })
 
