@@ -121,6 +121,22 @@ describe('a session becomes a run', () => {
     expect(events.at(-1)).toMatchObject({ kind: 'run_failed', stopReason: 'cancelled' })
   })
 
+  test('a request begins with the message that it answers, not with the reply before it', () => {
+    const message = (role: string, content: string, timestamp: number): object => ({ role, content, timestamp })
+    const events = eventsOf(
+      read(
+        JSON.stringify([
+          message('user', 'one', 1_767_225_600_000),
+          message('assistant', 'One.', 1_767_225_601_000),
+          message('user', 'two', 1_767_229_200_000),
+          message('assistant', 'Two.', 1_767_229_201_000),
+        ]),
+      ),
+    )
+    const times = events.filter(({ kind }) => kind.startsWith('model_')).map(({ at }) => at.slice(11, 19))
+    expect(times).toEqual(['00:00:00', '00:00:01', '01:00:00', '01:00:01'])
+  })
+
   test('those of its subagents are runs below the calls that started them', () => {
     const { runs, report } = read(linesOf(...CLAUDE))
     expect(runs.map(({ runId }) => runId)).toEqual([report.runId, ...report.childRunIds])

@@ -38,10 +38,11 @@ export function runIdOf(text: string, agent = ''): string {
 export function logOf({ turns, unanswered }: SessionTurns, imported: Imported): readonly DurableEvent[] {
   const writer = new Writer(imported)
   const [first, ...more] = turns[0]?.said ?? unanswered
-  writer.begin(first ?? { content: [{ type: 'text', text: BEGINS_WITH_A_REPLY }], at: turns[0]?.at ?? null })
+  const { content = [{ type: 'text', text: BEGINS_WITH_A_REPLY }], at = null } = first ?? {}
+  writer.begin({ content, at: at ?? turns.find((turn) => turn.at !== null)?.at ?? null })
   turns.forEach((turn, index) => writer.turn(turn, index === 0 ? more : turn.said))
   const rest = turns.length === 0 ? more : unanswered
-  if (rest.length > 0 || turns.length === 0) writer.request(rest, { provider: undefined, model: undefined }, null)
+  if (rest.length > 0 || turns.length === 0) writer.request(rest, { provider: undefined, model: undefined })
   return writer.end()
 }
 
@@ -72,7 +73,7 @@ class Writer {
 
   /** The request, the reply and the calls of a turn. */
   turn(turn: SessionTurn, said: readonly SaidMessage[]): void {
-    this.request(said, turn, turn.at)
+    this.request(said, turn)
     const { provider, model } = this.#answering(turn)
     const calls = turn.parts.flatMap((part) => ('callId' in part && !('type' in part) && !part.hosted ? [part] : []))
     const finishReason = calls.length > 0 ? 'tool_calls' : 'stop'
@@ -93,13 +94,13 @@ class Writer {
     calls.forEach((call, toolIndex) => this.#complete(call, toolIndex, at))
   }
 
-  request(said: readonly SaidMessage[], answering: Answering, at: string | null): void {
+  request(said: readonly SaidMessage[], answering: Answering): void {
     const from = this.#state === undefined ? 0 : lengthWhenClosed(this.#state)
     const entries = said.map((message, index): UserEntry => {
       return { id: entryId(from + index), at: this.#later(message.at), role: 'user', content: message.content }
     })
     // A request is sent when it can be: after its messages, or after the results before it.
-    const sent = said.length > 0 || this.#events.length > 1 ? null : at
+    const sent = said.at(-1)?.at ?? null
     const { provider, model } = this.#answering(answering)
     this.#add('model_request_started', sent, { requestKind: this.#kind(said), provider, model, entries, notices: [] })
   }
