@@ -3,12 +3,10 @@ import { scriptedProvider } from 'thinharness/testing'
 import type { ScriptedProvider } from 'thinharness/testing'
 import { temporaryFolder } from '../tests/support/folder.js'
 
-/** In this process, so that their runs are replayed after each test, like all others. `mcp` starts a program that was built. */
+/** In this process, so that their runs are replayed after each test, like all others. `mcp` and `research` start a program that was built. */
 const EXAMPLES = {
   approvals: [() => import('../examples/approvals/main.js'), () => import('../examples/approvals/script.js')],
-  research: [() => import('../examples/research/main.js'), () => import('../examples/research/script.js')],
   records: [() => import('../examples/records/main.js'), () => import('../examples/records/script.js')],
-  subagents: [() => import('../examples/subagents/main.js'), () => import('../examples/subagents/script.js')],
 } as const
 
 const started = { folder: process.cwd(), argv: [...process.argv] }

@@ -60,28 +60,19 @@ test('mcp: a harness uses another one as an MCP server, and describes its reach'
   ])
 })
 
-test('subagents: each note is read by its own subagent', async () => {
-  const lines = linesOf(await example('subagents'))
-
-  expect(lines.slice(0, 2).sort()).toEqual([
-    'reader: {"note":"storm.md","deadline":"October 20"}',
-    'reader: {"note":"tins.md","deadline":null}',
-  ])
-  expect(lines.slice(2)).toEqual(['1 of 2 notes mentions a deadline.', '3 requests, 4 by subagents'])
-})
-
-test('EX-07 the research example writes a report from the files of its steps; traces are in the home folder, not in the root', async () => {
+test('EX-07 the research example writes a report from the files of its steps, whose claims subagents check over MCP; traces are in the home folder, not in the root', async () => {
   const lines = linesOf(await example('research'))
   const files = await readdir(join(place, 'research'), { recursive: true })
   const traces = await readdir(join(place, 'home', '.thinharness', 'traces'), { recursive: true })
 
-  expect(lines.slice(-2)).toEqual(['The report is in report.md.', '8 requests, 3 by parallel_llm'])
+  expect(lines.filter((line) => line === '  checker → archive_find')).toHaveLength(2)
+  expect(lines.slice(-2)).toEqual(['The report is in report.md.', '9 requests, 7 by child runs'])
   expect(await readFile(join(place, 'research', 'report.md'), 'utf8')).toBe(
     [
       '# How is oolong stored best?',
       '',
-      '- Oolong keeps its aroma for two years in an opaque tin at 20 degrees, and for six months in paper.',
-      '- A lid with a rubber seal lets in a tenth of the moisture of one without.',
+      '- Oolong keeps its aroma for two years in an opaque tin at 20 degrees, and for six months in paper. Confirmed: Yearbook 1987, page 41.',
+      '- A lid with a rubber seal lets in a tenth of the moisture of one without. Not in the archive.',
       '',
     ].join('\n'),
   )
@@ -96,11 +87,11 @@ test('an unknown example prints the known ones; a missing API key prints one lin
     EXAMPLE_FOLDER: join(place, 'no-key'),
     THINHARNESS_MODEL: 'openai:gpt-5.5',
   }
-  const keyless = run(process.execPath, ['.build/examples/run.js', 'subagents'], { env })
+  const keyless = run(process.execPath, ['.build/examples/run.js', 'research'], { env })
 
   expect(unknown).toMatchObject({ code: 1, stdout: '' })
   expect(unknown.stderr).toContain(
-    'with NAME one of approvals, chat, editors, fleet, invoices, mcp, records, research, server, subagents, support-desk.',
+    'with NAME one of approvals, chat, editors, fleet, invoices, mcp, records, research, server, support-desk.',
   )
   await expect(keyless).rejects.toMatchObject({
     code: 1,

@@ -3,9 +3,10 @@ import type { ProviderRequest, Reply } from 'thinharness/testing'
 
 const QUESTION = 'How is oolong stored best?'
 
-/** The scripted replies for use without a model: of the researcher, and for each prompt of parallel_llm. */
+/** The scripted replies for use without a model: of the researcher, for each prompt of parallel_llm, and of the checkers. */
 export function answer(request: ProviderRequest): Reply {
-  return request.tools.includes('search_library') ? researcher(request) : reader(request)
+  if (request.tools.includes('search_library')) return researcher(request)
+  return request.tools.includes('archive_find') ? checker(request) : reader(request)
 }
 
 function researcher({ turn, heard, messages }: ProviderRequest): Reply {
@@ -27,14 +28,16 @@ function researcher({ turn, heard, messages }: ProviderRequest): Reply {
     case 5:
       return call('read', { path: 'research/answers.json' })
     case 6:
-      return call('write', { path: 'report.md', content: reportOf(outputs[0] ?? '') })
+      return { calls: claimsIn(outputs[0] ?? '').map(checking) }
     case 7:
+      return call('write', { path: 'report.md', content: reportOf(outputs) })
+    case 8:
       // The report of an earlier run is replaced: it has to be read first.
       if (outputs[0]?.includes('has not been read') === true) return call('read', { path: 'report.md' })
       return DONE
-    case 8: {
+    case 9: {
       const results = messages.filter((message) => message.role === 'tool').map(({ content }) => String(content))
-      return call('write', { path: 'report.md', content: reportOf(results[5] ?? '') })
+      return call('write', { path: 'report.md', content: reportOf(results.slice(6, -2)) })
     }
     default:
       return DONE
@@ -50,6 +53,17 @@ function reader({ messages }: ProviderRequest): Reply {
   return { calls: [{ name: 'final_result', arguments: { id, claim } }] }
 }
 
+function checker({ turn, heard, messages }: ProviderRequest): Reply {
+  const claim = /Check the claim: ([^"\\]*)/.exec(JSON.stringify(messages))?.[1] ?? ''
+  if (turn === 0) {
+    const words = ['opaque', 'seal'].filter((word) => claim.includes(word))
+    return call('archive_find', { words: [claim.includes('Oolong') ? 'oolong' : 'lid', ...words] })
+  }
+  const found = heard.kind === 'tool_outputs' ? (heard.outputs[0]?.content ?? '') : ''
+  const source = /"source\W+([^"\\]+)/.exec(found)?.[1] ?? null
+  return { calls: [{ name: 'final_result', arguments: { claim, source } }] }
+}
+
 function call(name: string, args: JsonObject): Reply {
   return { calls: [{ name, arguments: args }] }
 }
@@ -60,7 +74,19 @@ function pagesIn(rows: string): { id: string; url: string }[] {
   return all.filter(({ url }, index) => all.findIndex((page) => page.url === url) === index)
 }
 
-function reportOf(answers: string): string {
-  const claims = [...answers.matchAll(/"claim": ?"([^"]+)"/g)].map(([, claim = '']) => `- ${claim}.`)
-  return `# ${QUESTION}\n\n${claims.join('\n')}\n`
+function claimsIn(answers: string): readonly string[] {
+  return [...answers.matchAll(/"claim": ?"([^"]+)"/g)].map(([, claim = '']) => claim)
+}
+
+function checking(claim: string): NonNullable<Reply['calls']>[number] {
+  return { name: 'subagent', arguments: { agent: 'checker', task: `Check the claim: ${claim}` } }
+}
+
+/** Of what the checkers have found. */
+function reportOf(checked: readonly string[]): string {
+  const lines = checked.map((text) => {
+    const { claim, source } = JSON.parse(text) as { readonly claim: string; readonly source: string | null }
+    return `- ${claim}. ${source === null ? 'Not in the archive.' : `Confirmed: ${source}.`}`
+  })
+  return `# ${QUESTION}\n\n${lines.join('\n')}\n`
 }
