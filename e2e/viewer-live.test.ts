@@ -69,7 +69,7 @@ describe.skipIf(executablePath === undefined)('a live page in Chromium', () => {
   const rows = (page: Page): Promise<string> => page.locator('.list').innerText()
   const connection = (page: Page) => page.getByRole('status').filter({ hasText: /live|lost|ended/ })
 
-  test('follows the run, and after a lost connection catches up without a gap (VW-23)', async () => {
+  test('VW-23 follows the run, and after a lost connection catches up without a gap', async () => {
     const { log, harness, gates } = steps(6)
     const hub = createHub({ log })
     await hub.start(harness.stream('Go on a journey.', { runId: 'run_1', deltas: true }))
@@ -99,7 +99,7 @@ describe.skipIf(executablePath === undefined)('a live page in Chromium', () => {
     ).toEqual([])
   })
 
-  test('keeps its place while rows are added, and stays at the end if it is there (VW-23)', async () => {
+  test('VW-23 keeps its place while rows are added, and stays at the end if it is there', async () => {
     const { log, harness, gates } = steps(60)
     const hub = createHub({ log })
     for (const each of gates.slice(0, 40)) each.open()
@@ -123,7 +123,7 @@ describe.skipIf(executablePath === undefined)('a live page in Chromium', () => {
     await eventually(() => rows(page)).toContain('The journey is over.')
   })
 
-  test('lets a person approve a call, if its server says so (VW-23)', async () => {
+  test('VW-23 lets a person approve a call, if its server says so', async () => {
     const log = memoryLog()
     const model = new ScriptedModel().calls('pay', { amount: 5 }).says('It is paid.')
     const harness = harnessOf({ log, model, tools: [tool('pay', () => 'paid', { requiresApproval: true })] })
