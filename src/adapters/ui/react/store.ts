@@ -10,17 +10,24 @@ export interface ReadableStore<State> {
   readonly getServerSnapshot: () => State
 }
 
-/** True if two values are the same, or have the same members. */
+/** True if two values are the same, or are lists or plain objects with the same members. */
 export function sameMembers(left: unknown, right: unknown): boolean {
   if (Object.is(left, right)) return true
-  if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false
-  const [before, after] = [Object.entries(left), Object.entries(right)]
-  const other = right as Readonly<Record<string, unknown>>
+  const [before, after] = [membersOf(left), membersOf(right)]
+  if (before === null || after === null || Array.isArray(left) !== Array.isArray(right)) return false
+  const names = Object.keys(before)
   return (
-    Array.isArray(left) === Array.isArray(right) &&
-    before.length === after.length &&
-    before.every(([name, value]) => name in other && Object.is(value, other[name]))
+    names.length === Object.keys(after).length &&
+    names.every((name) => name in after && Object.is(before[name], after[name]))
   )
+}
+
+/** Null for what has more than its members, such as an error. */
+function membersOf(value: unknown): Readonly<Record<string, unknown>> | null {
+  if (typeof value !== 'object' || value === null) return null
+  const prototype: unknown = Object.getPrototypeOf(value)
+  const isPlain = prototype === Object.prototype || prototype === Array.prototype || prototype === null
+  return isPlain ? (value as Readonly<Record<string, unknown>>) : null
 }
 
 /** Calls `work` in the next frame of the page, or after `ms`; in a hidden page and without one, soon. Returns how to cancel it. */
