@@ -1,11 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { chromium } from 'playwright-core'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../tests/support/folder.js'
-import { PageWriter, checkout, checkoutAgain, longLog } from './viewer/pages.js'
+import { PageWriter, checkout, checkoutAgain, logsOf, longLog } from './viewer/pages.js'
 import type { PageLog } from './viewer/pages.js'
 
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
@@ -403,6 +403,10 @@ describe.skipIf(executablePath === undefined)('the run viewer in Chromium', () =
     expect(await chosen(page).innerText()).toContain('grep')
     await press(page, 'y')
     await eventually(() => page.evaluate('navigator.clipboard.readText()')).toContain('"seq":5')
+    await press(page, 'Y')
+    await eventually(() => page.evaluate('navigator.clipboard.readText()')).toContain(
+      'src/cart/cart.ts:31: apply(voucher)',
+    )
     await panel(page).getByRole('button', { name: 'Copy the address' }).click()
     await eventually(() => page.evaluate('navigator.clipboard.readText()')).toBe(
       `${address}#seq=5&run=run_checkout_reviewer`,
@@ -531,6 +535,20 @@ describe.skipIf(executablePath === undefined)('the run viewer in Chromium', () =
       .first()
       .waitFor({ state: 'attached' })
     expect(await thread.page.getByRole('treeitem').first().innerText()).toContain('run_checkout')
+  })
+
+  test('each log of the corpus is shown in both readings', async () => {
+    const files = readdirSync('tests/corpus/v3').filter((name) => name.endsWith('.jsonl'))
+    const logs = logsOf(files.map((name) => readFileSync(`tests/corpus/v3/${name}`, 'utf8')).join(''))
+    const { page, complaints } = await open(await pages.write('corpus', logs, { root: null }))
+    const tops = logs.filter(({ parentRunId }) => parentRunId === undefined)
+    expect(tops.length).toBeGreaterThan(15)
+    for (const { runId } of tops)
+      for (const reading of ['steps', 'conversation']) {
+        await page.evaluate(`viewerStore.showRuns(['${runId}']); viewerStore.set({ reading: '${reading}' })`)
+        await page.locator(`.row[data-run="${runId}"]`).first().waitFor()
+      }
+    expect(complaints).toEqual([])
   })
 
   test('a page without a log, or with a broken one, says so', async () => {

@@ -18,7 +18,7 @@ export const checkout = logsOf(readFileSync(new URL('checkout.jsonl', import.met
 export const checkoutAgain = logsOf(readFileSync(new URL('checkout-again.jsonl', import.meta.url), 'utf8'))
 
 /** The logs in a text that holds those of several runs, one after the other. */
-function logsOf(text: string): PageLog[] {
+export function logsOf(text: string): PageLog[] {
   const logs = new Map<string, PageLog>()
   for (const line of text.trimEnd().split('\n')) {
     const { runId, parentRunId } = JSON.parse(line) as { readonly runId: string; readonly parentRunId: string | null }

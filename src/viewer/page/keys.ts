@@ -30,6 +30,7 @@ export const ACTIONS: readonly KeyAction[] = [
   { keys: ['n'], name: 'Next hit', run: (store) => store.nextHit(1) },
   { keys: ['N'], name: 'Hit before', run: (store) => store.nextHit(-1) },
   { keys: ['y'], name: 'Copy the event as JSON', run: (store) => void store.copy('json') },
+  { keys: ['Y'], name: 'Copy the text', run: (store) => void store.copy('text') },
   { keys: ['s'], name: 'Save the log', run: (store) => store.save() },
   { keys: ['T'], name: 'Theme: system, light or dark', run: (store) => nextTheme(store) },
   { keys: ['r'], name: 'List of runs', run: (store) => store.showRuns([]) },

@@ -4,9 +4,10 @@ import type { RunProblem } from '../finding/problems.js'
 import { requestAt } from '../finding/request.js'
 import type { SearchHit } from '../finding/search.js'
 import type { Book } from '../reading/book.js'
-import { timeAt } from '../reading/fields.js'
+import { contentText, envelopeContent, memberOf, objectAt, objectsAt, textAt, timeAt } from '../reading/fields.js'
 import type { EventPlace, RunNode, TurnNode } from '../reading/nodes.js'
 import { rowOf, rowsOf } from './list/rows.js'
+import { pauseWords } from './list/step-row.js'
 import type { Row } from './list/rows.js'
 import type { ListHandle, ScrollPlace } from './list/virtual-list.js'
 
@@ -255,10 +256,12 @@ export class Store {
     return typeof parent === 'string' && this.book.has(parent) ? this.rootOf(parent) : runId
   }
 
-  /** Copies the chosen event: as JSON, or its address. */
-  async copy(what: 'json' | 'address'): Promise<void> {
+  /** Copies the chosen event as JSON, its address, or what its row says. */
+  async copy(what: 'json' | 'address' | 'text'): Promise<void> {
     const { event } = this.view
-    if (event === null) return
+    const row = this.chosenRow
+    if (event === null || row === undefined) return
+    if (what === 'text') return copyText(textOf(row, this.book))
     await copyText(what === 'json' ? this.book.lineOf(event) : `${location.href.replace(/#.*/, '')}${addressOf(event)}`)
   }
 
@@ -328,6 +331,29 @@ async function copyText(text: string): Promise<void> {
   } catch {
     // A browser may not give a page the clipboard: then its reader copies the text.
     prompt('Copy this text.', text)
+  }
+}
+
+/** What a row says: a prompt, a reply, the result of a call, a note. */
+function textOf(row: Row, book: Book): string {
+  const { runId } = row.run
+  const event = (seq: number | null) => (seq === null ? null : book.event({ runId, seq }))
+  switch (row.kind) {
+    case 'run':
+    case 'prompt':
+      return contentText(memberOf(event(row.seq), 'prompt'))
+    case 'turn':
+      return objectsAt(objectAt(event(row.turn.replySeq), 'entry'), 'parts')
+        .map((part) => textAt(part, 'text'))
+        .join('')
+    case 'call': {
+      const ended = event(row.call.endSeq)
+      return memberOf(ended, 'ok') === true ? envelopeContent(textAt(ended, 'output')) : textAt(ended, 'message')
+    }
+    case 'mark':
+      return row.mark.text
+    case 'pause':
+      return pauseWords(row.pause)
   }
 }
 

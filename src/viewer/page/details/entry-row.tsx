@@ -8,7 +8,7 @@ import { JsonTree, JsonView } from '../text/json-tree.js'
 import { Content } from '../text/parts.js'
 import type { Row } from '../list/rows.js'
 import type { Store } from '../store.js'
-import { CallTags, Fold, RowLabel, StateTag, durationOf, pauseWords } from '../list/step-row.js'
+import { CallTags, Fold, RowLabel, StateTag, durationOf } from '../list/step-row.js'
 import { Words, countOf, plainText, timeOf } from '../text/words.js'
 
 interface EntryProps {
@@ -51,7 +51,6 @@ export function EntryBody({ row, store }: EntryProps) {
           <RowLabel row={row} />
           <span class="quiet">{timeOf(durationOf(row))}</span>
           {row.pause.to === null && <StateTag state="paused" />}
-          <span class="sr">{pauseWords(row.pause.reason)}</span>
         </p>
       )
   }

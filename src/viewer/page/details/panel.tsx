@@ -32,6 +32,7 @@ export function Panel({ store }: { readonly store: Store }) {
           <RowLabel row={row} />
         </h2>
         <IconButton icon="copy" label="Copy the event as JSON (y)" onClick={() => void store.copy('json')} />
+        <IconButton icon="text" label="Copy the text (Y)" onClick={() => void store.copy('text')} />
         <IconButton icon="link" label="Copy the address of the event" onClick={() => void store.copy('address')} />
         <IconButton icon="close" label="Close the details (d)" onClick={() => store.set({ hasPanel: false })} />
       </header>

@@ -99,7 +99,9 @@ function addTurn(rows: Row[], run: RunNode, turn: TurnNode, at: { depth: number;
   if (isFolded) return
   const base = { run, depth: depth + 1, fold: null, isProblem: false } as const
   const marks = turn.marks.map((mark) => ({ seq: mark.seq, add: () => rows.push(markRow(base, mark)) }))
-  const calls = turn.calls.map((call) => ({
+  // A call that is the answer of the run is no step: its turn shows it.
+  const isStep = ({ state }: CallNode) => state !== 'requested' || turn.resolution !== 'final'
+  const calls = turn.calls.filter(isStep).map((call) => ({
     seq: call.starts[0] ?? turn.replySeq ?? 0,
     add: () => addCall(rows, run, call, { depth: depth + 1, source }),
   }))

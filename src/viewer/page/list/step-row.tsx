@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import type { CallNode, RunNode, TurnNode } from '../../reading/nodes.js'
+import type { CallNode, Pause, RunNode, TurnNode } from '../../reading/nodes.js'
 import type { Row } from './rows.js'
 import type { TimeScale } from './scale.js'
 import { countOf, plainText, timeOf } from '../text/words.js'
@@ -93,7 +93,7 @@ export function RowLabel({ row }: { readonly row: Row }) {
       return (
         <>
           <Glyph letter="Ⅱ" word="Pause" />
-          <span class="brief">{pauseWords(row.pause.reason)}</span>
+          <span class="brief">{pauseWords(row.pause)}</span>
         </>
       )
   }
@@ -153,13 +153,15 @@ export function StateTag({ state }: { readonly state: RunNode['state'] }) {
   return <span class={`tag ${state === 'failed' ? 'bad' : 'warn'}`}>{state}</span>
 }
 
-export function pauseWords(reason: string): string {
+/** Why a run did not go on, or does not. */
+export function pauseWords({ reason, to }: Pause): string {
+  const waits = to === null ? 'Waits' : 'Waited'
   const words: Readonly<Record<string, string>> = {
-    approval_required: 'Waited for an approval',
-    input_required: 'Waited for an answer',
+    approval_required: `${waits} for an approval`,
+    input_required: `${waits} for an answer`,
     left: 'No process executed the run',
     failed: 'Failed, and was retried',
-    queued: 'Waited to be begun',
+    queued: `${waits} to be begun`,
   }
   return words[reason] ?? reason
 }
