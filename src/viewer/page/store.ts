@@ -261,7 +261,7 @@ export class Store {
     const { event } = this.view
     const row = this.chosenRow
     if (event === null || row === undefined) return
-    if (what === 'text') return copyText(textOf(row, this.book))
+    if (what === 'text') return copyText(textOfRow(row, this.book))
     await copyText(what === 'json' ? this.book.lineOf(event) : `${location.href.replace(/#.*/, '')}${addressOf(event)}`)
   }
 
@@ -335,7 +335,7 @@ async function copyText(text: string): Promise<void> {
 }
 
 /** What a row says: a prompt, a reply, the result of a call, a note. */
-function textOf(row: Row, book: Book): string {
+function textOfRow(row: Row, book: Book): string {
   const { runId } = row.run
   const event = (seq: number | null) => (seq === null ? null : book.event({ runId, seq }))
   switch (row.kind) {
