@@ -13,7 +13,7 @@ export interface ReadableStore<State> {
 /** True if two values are the same, or are lists or plain objects with the same members. */
 export function sameMembers(left: unknown, right: unknown): boolean {
   if (Object.is(left, right)) return true
-  const [before, after] = [membersOf(left), membersOf(right)]
+  const [before, after] = [plainMembers(left), plainMembers(right)]
   if (before === null || after === null || Array.isArray(left) !== Array.isArray(right)) return false
   const names = Object.keys(before)
   return (
@@ -23,7 +23,7 @@ export function sameMembers(left: unknown, right: unknown): boolean {
 }
 
 /** Null for what has more than its members, such as an error. */
-function membersOf(value: unknown): Readonly<Record<string, unknown>> | null {
+function plainMembers(value: unknown): Readonly<Record<string, unknown>> | null {
   if (typeof value !== 'object' || value === null) return null
   const prototype: unknown = Object.getPrototypeOf(value)
   const isPlain = prototype === Object.prototype || prototype === Array.prototype || prototype === null
