@@ -3,7 +3,6 @@ import { asLogStore, parseEvent } from '#core/log/log.js'
 import type { LogEvent, LogStore, RunLog } from '#core/log/log.js'
 import { runRef } from '#core/log/ref.js'
 import type { DurableEvent, RunEvent } from '#core/state/events.js'
-import { isReference } from '#core/state/history.js'
 import { isObject } from '#util/json.js'
 
 /** An event of a log: those of a live stream, such as deltas, may stand among them. */
@@ -157,7 +156,7 @@ async function eventsOfRun(
 async function refersTo(log: RunLog, runId: string, included: ReadonlySet<string>): Promise<boolean> {
   for await (const event of log.read(runRef(runId))) {
     if (event.kind === 'run_queued') continue
-    return event.kind === 'run_started' && isReference(event.history) && included.has(event.history.runId)
+    return event.kind === 'run_started' && 'runId' in event.history && included.has(event.history.runId)
   }
   return false
 }
