@@ -106,17 +106,12 @@ export function withAttempts(usage: RunUsage, attempts: readonly CountedAttempt[
 
 /** `usage` with one reply more. */
 export function withTurn(given: RunUsage, { attempts, ...counted }: CountedReply): RunUsage {
-  if (attempts !== undefined && attempts.length > 1) return withRetriedTurn(given, counted, attempts.slice(0, -1))
-  return withReply(given, counted, requestUsage(counted.usage, counted.cost))
-}
-
-function withRetriedTurn(given: RunUsage, counted: CountedReply, others: readonly CountedAttempt[]): RunUsage {
+  const others = attempts?.slice(0, -1) ?? []
+  const usage = others.length === 0 ? given : withAttempts(given, others)
+  const { provider, model, usage: turn } = counted
   const lost = others.reduce((sum, { costUsd }) => sum + Math.round((costUsd ?? 0) * MICRO), 0)
   const cost = counted.cost === undefined ? undefined : counted.cost - lost
-  return withReply(withAttempts(given, others), counted, requestUsage(counted.usage, cost))
-}
-
-function withReply(usage: RunUsage, { provider, model }: CountedReply, reply: ModelUsage): RunUsage {
+  const reply = requestUsage(turn, cost)
   const name = `${provider}:${model}`
   const before = usage.byModel[name]
   const modelRequests = usage.modelRequests + 1

@@ -14,7 +14,7 @@ export class GrowingText {
     return this.#text === '' && this.#pieces.length === 0
   }
 
-  get text(): string {
+  get whole(): string {
     if (this.#pieces.length > 0) this.#join()
     return this.#text
   }

@@ -60,8 +60,7 @@ export class EventQueue {
   /** Resolves when the run may continue; `undefined` if it may continue immediately. */
   push(event: StreamEvent): Promise<void> | undefined {
     if (!event.durable) this.#live?.onEphemeral(event)
-    const listeners = this.#live?.listeners.get(event.runId)
-    if (listeners !== undefined) for (const listener of listeners) listener(event)
+    this.#live?.listeners.get(event.runId)?.forEach((listener) => listener(event))
     if (this.#closed || (!this.#reading && this.#unread === 'drop')) return undefined
     if (!event.durable) {
       // The end of a run is kept for a later reader, even if the log could not store it.

@@ -13,7 +13,7 @@ interface Used {
   readonly responseModel?: string | null
 }
 
-interface RetryOptions {
+export interface RetryOptions {
   /** Retries allowed. */
   readonly maxRetries: number
   readonly signal: AbortSignal

@@ -298,7 +298,7 @@ class OutputItem {
     const isInput = kind === 'arguments' || kind === 'input'
     const isKnown = isInput
       ? this.#input !== null
-      : this.#blocks.some((block) => block.kind === kind && (block.index === index || block.text === text))
+      : this.#blocks.some((block) => block.kind === kind && (block.index === index || block.whole === text))
     if (!isKnown && !this.isDone) this.grow(kind, index, text)
   }
 
@@ -378,14 +378,14 @@ class OutputItem {
     let unknown = texts.length - known.length
     for (const text of texts) {
       const [block] = known
-      const isContinued = block !== undefined && text.startsWith(block.text)
+      const isContinued = block !== undefined && text.startsWith(block.whole)
       if (unknown > 0 && !isContinued) {
         unknown -= 1
         if (text !== '') this.#growBlock('text', this.#freeIndex(), text)
         continue
       }
       known.shift()
-      const rest = isContinued ? text.slice(block.text.length) : ''
+      const rest = isContinued ? text.slice(block.whole.length) : ''
       if (rest !== '') this.#growBlock('text', block?.index ?? 0, rest)
     }
   }
@@ -403,18 +403,18 @@ class OutputItem {
   #isWhole(item: WireFields): boolean {
     if (isCall(item)) {
       const input = this.#input?.kind === 'input' ? stringIn(item['input']) : callArguments(item)
-      return (input !== '{}' && parseJson(input).ok) || input.length >= (this.#input?.grown.text.length ?? 0)
+      return (input !== '{}' && parseJson(input).ok) || input.length >= (this.#input?.grown.whole.length ?? 0)
     }
     if (item['type'] !== 'message') return true
     const held = contentBlocks(item).map((block) => stringIn(block['text'] ?? block['refusal']))
-    return held.join('').length >= this.#blocks.reduce((length, block) => length + block.text.length, 0)
+    return held.join('').length >= this.#blocks.reduce((length, block) => length + block.whole.length, 0)
   }
 
   /** The sum of the deltas. */
   #folded(): WireFields {
     const { item } = this
-    if (this.#input?.kind === 'arguments') return { type: 'function_call', ...item, arguments: this.#input.grown.text }
-    if (this.#input?.kind === 'input') return { type: 'custom_tool_call', ...item, input: this.#input.grown.text }
+    if (this.#input?.kind === 'arguments') return { type: 'function_call', ...item, arguments: this.#input.grown.whole }
+    if (this.#input?.kind === 'input') return { type: 'custom_tool_call', ...item, input: this.#input.grown.whole }
     if (this.#blocks.length === 0) return item
     if (!this.#blocks.some(isReasoning)) {
       return { type: 'message', role: 'assistant', ...item, content: this.#wireBlocks('text', 'refusal') }
@@ -425,9 +425,9 @@ class OutputItem {
 
   #wireBlocks(...kinds: readonly Block['kind'][]): readonly WireFields[] {
     return this.#blocks
-      .filter(({ kind, text }) => kinds.includes(kind) && text !== '')
+      .filter(({ kind, isEmpty }) => kinds.includes(kind) && !isEmpty)
       .sort(byIndex)
-      .map(({ kind, text }) => BLOCKS[kind](text))
+      .map(({ kind, whole }) => BLOCKS[kind](whole))
   }
 }
 

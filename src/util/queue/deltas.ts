@@ -1,3 +1,5 @@
+import { GrowingText } from '../growing-text.js'
+
 /** A piece of a reply that is arriving. */
 export interface Delta {
   readonly kind: 'text_delta' | 'reasoning_delta' | 'tool_input_delta'
@@ -41,49 +43,30 @@ export function beginsReply(kind: string): boolean {
 
 /** The reply of a run that is arriving: the deltas so far, joined by part. */
 export class ArrivingReply<Event extends { readonly kind: string; readonly seq: number }> {
-  #parts: { readonly delta: Event & Delta; text: string }[] = []
-  /** Deltas that are not in `#parts` yet. */
-  #latest: (Event & Delta)[] = []
+  #parts: { readonly delta: Event & Delta; readonly text: GrowingText }[] = []
   #seq = 0
 
   get isEmpty(): boolean {
-    return this.#parts.length === 0 && this.#latest.length === 0
+    return this.#parts.length === 0
   }
 
   /** One delta a part, as if they had just arrived. */
   get deltas(): readonly Event[] {
-    this.#join()
-    return this.#parts.map(({ delta, text }) => ({ ...delta, text, seq: this.#seq }))
+    return this.#parts.map(({ delta, text }) => ({ ...delta, text: text.whole, seq: this.#seq }))
   }
 
   /** Takes the next event of the run. */
   push(event: Event): void {
     this.#seq = event.seq
-    if (isDelta(event)) {
-      if (this.#latest.push(event) >= TOGETHER) this.#join()
-    } else if (event.kind === 'run_started' || beginsReply(event.kind) || endsReply(event.kind)) {
-      this.#parts = []
-      this.#latest = []
-    }
+    if (isDelta(event)) this.#textOf(event).add(event.text)
+    else if (event.kind === 'run_started' || beginsReply(event.kind) || endsReply(event.kind)) this.#parts = []
   }
 
-  /** Joins each stretch of deltas of one part at once: a text that is added to each time would keep them all. */
-  #join(): void {
-    const latest = this.#latest
-    this.#latest = []
-    for (let from = 0, to = 0; from < latest.length; from = to) {
-      const first = latest[from] as Event & Delta
-      while (to < latest.length && areOfOnePart(first, latest[to] as Part)) to += 1
-      const text = latest
-        .slice(from, to)
-        .map((delta) => delta.text)
-        .join('')
-      const part = this.#parts.findLast(({ delta }) => areOfOnePart(delta, first))
-      if (part === undefined) this.#parts.push({ delta: first, text })
-      else part.text += text
-    }
+  #textOf(delta: Event & Delta): GrowingText {
+    const known = this.#parts.findLast((part) => areOfOnePart(part.delta, delta))
+    if (known !== undefined) return known.text
+    const text = new GrowingText()
+    this.#parts.push({ delta, text })
+    return text
   }
 }
-
-/** How many deltas are joined at once. */
-const TOGETHER = 256

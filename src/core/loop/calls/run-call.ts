@@ -17,7 +17,6 @@ import { answersOf, toolContext, toolSurroundings } from '../tool-context.js'
 import { wrappedCall } from '../../extension/wraps.js'
 import { namesOf } from '../../state/batch-call.js'
 import type { BatchCall } from '../../state/batch-call.js'
-import type { DurablePayloads } from '../../state/events.js'
 import { batchOf, recordedDecision, withOtherCalls } from './admission.js'
 import type { Admission } from './admission.js'
 import { askAfterCall } from './call-hooks.js'
@@ -94,12 +93,14 @@ function middleware(context: RunContext): readonly Wrap<Entry, Handled>[] {
 export async function performCall(calls: Calls, admission: Admission): Promise<void> {
   const startedAt = performance.now()
   const { context } = calls
-  const { call, toolIndex, spec } = admission
+  const { call, toolIndex, decision, spec } = admission
   const { callId } = call
   const isKnown = call.answers.length > 0 || call.verdict !== null
   const known = isKnown ? outcomeByPerson(call) : null
   if (known !== null) return completeUnrun(calls, call, { toolIndex, outcome: known })
-  await context.emit('tool_call_started', startOf(admission))
+  const by = decision !== null && { decision: recordedDecision(decision) }
+  const facts = { ...by, ...(call.entries > 0 && ({ again: true } as const)) }
+  await context.emit('tool_call_started', { ...namesOf(call), toolIndex, arguments: call.arguments, ...facts })
   const spawned: Spawned = { runs: null }
   const ended = (outcome: ToolOutcome): CallEnd => {
     const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
@@ -129,14 +130,6 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
   } finally {
     spawned.runs?.dropLeft()
   }
-}
-
-/** Of its own: V8 compiles an async function the longer, the more of it does not wait. */
-function startOf({ call, toolIndex, decision }: Admission): DurablePayloads['tool_call_started'] {
-  const start = { ...namesOf(call), toolIndex, arguments: call.arguments }
-  if (decision === null && call.entries === 0) return start
-  const by = decision !== null && { decision: recordedDecision(decision) }
-  return { ...start, ...by, ...(call.entries > 0 && ({ again: true } as const)) }
 }
 
 /** The call waits, for answers to its handler or to its children. */

@@ -99,7 +99,7 @@ export class ReplyDeltas {
   ): Unstamped<AssistantEntry> | null {
     // A provider takes no empty text. The last character may be half of a pair.
     const parts = this.#texts.flatMap(({ text }) => {
-      const whole = text.text.replace(/[\uD800-\uDBFF]$/, '')
+      const whole = text.whole.replace(/[\uD800-\uDBFF]$/, '')
       return whole.trim() === '' ? [] : [{ type: 'text' as const, text: whole }]
     })
     if (parts.length === 0) return null
@@ -122,6 +122,5 @@ export class ReplyDeltas {
 }
 
 function isOfAnswer({ kind, toolName }: ModelDelta, { mode }: OutputFormat): boolean {
-  if (mode === 'tool') return kind === 'tool_input_delta' && toolName === FINAL_RESULT
-  return kind === 'text_delta'
+  return mode === 'tool' ? kind === 'tool_input_delta' && toolName === FINAL_RESULT : kind === 'text_delta'
 }
