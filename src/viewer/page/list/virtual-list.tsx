@@ -63,22 +63,29 @@ export function VirtualList<Row extends { readonly key: string }>(props: Virtual
     if (Math.abs(box.current.scrollTop - aim) > 1) box.current.scrollTop = aim
     if (isOther) redraw((count) => count + 1)
   }
-  useLayoutEffect(settle)
+  /** A row that is to be shown once the list has it: rows that have just come are drawn a little later. */
+  const awaited = useRef<string | null>(null)
+  useLayoutEffect(() => {
+    if (awaited.current !== null) show(awaited.current)
+    settle()
+  })
   useResizes([box, inner], settle)
 
   const moveTo = ({ key, offset }: ScrollPlace) => {
     anchor.current = { key, offset, index: places.get(key) ?? anchor.current.index }
     redraw((count) => count + 1)
   }
+  const show = (key: string) => {
+    const index = places.get(key)
+    awaited.current = index === undefined ? key : null
+    if (index === undefined || box.current === null) return
+    const [start, end] = [heights.top(index), heights.top(index + 1)]
+    const { scrollTop, clientHeight } = box.current
+    if (start < scrollTop || Math.min(end, start + clientHeight / 2) > scrollTop + clientHeight)
+      moveTo({ key, offset: -Math.min(clientHeight / 3, start) })
+  }
   handle.current = {
-    show: (key) => {
-      const index = places.get(key)
-      if (index === undefined || box.current === null) return
-      const [start, end] = [heights.top(index), heights.top(index + 1)]
-      const { scrollTop, clientHeight } = box.current
-      if (start < scrollTop || Math.min(end, start + clientHeight / 2) > scrollTop + clientHeight)
-        moveTo({ key, offset: -Math.min(clientHeight / 3, start) })
-    },
+    show,
     place: () => anchor.current,
     restore: moveTo,
     isAtEnd: () => top + high >= heights.top(rows.length) - 40,
@@ -87,7 +94,9 @@ export function VirtualList<Row extends { readonly key: string }>(props: Virtual
     const y = box.current?.scrollTop ?? 0
     const index = heights.at(y)
     const key = rows[index]?.key
-    if (key !== undefined && Math.abs(y - wanted()) > 1) moveTo({ key, offset: y - heights.top(index) })
+    if (key === undefined || Math.abs(y - wanted()) <= 1) return
+    awaited.current = null
+    moveTo({ key, offset: y - heights.top(index) })
   }
   const drawn = useDrawn(render)
   return (
