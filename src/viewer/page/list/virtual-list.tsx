@@ -55,6 +55,12 @@ export function VirtualList<Row extends { readonly key: string }>(props: Virtual
   const { top, from, to, first, last } = windowOf(heights, wanted(), high)
   useEffect(() => onRange?.(first, last), [first, last, rows])
 
+  const moveTo = ({ key, offset }: ScrollPlace) => {
+    anchor.current = { key, offset, index: places.get(key) ?? anchor.current.index }
+    redraw((count) => count + 1)
+  }
+  const { show, forget } = useShow(box, measures, moveTo)
+
   /** Takes the heights of what is on screen, and keeps the row at the upper edge where it is. */
   const settle = () => {
     if (box.current === null || inner.current === null) return
@@ -63,27 +69,9 @@ export function VirtualList<Row extends { readonly key: string }>(props: Virtual
     if (Math.abs(box.current.scrollTop - aim) > 1) box.current.scrollTop = aim
     if (isOther) redraw((count) => count + 1)
   }
-  /** A row that is to be shown once the list has it: rows that have just come are drawn a little later. */
-  const awaited = useRef<string | null>(null)
-  useLayoutEffect(() => {
-    if (awaited.current !== null) show(awaited.current)
-    settle()
-  })
+  useLayoutEffect(settle)
   useResizes([box, inner], settle)
 
-  const moveTo = ({ key, offset }: ScrollPlace) => {
-    anchor.current = { key, offset, index: places.get(key) ?? anchor.current.index }
-    redraw((count) => count + 1)
-  }
-  const show = (key: string) => {
-    const index = places.get(key)
-    awaited.current = index === undefined ? key : null
-    if (index === undefined || box.current === null) return
-    const [start, end] = [heights.top(index), heights.top(index + 1)]
-    const { scrollTop, clientHeight } = box.current
-    if (start < scrollTop || Math.min(end, start + clientHeight / 2) > scrollTop + clientHeight)
-      moveTo({ key, offset: -Math.min(clientHeight / 3, start) })
-  }
   handle.current = {
     show,
     place: () => anchor.current,
@@ -95,7 +83,7 @@ export function VirtualList<Row extends { readonly key: string }>(props: Virtual
     const index = heights.at(y)
     const key = rows[index]?.key
     if (key === undefined || Math.abs(y - wanted()) <= 1) return
-    awaited.current = null
+    forget()
     moveTo({ key, offset: y - heights.top(index) })
   }
   const drawn = useDrawn(render)
@@ -108,6 +96,31 @@ export function VirtualList<Row extends { readonly key: string }>(props: Virtual
       </div>
     </div>
   )
+}
+
+/** Brings a row on screen: at once, or once the list has it, since rows that have just come are drawn a little later. */
+function useShow(
+  box: { readonly current: HTMLElement | null },
+  { heights, places }: Measures,
+  moveTo: (place: ScrollPlace) => void,
+): { readonly show: (key: string) => void; readonly forget: () => void } {
+  const awaited = useRef<string | null>(null)
+  const show = (key: string) => {
+    const index = places.get(key)
+    awaited.current = index === undefined ? key : null
+    if (index === undefined || box.current === null) return
+    const [start, end] = [heights.top(index), heights.top(index + 1)]
+    const { scrollTop, clientHeight } = box.current
+    if (start < scrollTop || Math.min(end, start + clientHeight / 2) > scrollTop + clientHeight)
+      moveTo({ key, offset: -Math.min(clientHeight / 3, start) })
+  }
+  useLayoutEffect(() => {
+    if (awaited.current !== null) show(awaited.current)
+  })
+  const forget = () => {
+    awaited.current = null
+  }
+  return { show, forget }
 }
 
 /** The rows on screen, and those that are in the document because they are near it. */
