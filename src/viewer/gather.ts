@@ -46,9 +46,16 @@ export interface GatheredLog {
 
 const DEFAULT_LIMIT = 50
 
-/** The logs that a page shows: runs at the top in their order, each followed by its child runs. Throws `run_not_found`. */
-export async function gatherLogs(source: ViewerSource, options: ViewerOptions): Promise<readonly GatheredLog[]> {
-  const logs = isLog(source) ? await ofStore(source, options) : await ofEvents(source, options)
+/**
+ * The logs that a page shows: runs at the top in their order, each followed by its child runs. `owner`: of a whole log the runs of
+ * this `metadata.resourceId` alone. Throws `run_not_found`.
+ */
+export async function gatherLogs(
+  source: ViewerSource,
+  options: ViewerOptions,
+  owner?: string,
+): Promise<readonly GatheredLog[]> {
+  const logs = isLog(source) ? await ofStore(source, options, owner) : await ofEvents(source, options)
   return inOrder(logs)
 }
 
@@ -56,29 +63,31 @@ function isLog(source: ViewerSource): source is RunLog {
   return typeof source === 'object' && 'read' in source && typeof source.read === 'function'
 }
 
+/** The runs at the top that the options name; null if they name none. */
+export async function chosenRuns(log: RunLog, options: ViewerOptions): Promise<readonly string[] | null> {
+  const { runId, threadId, compare } = options
+  if (runId === undefined && threadId === undefined) return null
+  const named = threadId === undefined ? [runId] : await runsOfThread(log, threadId)
+  return [...new Set([...named, compare])].filter((id) => id !== undefined)
+}
+
 /** The runs of a log, as the options name them. */
-async function ofStore(given: RunLog, options: ViewerOptions): Promise<readonly GatheredLog[]> {
-  const { runId, threadId, compare, redact, limit = DEFAULT_LIMIT } = options
-  const log = asLogStore(given)
-  const named = runId === undefined ? [] : [runId]
-  const chosen =
-    threadId === undefined
-      ? runId === undefined
-        ? await newest(log, limit)
-        : named
-      : await runsOfThread(given, threadId)
-  const tops = [...new Set([...chosen, ...(compare === undefined ? [] : [compare])])]
+async function ofStore(log: RunLog, options: ViewerOptions, owner?: string): Promise<readonly GatheredLog[]> {
+  const { compare, redact, limit = DEFAULT_LIMIT } = options
+  const chosen = (await chosenRuns(log, options)) ?? (await newest(asLogStore(log), limit, owner))
+  const tops = compare === undefined ? chosen : [...new Set([...chosen, compare])]
   const included = new Set(tops)
   const gathered: GatheredLog[] = []
-  for (const id of tops) gathered.push(...(await withChildren(given, id, { included, redact })))
+  for (const id of tops) gathered.push(...(await withChildren(log, id, { included, redact })))
   return gathered
 }
 
-async function newest(log: Partial<LogStore>, limit: number): Promise<readonly string[]> {
+async function newest(log: Partial<LogStore>, limit: number, resourceId?: string): Promise<readonly string[]> {
   if (log.list === undefined)
     throw new HarnessError('invalid_options', 'Expected `runId` with a log that cannot list its runs.')
   const ids: string[] = []
-  if (limit > 0) for await (const { runId } of log.list({ parentRunId: null })) if (ids.push(runId) >= limit) break
+  if (limit > 0)
+    for await (const { runId } of log.list({ parentRunId: null, resourceId })) if (ids.push(runId) >= limit) break
   return ids
 }
 

@@ -1,5 +1,6 @@
-import { checkAccess, notFound } from '#adapters/ui/handlers/authorization.js'
-import type { Authorize } from '#adapters/ui/handlers/authorization.js'
+import { checkAccess, LOCAL, notFound } from '#adapters/ui/handlers/authorization.js'
+import type { Access, Authorize } from '#adapters/ui/handlers/authorization.js'
+import { readAnswers } from '#adapters/ui/handlers/request-body.js'
 import { badRequest, jsonResponse, pathAfter, refusalResponse, RequestError } from '#adapters/ui/handlers/http.js'
 import { createHub } from '#adapters/ui/hub/hub.js'
 import type { Hub } from '#adapters/ui/hub/hub.js'
@@ -7,11 +8,12 @@ import { SSE_HEADERS, sseBody } from '#adapters/ui/http/sse.js'
 import { encodeNative, nativeProjection, parseNativeCursor } from '#adapters/ui/native/native-projection.js'
 import type { NativeCursor } from '#adapters/ui/native/native-projection.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
+import type { RunSummary } from '#core/log/digest.js'
 import type { LogStore } from '#core/log/log.js'
 import type { Answer } from '#core/state/answers.js'
 import type { HarnessStream } from '#core/stream/stream.js'
-import { isObject } from '#util/json.js'
-import { gatherLogs } from './gather.js'
+import { isObject, type JsonObject } from '#util/json.js'
+import { chosenRuns, gatherLogs } from './gather.js'
 import type { ViewerOptions } from './gather.js'
 import { pageOf } from './viewer.js'
 
@@ -52,9 +54,13 @@ async function liveAnswer(request: Request, place: LivePlace): Promise<Response>
   const action = name === 'answers' ? 'answer' : 'read'
   const access = await checkAccess(request, place.options, { threadId: null, runId: runId ?? null, action })
   if (access instanceof Response) return access
-  if (runId === undefined) return page(place, url)
-  if (name === 'events' && request.method === 'GET') return events(place, request, { url, runId })
-  if (name === 'answers' && request.method === 'POST') return answers(place, request, runId)
+  const { runId: only, threadId: of } = place.options
+  // A page of chosen runs is for whoever is let in; one of a whole log has the runs of who asks, or of this machine all of them.
+  const owner = (only ?? of) !== undefined || access === LOCAL ? undefined : access.resourceId
+  if (runId === undefined) return page(place, url, owner)
+  if (!(await isOnPage(place, runId, owner))) throw notFound()
+  if (name === 'events' && request.method === 'GET') return events(place, request, { url, runId, access })
+  if (name === 'answers' && request.method === 'POST') return answers(place, request, { url, runId, access })
   throw notFound()
 }
 
@@ -71,21 +77,27 @@ interface LivePlace {
   readonly options: LiveViewerOptions
 }
 
-async function page({ log, options }: LivePlace, { pathname }: URL): Promise<Response> {
-  const last = pathname.split('/').at(-1) ?? ''
-  const url = last === '' ? './' : `./${last}/`
-  const logs = await gatherLogs(log, options)
+/** Whether a run, or one above it, is one that the page shows. */
+async function isOnPage({ log, options }: LivePlace, runId: string, owner: string | undefined): Promise<boolean> {
+  const chosen = await chosenRuns(log, options)
+  let top: RunSummary | null = null
+  for (let id: string | undefined = runId; id !== undefined; id = top?.parent?.runId) {
+    if (chosen?.includes(id) === true) return true
+    top = await log.inspect({ kind: 'run', id })
+  }
+  return chosen === null && top !== null && (owner === undefined || top.metadata['resourceId'] === owner)
+}
+
+async function page({ log, options }: LivePlace, { pathname }: URL, owner: string | undefined): Promise<Response> {
+  const url = `./${pathname.replace(/.*\//, '')}/`.replace('//', '/')
+  const logs = await gatherLogs(log, options, owner)
   const html = await pageOf(logs, options, { url, approvals: options.answers !== undefined })
   const headers = { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' }
   return new Response(html, { headers })
 }
 
 /** The events that are stored, and those that come: whole, as the log has them. */
-async function events(
-  { log, hub, options }: LivePlace,
-  request: Request,
-  { url, runId }: { readonly url: URL; readonly runId: string },
-): Promise<Response> {
+async function events({ log, hub, options }: LivePlace, request: Request, { url, runId }: Asked): Promise<Response> {
   const after = cursorOf(request, url, runId)
   const summary = await log.inspect({ kind: 'run', id: runId })
   if (summary === null) throw notFound()
@@ -98,11 +110,8 @@ async function events(
   const batches = hub.batches(runId, { signal: abort.signal, children: true })
   async function* frames(): AsyncGenerator<string, void, undefined> {
     for await (const batch of batches) {
-      const text = batch
-        .flatMap((event) => projection.next(event))
-        .map(encodeNative)
-        .join('')
-      if (text !== '') yield text
+      const items = batch.flatMap((event) => projection.next(event))
+      if (items.length > 0) yield items.map(encodeNative).join('')
     }
     yield projection.end().map(encodeNative).join('')
   }
@@ -120,15 +129,25 @@ function cursorOf(request: Request, url: URL, runId: string): NativeCursor {
   }
 }
 
+interface Asked {
+  readonly url: URL
+  readonly runId: string
+  readonly access: Access
+}
+
 /** Goes on with a paused run; its events come to whoever follows it. */
-async function answers({ hub, options }: LivePlace, request: Request, runId: string): Promise<Response> {
+async function answers({ hub, options }: LivePlace, request: Request, { runId, access }: Asked): Promise<Response> {
   if (options.answers === undefined) throw notFound()
   const body: unknown = await request.json().catch(() => null)
-  const given = isObject(body) ? body['answers'] : null
-  if (!Array.isArray(given))
-    throw badRequest('Expected a body such as { "answers": [{ "callId": "call_1", "approved": true }] }.')
+  const signature = access.by === undefined ? {} : { by: access.by }
+  const given = readAnswers((isObject(body) ? body : {}) as JsonObject, {})
   try {
-    await hub.start(await options.answers(runId, given as readonly Answer[]))
+    await hub.start(
+      await options.answers(
+        runId,
+        given.map((each) => ({ ...each, ...signature })),
+      ),
+    )
   } catch (error) {
     throw badRequest(messageOf(error))
   }

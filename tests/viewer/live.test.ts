@@ -8,6 +8,7 @@ import { viewerHandler } from 'thinharness/viewer'
 import { Book } from '#viewer/reading/book.js'
 import { gate, harnessOf, tool } from '../harness/support.js'
 import type { Gate } from '../harness/support.js'
+import { collect } from '../support/collect.js'
 import { bookOf, dataOf, TEMPLATE } from './support.js'
 
 const PLACE = 'http://127.0.0.1:4000/secret/'
@@ -130,5 +131,46 @@ describe('a live page', () => {
     const mounted = await (await show(new Request('http://127.0.0.1/admin/viewer'))).text()
     expect((await dataOf(mounted)).header.live?.url).toBe('./viewer/')
     expect(mounted).toContain("connect-src 'self'")
+  })
+
+  test('shows no other run than those of its page, and to each person their own', async () => {
+    const log = memoryLog()
+    const harness = harnessOf({ log, model: new ScriptedModel().says('A.').says('B.').says('C.') })
+    await harness.run('Mine.', { runId: 'run_1', metadata: { resourceId: 'ada' } })
+    await harness.run('Theirs.', { runId: 'run_2', metadata: { resourceId: 'ben' } })
+    await harness.run("Nobody's.", { runId: 'run_3' })
+    const statusOf = async (show: (request: Request) => Promise<Response>, runId: string): Promise<number> =>
+      (await show(new Request(`${PLACE}runs/${runId}/events`))).status
+    const authorize = () => ({ resourceId: 'ada' })
+    const one = viewerHandler(log, { runId: 'run_1', page: TEMPLATE, authorize })
+    const own = viewerHandler(log, { page: TEMPLATE, authorize })
+    const all = viewerHandler(log, { page: TEMPLATE })
+    const shown = async (show: (request: Request) => Promise<Response>): Promise<readonly string[]> =>
+      [...(await pageOf(show)).runIds].sort()
+    expect(await shown(one)).toEqual(['run_1'])
+    expect(await shown(own)).toEqual(['run_1'])
+    expect(await shown(all)).toEqual(['run_1', 'run_2', 'run_3'])
+    const ids = ['run_1', 'run_2', 'run_3', 'run_4']
+    expect(await Promise.all(ids.map((id) => statusOf(one, id)))).toEqual([200, 404, 404, 404])
+    expect(await Promise.all(ids.map((id) => statusOf(own, id)))).toEqual([200, 404, 404, 404])
+    expect(await Promise.all(ids.map((id) => statusOf(all, id)))).toEqual([200, 200, 200, 404])
+  })
+
+  test('an answer is signed by who the host says it is', async () => {
+    const log = memoryLog()
+    const model = new ScriptedModel().calls('pay', { amount: 5 }).says('Paid.')
+    const harness = harnessOf({ log, model, tools: [tool('pay', () => 'paid', { requiresApproval: true })] })
+    await harness.run('Pay.', { runId: 'run_1' })
+    const show = viewerHandler(log, {
+      ...{ runId: 'run_1', page: TEMPLATE, authorize: () => ({ resourceId: 'ada', by: 'Ada' }) },
+      answers: (runId, answers) => harness.streamResumeRun(runId, answers, { log }),
+    })
+    const body = JSON.stringify({ answers: [{ callId: 'call_1', approved: true, by: 'Eve' }] })
+    const init = { method: 'POST', body, headers: { 'content-type': 'application/json' } }
+    expect((await show(new Request(`${PLACE}runs/run_1/answers`, init))).status).toBe(202)
+    const remembered = body.replace('"by":"Eve"', '"remember":"tool"')
+    expect((await show(new Request(`${PLACE}runs/run_1/answers`, { ...init, body: remembered }))).status).toBe(400)
+    const events = await collect(log.read({ kind: 'run', id: 'run_1' }))
+    expect(JSON.stringify(events.find(({ kind }) => kind === 'answer_received'))).toContain('"by":"Ada"')
   })
 })

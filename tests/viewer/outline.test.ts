@@ -273,7 +273,9 @@ describe('a log that is not whole', () => {
         fc.nat(),
         (value, cut) => {
           const text = JSON.stringify(value)
-          expect(skim(text)).toEqual(JSON.parse(text))
+          // A member of that name could change the object: it is left out.
+          const safe: unknown = JSON.parse(text, (name, member: unknown) => (name === '__proto__' ? undefined : member))
+          expect(skim(text)).toEqual(safe)
           expect(() => skim(text.slice(0, cut % text.length))).toThrow(SyntaxError)
         },
       ),

@@ -5,6 +5,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { LOCAL } from '#adapters/ui/handlers/authorization.js'
 import type { LogStore } from '../../index.js'
 import type { ViewerOptions } from '../../viewer/index.js'
 import { CommandError, EXIT } from '../exit.js'
@@ -113,7 +114,7 @@ async function serveView({ source, options }: Viewed, flags: ViewFlags, terminal
   const show = viewerHandler(source, {
     ...options,
     // Who knows the token of the address may look.
-    authorize: () => ({ resourceId: 'local' }),
+    authorize: () => LOCAL,
     ...(setup !== null && {
       answers: (runId, answers) => setup.harness.streamResumeRun(runId, answers, { log: source }),
     }),
