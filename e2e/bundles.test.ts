@@ -23,7 +23,7 @@ beforeAll(() => {
 }, 60_000)
 
 /** Import paths that need a package which is not installed. */
-const PEERS = ['mcp', 'store/postgres', 'durable/dbos', 'tracing']
+const PEERS = ['mcp', 'store/postgres', 'durable/dbos', 'tracing', 'ui/react']
 
 const PROGRAM = `
 import { defineTool, Harness } from 'thinharness'
@@ -187,14 +187,18 @@ test('without Node, `fileLog` says what it needs', async () => {
   })
 })
 
+/** Who imports this has React. */
+const REACT = 'thinharness/ui/react'
+
 test('a program for Node can be bundled with every import path; optional packages that are missing are reported on use', async () => {
-  const program = `${entries.map(({ specifier }, index) => `import * as e${index} from '${specifier}'`).join('\n')}
+  const paths = entries.filter(({ specifier }) => specifier !== REACT)
+  const program = `${paths.map(({ specifier }, index) => `import * as e${index} from '${specifier}'`).join('\n')}
 import { Harness } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { mcpHttp, serveMcp } from 'thinharness/mcp'
 ${PROGRAM.replace(/^import .*$/gm, '').replace('export const result', 'const result')}
 import { defineTool } from 'thinharness'
-const names = [${entries.map((_, index) => `Object.keys(e${index}).length`).join()}]
+const names = [${paths.map((_, index) => `Object.keys(e${index}).length`).join()}]
 const failure = (work) => work.then(() => 'none', (error) => error.code + ': ' + error.message)
 const server = mcpHttp({ url: 'http://127.0.0.1:9/mcp' })
 const missing = [

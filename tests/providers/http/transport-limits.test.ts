@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
+import { gate } from '../../harness/support.js'
 import { loopback } from '../../support/loopback.js'
 import { errorOf, EXCHANGES, readStream, requestOf, transportTo } from '../support.js'
 
@@ -125,15 +126,18 @@ describe.each(EXCHANGES)('over the %s exchange', (kind) => {
 
     test('in the middle of a stream with unread data', async () => {
       const abort = new AbortController()
+      const more = gate()
+      const sent = gate()
       await using server = await loopback((response) => {
         events(response)
-        setTimeout(() => response.end('data: {"n":3}\n\n'), 10)
+        void more.opened.then(() => response.end('data: {"n":3}\n\n', () => sent.open()))
       })
       let seen = 0
       const reading = (async () => {
         for await (const chunks of transportTo(kind, server.url).stream(requestOf(abort.signal))) {
           seen += chunks.length
-          await new Promise((resolve) => setTimeout(resolve, 100))
+          more.open()
+          await sent.opened
           abort.abort(reason)
         }
       })()

@@ -23,9 +23,10 @@ const told = (chat: ChatThreadStore): readonly string[] =>
 
 test('a conversation begins with its first message, and is followed to its answer', async () => {
   const page = paged(new ScriptedModel().calls('look').says('Seen.'))
-  const chat = chatOf(page)
-  const { until } = watch(chat)
+  // Each state is seen, however short.
+  const chat = chatOf(page, { throttleMs: 0 })
   expect(chat.getSnapshot()).toMatchObject({ connection: 'closed', phase: 'idle', runs: [], snapshot: null })
+  const { until } = watch(chat)
   await until(({ connection }) => connection === 'absent')
   const sent = chat.send('Hi.')
   expect(chat.getSnapshot().error).toBeNull()
