@@ -14,6 +14,8 @@ const folder = join(home, 'my-agent')
 const tarball = pack(home)
 const [major, minor] = process.versions.node.split('.').map(Number)
 const runsTypeScript = major > 22 || (major === 22 && minor >= 18)
+/** For the configuration in TypeScript. */
+const loader = runsTypeScript ? '' : "NODE_OPTIONS='--import tsx'"
 let provider = null
 let failures = 0
 
@@ -72,7 +74,14 @@ async function command(line) {
   if (line === '' || line.startsWith('mkdir ') || line.startsWith('export ')) return
   if (line === 'npx thinharness chat') return
   await check(line, async () => {
-    if (line === 'npx tsx server.ts') await serve()
+    if (line === 'npx tsx server.ts')
+      await serve('exec node --import tsx server.ts', /port: (\d+)/, (port) => `http://127.0.0.1:${port}/chat`)
+    else if (line === 'npx thinharness serve')
+      await serve(
+        `${loader} exec node node_modules/thinharness/dist/command/main.js serve --port 0`,
+        /(http:\S+\/)\n/,
+        (page) => `${page}api/chat`,
+      )
     else await shell(line.replace(/^npm install thinharness /, `npm install '${tarball}' `))
   })
   if (provider === null && line.startsWith('npm install')) provider = await scripted()
@@ -117,22 +126,22 @@ function shell(line, cwd) {
   })
 }
 
-/** The server answers a page, and ends in an orderly way. */
-async function serve() {
-  const child = start('exec node --import tsx server.ts')
+/** The server that `line` starts, whose address is what `told` finds in its words, answers a page, and ends in an orderly way. */
+async function serve(line, told, chatOf) {
+  const child = start(line)
   try {
-    const port = await new Promise((resolve, reject) => {
+    const place = await new Promise((resolve, reject) => {
       let text = ''
       for (const stream of [child.stdout, child.stderr])
         stream.on('data', (piece) => {
           text += String(piece)
-          const found = /port: (\d+)/.exec(text)?.[1]
+          const found = told.exec(text)?.[1]
           if (found !== undefined) resolve(found)
         })
       child.once('close', () => reject(new Error(`The server ended:\n${text}`)))
     })
     const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'What about order 1043?' }] }
-    const response = await fetch(`http://127.0.0.1:${port}/chat`, {
+    const response = await fetch(chatOf(place), {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ id: 'one', messages: [message] }),
