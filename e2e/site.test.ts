@@ -8,9 +8,8 @@ import { chromium } from 'playwright-core'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { sections } from '../scripts/pages.js'
+import { executablePath } from '../tests/support/browser.js'
 
-const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const executablePath = BROWSERS.find((path) => existsSync(path))
 const SITE = '.build/site-of-test'
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html',

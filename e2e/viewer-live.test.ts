@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { chromium } from 'playwright-core'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -14,9 +14,8 @@ import { gate, harnessOf, tool } from '../tests/harness/support.js'
 import type { Gate } from '../tests/harness/support.js'
 import { collect } from '../tests/support/collect.js'
 import { textOf } from '../tests/viewer/support.js'
+import { executablePath } from '../tests/support/browser.js'
 
-const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-const executablePath = BROWSERS.find((path) => existsSync(path))
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
 /** Waits until a value of the page fits. */
