@@ -105,20 +105,24 @@ export function withAttempts(usage: RunUsage, attempts: readonly CountedAttempt[
 }
 
 /** `usage` with one reply more. */
-export function withTurn(given: RunUsage, { attempts, ...counted }: CountedReply): RunUsage {
-  const others = attempts?.slice(0, -1) ?? []
-  const usage = others.length === 0 ? given : withAttempts(given, others)
-  const { provider, model, usage: turn } = counted
-  const lost = others.reduce((sum, { costUsd }) => sum + Math.round((costUsd ?? 0) * MICRO), 0)
-  const cost = counted.cost === undefined ? undefined : counted.cost - lost
+export function withTurn(given: RunUsage, counted: CountedReply): RunUsage {
+  const { provider, model, usage: turn, attempts = ALONE } = counted
+  let usage = given
+  let { cost } = counted
+  if (attempts.length > 1) {
+    const others = attempts.slice(0, -1)
+    usage = withAttempts(given, others)
+    if (cost !== undefined) cost -= others.reduce((sum, { costUsd }) => sum + Math.round((costUsd ?? 0) * MICRO), 0)
+  }
   const reply = requestUsage(turn, cost)
   const name = `${provider}:${model}`
   const before = usage.byModel[name]
-  const modelRequests = usage.modelRequests + 1
-  const byModel = Object.assign({}, usage.byModel, { [name]: before === undefined ? reply : sumOf(before, reply) })
-  // A spread copy is slow to create: each turn needs one.
-  return Object.assign({}, usage, sumOf(whole(usage), reply), { modelRequests, byModel })
+  const byModel = { ...usage.byModel }
+  byModel[name] = before === undefined ? reply : sumOf(before, reply)
+  return Object.assign({ ...usage }, sumOf(whole(usage), reply), { modelRequests: usage.modelRequests + 1, byModel })
 }
+
+const ALONE: readonly CountedAttempt[] = []
 
 /** With tokens that were used in addition to those of the run's own requests. `cost` is in micro-dollars. */
 export function withTokens(usage: RunUsage, tokens: TokenUsage, cost: number | null): RunUsage {
@@ -127,12 +131,16 @@ export function withTokens(usage: RunUsage, tokens: TokenUsage, cost: number | n
 }
 
 function requestUsage(tokens: TokenUsage, cost: number | undefined): ModelUsage {
-  const costUsd = cost === undefined ? null : cost / MICRO
-  const { hostedCalls } = tokens
-  const usage = { modelRequests: 1, ...NO_TOKENS, ...(hostedCalls && { hostedCalls }), costUsd }
+  const usage: Counted = { ...NO_REQUEST, modelRequests: 1, costUsd: cost === undefined ? null : cost / MICRO }
   for (const field of TOKEN_FIELDS) usage[field] = tokens[field] ?? 0
+  if (tokens.hostedCalls !== undefined) usage.hostedCalls = tokens.hostedCalls
   return usage
 }
+
+type Counted = { -readonly [Field in keyof ModelUsage]: ModelUsage[Field] }
+
+/** Copied for each sum: to add a member to a copy would cost more than all else here. */
+const NO_REQUEST: Counted = { modelRequests: 0, ...NO_TOKENS, costUsd: null }
 
 const MICRO = 1_000_000
 
@@ -150,11 +158,11 @@ function sumOf(one: ModelUsage, other: ModelUsage): ModelUsage {
   else if (one.costUsd !== null && other.costUsd !== null)
     // In whole micro-dollars, so that the sum is exact.
     costUsd = (Math.round(one.costUsd * MICRO) + Math.round(other.costUsd * MICRO)) / MICRO
-  const modelRequests = one.modelRequests + other.modelRequests
+  const sum: Counted = { ...NO_REQUEST, modelRequests: one.modelRequests + other.modelRequests, costUsd }
+  for (const field of TOKEN_FIELDS) sum[field] = one[field] + other[field]
   const hostedCalls =
     one.hostedCalls === undefined ? other.hostedCalls : addCounts(one.hostedCalls, other.hostedCalls ?? {})
-  const sum = { modelRequests, ...NO_TOKENS, ...(hostedCalls && { hostedCalls }), costUsd }
-  for (const field of TOKEN_FIELDS) sum[field] = one[field] + other[field]
+  if (hostedCalls !== undefined) sum.hostedCalls = hostedCalls
   return sum
 }
 

@@ -50,9 +50,8 @@ export function inputPort(): InputPort {
     },
     close() {
       closed = true
-      const left = new HarnessError('invalid_state', 'The input port was closed, and no run has accepted this message.')
       const messages = [...accepted, ...Array.from(sent, ({ message }) => message)]
-      for (const { refuse } of sent) refuse(left)
+      for (const { refuse } of sent) refuse(new HarnessError('invalid_state', LEFT))
       sent.clear()
       accepted = []
       return messages
@@ -67,3 +66,5 @@ export function inputPort(): InputPort {
     },
   }
 }
+
+const LEFT = 'The input port was closed, and no run has accepted this message.'

@@ -38,9 +38,10 @@ export function apply(state: RunState, event: DurableEvent): RunState {
   }
   state.seq = event.seq
   state.updatedAt = event.at
-  delete state.paused
+  // To delete a member makes an object slow for the rest of its life.
+  if (state.paused !== undefined) delete state.paused
   change(state, event)
-  delete state.queued
+  if (state.queued !== undefined) delete state.queued
   return state
 }
 
@@ -250,7 +251,7 @@ function changeByStart(call: BatchCall): void {
   call.entries += 1
   call.waiting = []
   call.verdict = null
-  delete call.holds
+  if (call.holds !== undefined) delete call.holds
 }
 
 function changeByQuestions(state: RunState, event: Event<'approval_requested'>): void {

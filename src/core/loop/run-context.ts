@@ -513,8 +513,7 @@ function withFrozenValue(event: DurableEvent & { kind: 'tool_call_completed' }, 
 
 /** A durable event as a stream yields it. Its additional members are not enumerable, and so not in its JSON. */
 export function streamed(event: DurableEvent, result: HarnessResult<unknown> | null): StreamEvent {
-  if (event.kind === 'model_message')
-    return Object.freeze(Object.create(REPLY, Object.getOwnPropertyDescriptors(event))) as StreamEvent
+  if (event.kind === 'model_message') return Object.freeze(Object.assign(Object.create(REPLY), event)) as StreamEvent
   if (event.kind === 'tool_call_completed' && event.value !== undefined) return withFrozenValue(event, event.value)
   if (event.kind !== 'run_completed') return event
   // Nobody listens to a run that is replayed.

@@ -66,13 +66,23 @@ export function toolContext(
     life: { signal, hasEnded, answers, spawn },
   }: { readonly call: Pick<BatchCall, 'callId' | 'name'>; readonly life: HandlerLife },
 ): ToolContext {
+  const { runId, depth, metadata, deps, root, sandbox, results, tools, transcript, decide } = surroundings
   let ask: Ask | undefined
   return {
-    ...surroundings,
+    runId,
+    depth,
+    metadata,
+    deps,
+    root,
+    sandbox,
+    results,
+    tools,
+    transcript,
+    decide,
     callId,
     toolName,
     // The same for every attempt at the call.
-    idempotencyKey: `${surroundings.runId}:${callId}`,
+    idempotencyKey: `${runId}:${callId}`,
     signal,
     requestsLeft: () => (context.state.rules.limits.modelRequests ?? Infinity) - context.state.usage.modelRequests,
     progress: (update) => {

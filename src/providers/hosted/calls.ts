@@ -1,6 +1,6 @@
 import type { AssistantPart, ContentSource, HostedPart, TokenUsage } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
-import { objectsIn, stringIn } from '../wire/wire-fields.js'
+import { membersOf, objectsIn, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 
 const WEB = /web|url|google_search|browser/
@@ -54,13 +54,14 @@ const OPENS_PAGE = /^\{"type":"(?:open_page|find|find_in_page)"/
  *   withHostedCalls(usage, parts, { web_search_requests: 2 }) // { …, hostedCalls: { web_search: 2 } }
  */
 export function withHostedCalls(usage: TokenUsage, parts: readonly AssistantPart[], reported?: unknown): TokenUsage {
-  const counts: Record<string, number> = {}
+  let counts: Record<string, number> | null = isObject(reported) ? {} : null
   for (const part of parts) {
     const name = part.type === 'image' ? 'image_generation' : part.type === 'hosted' ? countedAs(part) : null
-    if (name !== null) counts[name] = (counts[name] ?? 0) + 1
+    if (name !== null) (counts ??= {})[name] = (counts[name] ?? 0) + 1
   }
+  if (counts === null) return usage
   if (isObject(reported)) Object.assign(counts, reportedCounts(reported))
-  const hostedCalls = Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+  const hostedCalls = membersOf(counts, (_, count) => count > 0)
   return Object.keys(hostedCalls).length === 0 ? usage : { ...usage, hostedCalls }
 }
 

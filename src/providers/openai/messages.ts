@@ -25,7 +25,7 @@ import {
 } from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'
 import { foreignText, textWithSources } from '../hosted/foreign.js'
-import { objectsIn, without } from '../wire/wire-fields.js'
+import { membersOf, objectsIn, without } from '../wire/wire-fields.js'
 import { compactedItems } from './compaction.js'
 import { nativeDataOf, PROVIDER } from './parts.js'
 import type { NativeData } from './parts.js'
@@ -135,7 +135,7 @@ function inputMessage(role: 'user' | 'assistant', content: string | readonly Jso
 
 /** Servers send null for absent fields, and not all of them accept it back. */
 function withoutNulls(item: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null))
+  return membersOf(item, (_, value) => value !== null)
 }
 
 /**

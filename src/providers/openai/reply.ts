@@ -138,11 +138,12 @@ export function responseUsage(usage: unknown): TokenUsage {
   const output = usage['output_tokens_details'] ?? usage['completion_tokens_details']
   const inputTokens = countIn(usage['input_tokens'] ?? usage['prompt_tokens'])
   const reasoningTokens = isObject(output) ? countIn(output['reasoning_tokens']) : null
-  const counts = { input: inputTokens, reasoning: reasoningTokens, total: countIn(usage['total_tokens']) }
+  const total = countIn(usage['total_tokens'])
+  const said = countIn(usage['output_tokens'] ?? usage['completion_tokens'])
   return {
     ...UNREPORTED_USAGE,
     inputTokens,
-    outputTokens: outputTokens({ ...counts, output: countIn(usage['output_tokens'] ?? usage['completion_tokens']) }),
+    outputTokens: outputTokens({ input: inputTokens, output: said, reasoning: reasoningTokens, total }),
     cacheReadTokens: isObject(input) ? countIn(input['cached_tokens']) : null,
     cacheWriteTokens: isObject(input) ? countIn(input['cache_write_tokens']) : null,
     reasoningTokens,

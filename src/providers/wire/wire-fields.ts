@@ -43,5 +43,20 @@ export function without<T>(
   object: Readonly<Record<string, T>>,
   ...names: readonly string[]
 ): Readonly<Record<string, T>> {
-  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
+  return membersOf(object, (name) => !names.includes(name))
+}
+
+/** The members that pass. A list of entries in between would cost ten times as much. */
+export function membersOf<T>(
+  object: Readonly<Record<string, T>>,
+  passes: (name: string, value: T) => boolean,
+): Readonly<Record<string, T>> {
+  const members: Record<string, T> = {}
+  for (const name of Object.keys(object)) {
+    const value = object[name] as T
+    if (!passes(name, value)) continue
+    if (name === '__proto__') Object.defineProperty(members, name, { value, enumerable: true, writable: true })
+    else members[name] = value
+  }
+  return members
 }

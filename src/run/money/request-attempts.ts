@@ -17,7 +17,8 @@ interface RequestMoney extends Pick<RunMoney, 'price'> {
   readonly isAside?: boolean
 }
 
-interface Made extends Candidate, Pick<Reservation, 'settle'> {
+interface Made extends Pick<Candidate, 'provider' | 'model'>, Pick<Reservation, 'settle'> {
+  batch: true | undefined
   begun: number
   failure: RequestAttempt['failure']
   status: number | null
@@ -168,8 +169,19 @@ export class RequestAttempts implements RequestPayer {
   }
 
   #add(candidate: Candidate, { settle: pay }: Reservation, begun: number): Made {
-    const ended = { failure: null, status: null, withdrawn: false, ms: 0 }
-    const made: Made = { ...candidate, begun, cost: null, settle: pay, ...ended }
+    const { provider, model, batch } = candidate
+    const made: Made = {
+      provider,
+      model,
+      batch,
+      begun,
+      settle: pay,
+      failure: null,
+      status: null,
+      withdrawn: false,
+      ms: 0,
+      cost: null,
+    }
     this.#made.push(made)
     return made
   }
@@ -190,9 +202,9 @@ export class RequestAttempts implements RequestPayer {
 const FREE: Reservation = { maxOutputTokens: null, settle: () => Promise.resolve(0) }
 
 /** Settles an attempt once. */
-function settle(made: Made, given: TokenUsage | null, { failure = null, ...ended }: AttemptEnd): void {
+function settle(made: Made, given: TokenUsage | null, ended: AttemptEnd): void {
   if (made.cost !== null) return
-  const { status = null, withdrawn = false, responseModel = null } = ended
+  const { failure = null, status = null, withdrawn = false, responseModel = null } = ended
   made.failure = failure
   made.status = status
   made.withdrawn = withdrawn

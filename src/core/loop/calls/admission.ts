@@ -59,8 +59,18 @@ export function admissionOf(context: RunContext, setup: RunSetup): Admit {
   const stages: readonly Stage[] = [...guarded, usable, policies, approval]
   return async function admit(call, { toolIndex, checked }) {
     const spec = setup.tools.get(call.name)
-    const begun = { decision: null, asks: false, edited: null, outcome: null, item: null }
-    let admission: Admission = { call, toolIndex, spec, checked, ...begun }
+    const begun: Admission = {
+      call,
+      toolIndex,
+      spec,
+      checked,
+      decision: null,
+      asks: false,
+      edited: null,
+      outcome: null,
+      item: null,
+    }
+    let admission = begun
     for (const stage of stages) {
       const next = stage(run, admission)
       admission = next instanceof Promise ? await next : next
@@ -127,7 +137,7 @@ function policies(run: Admitting, admission: Admission): Admission | Promise<Adm
   if (spec === undefined || checked?.ok !== true || call.entries > 0) return admission
   const rule = spec.requiresApproval ?? false
   if (run.context.extensions.policies.length === 0 && typeof rule !== 'function')
-    return { ...admission, asks: rule !== false }
+    return rule === false ? admission : { ...admission, asks: true }
   return decided(run, admission)
 }
 

@@ -11,7 +11,6 @@ import type { CallRuns, UsedRuns } from '../child-run.js'
 import type { RunContext } from '../run-context.js'
 import type { RunSetup } from '../run-plan.js'
 import type { CallAnnotation } from '../../extension/own-extension.js'
-import { namesOf } from '../../state/batch-call.js'
 import type { BatchCall } from '../../state/batch-call.js'
 import type { DurablePayloads } from '../../state/events.js'
 
@@ -57,12 +56,13 @@ interface CallParts {
 
 export function callEnd(ended: EndedCall, call: BatchCall, { spec, runs: children, entered }: CallParts): CallEnd {
   const { outcome } = ended
-  const runs = children === null ? {} : children.usedBy(outcome, entered)
+  const runs = children === null ? null : children.usedBy(outcome, entered)
   const source = contentSourceOf(spec, call, { outcome, runs: children })
-  const about = { ...runs, ...(source !== undefined && { source }) }
+  const about = { ...(source !== undefined && { source }), ...runs }
   const envelope = envelopeOf(outcome)
   const shown = { output: renderEnvelope(envelope), envelope }
-  return { shown, readOnly: spec?.annotations?.readOnly === true, about, ...ended }
+  const { toolIndex, durationMs } = ended
+  return { toolIndex, durationMs, outcome, shown, readOnly: spec?.annotations?.readOnly === true, about }
 }
 
 /**
@@ -158,7 +158,9 @@ export async function complete(
     Object.assign(annotations, annotate(context.state, call, { output, parts, ok: envelope.ok, readOnly }))
   }
   await context.emit('tool_call_completed', {
-    ...namesOf(call),
+    callId: call.callId,
+    toolName: call.name,
+    ...(call.via !== undefined && { via: call.via }),
     toolIndex,
     ok: envelope.ok,
     cancelled: outcome.kind === 'cancelled',

@@ -15,7 +15,6 @@ import type { RunContext } from '../run-context.js'
 import type { RunSetup } from '../run-plan.js'
 import { answersOf, toolContext, toolSurroundings } from '../tool-context.js'
 import { wrappedCall } from '../../extension/wraps.js'
-import { namesOf } from '../../state/batch-call.js'
 import type { BatchCall } from '../../state/batch-call.js'
 import { batchOf, recordedDecision, withOtherCalls } from './admission.js'
 import type { Admission } from './admission.js'
@@ -98,9 +97,15 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
   const isKnown = call.answers.length > 0 || call.verdict !== null
   const known = isKnown ? outcomeByPerson(call) : null
   if (known !== null) return completeUnrun(calls, call, { toolIndex, outcome: known })
-  const by = decision !== null && { decision: recordedDecision(decision) }
-  const facts = { ...by, ...(call.entries > 0 && ({ again: true } as const)) }
-  await context.emit('tool_call_started', { ...namesOf(call), toolIndex, arguments: call.arguments, ...facts })
+  await context.emit('tool_call_started', {
+    callId,
+    toolName: call.name,
+    ...(call.via !== undefined && { via: call.via }),
+    toolIndex,
+    arguments: call.arguments,
+    ...(decision !== null && { decision: recordedDecision(decision) }),
+    ...(call.entries > 0 && { again: true as const }),
+  })
   const spawned: Spawned = { runs: null }
   const ended = (outcome: ToolOutcome): CallEnd => {
     const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
@@ -121,8 +126,7 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
     const isWhole = context.state.rules.computed === true
     const bounded = isWhole ? outcome : bound(calls.setup, { spec, outcome, source })
     const end = ended(bounded instanceof Promise ? await bounded : bounded)
-    const shown = calls.asksAfter ? await askAfterCall(context, call, end) : end.shown
-    await complete(calls, call, { ...end, shown })
+    await complete(calls, call, calls.asksAfter ? { ...end, shown: await askAfterCall(context, call, end) } : end)
     if (spawned.runs !== null && outcome.kind === 'succeeded') calls.begin(callId, spawned.runs.takeLeft())
   } catch (error) {
     await complete(calls, call, ended(failureOf(error))).catch(() => undefined)

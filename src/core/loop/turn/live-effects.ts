@@ -213,13 +213,13 @@ export class LiveEffects implements Effects {
     const { entries: transcript, generation } = viewOf(state)
     const attempts = this.#attempts
     const takeSubmitted = this.#takeSubmitted
-    const view = { requestKind, transcript, generation, constants, signal }
-    const reply = await this.#ask({ ...view, maxOutputTokens: null, attempts, takeSubmitted })
+    const whole = { maxOutputTokens: null, attempts, takeSubmitted }
+    const reply = await this.#ask({ requestKind, transcript, generation, constants, signal, ...whole })
     const read = await readTurn(reply, model, { tools, ids: this.#ids })
     const cost = await attempts.cost()
     const isLast = read.calls.length > 1 && output?.mode === 'tool' && isLastReply(state, reply.entry, cost)
-    const context = { ...this.#outputContext, transcript: state.transcript }
-    const resolved = await resolveTurn({ ...read, isLast }, output, context)
+    const context = { transcript: state.transcript, ...this.#outputContext }
+    const resolved = await resolveTurn({ isLast, ...read }, output, context)
     const { resolution } = resolved
     const isEmptyAgain =
       requestKind === 'empty_retry' && resolution.kind === 'ask_again' && resolution.reason === 'empty'

@@ -51,7 +51,8 @@ export function askingOf(
   })
   // A turn that is computed is no request.
   if (values !== null) return ask
-  return (request) => request.attempts.paid(request, (maxOutputTokens) => ask({ ...request, maxOutputTokens }))
+  return (request) =>
+    request.attempts.paid(request, (most) => ask(most === null ? request : { ...request, maxOutputTokens: most }))
 }
 
 function turnOptions(
