@@ -26,7 +26,7 @@ const DEFAULTS: Budgets = {
 /** The budgets of parsed options, with defaults from `defaults`. */
 export function budgetsOf({ limits, onLimit, stall }: BudgetOptions, defaults = DEFAULTS): Budgets {
   return {
-    limits: { ...defaults.limits, ...(limits as Given<Limits> | undefined) },
+    limits: limits === undefined ? defaults.limits : { ...defaults.limits, ...(limits as Given<Limits>) },
     onLimit: onLimit ?? defaults.onLimit,
     stall: stall === undefined ? defaults.stall : stallRules(stall),
   }

@@ -203,7 +203,7 @@ function createAnswerForm(
 ): AnswerForm {
   const { type } = requested
   const checkEvidence = type === null ? null : evidenceCheckFor(type, resources)
-  return new AnswerForm({ ...requested, checkEvidence }, model)
+  return new AnswerForm(checkEvidence === null ? requested : { ...requested, checkEvidence }, model)
 }
 
 /** The check of the evidence that a type demands; null if it demands none. */

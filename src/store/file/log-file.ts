@@ -86,7 +86,9 @@ export class LogFile {
   append(events: readonly LogEvent[]): void {
     if (this.#failure !== undefined) throw this.#failure
     const lastSeq = lastSeqOf(this.#ref, this.#lastSeq, events)
-    const bytes = Buffer.from(events.map((event) => `${lineOf(this.#writer.codec, this.#ref, event)}\n`).join(''))
+    let text = ''
+    for (const event of events) text += `${lineOf(this.#writer.codec, this.#ref, event)}\n`
+    const bytes = Buffer.from(text)
     this.#checkFile()
     const fd = (this.#fd ??= this.#reopened())
     if (!this.#writer.isOwner) this.#writer.check(fd)

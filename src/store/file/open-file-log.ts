@@ -80,19 +80,20 @@ export class OpenFileLog implements LogStore, Rewritable {
   async append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
     checkRef(ref)
     if (events.length === 0) return
-    const { owner, references = [] } = options
+    const { owner, references = [], posts = [] } = options
     const ends = ref.kind === 'run' ? events.some(isEnd) : owner === undefined
     try {
       let file = this.#appended(ref, owner, { events, references })
       for (; file === null; file = this.#appended(ref, owner, { events, references })) await freeDescriptor()
-      await this.#synced(file, ends)
+      const syncing = this.#syncing(file, ends)
+      if (syncing !== null) await syncedOrUndone(file, syncing)
     } catch (error) {
       await this.#close(ref).catch(() => undefined)
       throw storeFailure(`store an event of ${nameOf(ref)}`, error)
     }
     // The digest of a run is computed from its events.
     if (ref.kind === 'thread') this.#storeDigest(ref, events.at(-1)?.seq ?? 0, options)
-    this.#inboxOf(ref).empty(options.posts ?? [])
+    if (posts.length > 0) this.#inboxOf(ref).empty(posts)
     if (ends) await this.#close(ref)
     if (ends && ref.kind === 'run' && options.digest !== undefined)
       this.#lists.noteEnd(ref, options.digest as RunDigest)
@@ -222,19 +223,15 @@ export class OpenFileLog implements LogStore, Rewritable {
     }
   }
 
-  /** The first append is synced in any case: a disk that fails is noticed before work is done. */
-  async #synced(file: LogFile, ends: boolean): Promise<void> {
-    if (this.#fsync === 'never') return
+  /** The sync that an append waits for; null: none. The first is synced in any case: a disk that fails is noticed before work is done. */
+  #syncing(file: LogFile, ends: boolean): Promise<void> | null {
+    if (this.#fsync === 'never') return null
     const isTried = this.#isTried
     this.#isTried = true
-    try {
-      if (this.#fsync === 'always' || ends) await file.sync()
-      else if (!isTried) await file.trySync()
-      else file.syncSoon()
-    } catch (error) {
-      file.undo()
-      throw error
-    }
+    if (this.#fsync === 'always' || ends) return file.sync()
+    if (!isTried) return file.trySync()
+    file.syncSoon()
+    return null
   }
 
   #pathsOf(ref: LogRef): ReturnType<typeof pathsOf> {
@@ -250,10 +247,11 @@ export class OpenFileLog implements LogStore, Rewritable {
   }
 
   #open(ref: LogRef, owner: string | undefined): LogFile {
-    const open = this.#files.get(keyOf(ref))
+    const key = keyOf(ref)
+    const open = this.#files.get(key)
     if (open !== undefined && open.owner === owner) return open.file
     const file = LogFile.open(this.#pathsOf(ref).log, ref, this.#writerOf(ref, owner))
-    this.#files.set(keyOf(ref), { owner, file })
+    this.#files.set(key, { owner, file })
     return file
   }
 
@@ -366,6 +364,16 @@ function warnOnce(folder: string): () => void {
     isWarned = true
     const message = `The file system of \`${folder}\` cannot sync files: a crash of the machine may lose events. Pass \`fsync: 'never'\` to \`fileLog\` if that is intended.`
     warn(message, 'FileLogWarning')
+  }
+}
+
+/** Takes the last append back if its sync fails. */
+async function syncedOrUndone(file: LogFile, syncing: Promise<void>): Promise<void> {
+  try {
+    await syncing
+  } catch (error) {
+    file.undo()
+    throw error
   }
 }
 
