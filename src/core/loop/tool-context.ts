@@ -66,12 +66,23 @@ export function toolContext(
     life: { signal, hasEnded, answers, spawn },
   }: { readonly call: Pick<BatchCall, 'callId' | 'name'>; readonly life: HandlerLife },
 ): ToolContext {
+  const { runId, depth, metadata, deps, root, sandbox, results, tools, transcript, decide } = surroundings
   let ask: Ask | undefined
   return {
+    runId,
+    depth,
+    metadata,
+    deps,
+    root,
+    sandbox,
+    results,
+    tools,
+    transcript,
+    decide,
     callId,
     toolName,
     // The same for every attempt at the call.
-    idempotencyKey: `${surroundings.runId}:${callId}`,
+    idempotencyKey: `${runId}:${callId}`,
     signal,
     requestsLeft: () => (context.state.rules.limits.modelRequests ?? Infinity) - context.state.usage.modelRequests,
     progress: (update) => {
@@ -83,8 +94,6 @@ export function toolContext(
         throw new HarnessError('invalid_state', `Call \`${callId}\` has ended: it starts no runs any more.`)
       return spawn(options, signal)
     },
-    // After the others: on Node 20 each member that follows a spread costs a hidden class of its own.
-    ...surroundings,
     // Last: members after an accessor are slow to add.
     get ask() {
       return (ask ??= askWith(answers(), toolName))
