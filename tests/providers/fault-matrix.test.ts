@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { defineTool, Harness } from 'thinharness'
 import type { HarnessError, HarnessResult, Model, RunEvent } from 'thinharness'
 import { anthropic, gemini, openai, openaiChat, openrouter } from 'thinharness/providers'
@@ -195,10 +195,11 @@ function run(model: Model, streamed: boolean, events: RunEvent[] = []): Promise<
 }
 
 let provider: ScriptedProvider
-beforeAll(async () => {
+// A reply that a failed test has left would fail all that follow.
+beforeEach(async () => {
   provider = await scriptedProvider()
 })
-afterAll(async () => {
+afterEach(async () => {
   await provider.close()
 })
 
