@@ -26,7 +26,9 @@ export const VERSION = '${version}'
 
 type Known = Readonly<Record<string, Answers | undefined>>
 
-interface Answers {
+export interface Answers {
+  /** Every id of which the package knows a price contains one of them, in lower case. */
+  readonly words: readonly string[]
   /** The place of a model's answer, by its id. */
   readonly models: Readonly<Record<string, number>>
   readonly answers: readonly Listed[]
@@ -63,7 +65,26 @@ async function answersOf(providerId) {
     if (!answers.includes(answer)) answers.push(answer)
     models[id] = answers.indexOf(answer)
   }
-  return { models, answers: answers.map((answer) => JSON.parse(answer)) }
+  return { words: wordsOf(providerId), models, answers: answers.map((answer) => JSON.parse(answer)) }
+}
+
+/** How its ids begin, and those of the providers in whose list the package looks next. */
+function wordsOf(providerId) {
+  const { models, fallback_model_providers: others = [] } = findProvider({ providerId })
+  const words = new Set(models.flatMap(({ match }) => beginnings(match)))
+  for (const word of others.flatMap(wordsOf)) words.add(word)
+  return [...words].filter((word) => [...words].every((other) => other === word || !word.includes(other))).sort()
+}
+
+/** For each way to fit, up to three characters that such an id contains. They begin with a letter: the package writes dates in another way too. */
+function beginnings(match) {
+  if ('or' in match) return match.or.flatMap(beginnings)
+  if ('and' in match) return beginnings(match.and.find((part) => !('regex' in part)))
+  const { equals, starts_with: start, ends_with: end, contains, regex } = match
+  const text = equals ?? start ?? end ?? contains ?? /^\^([\w/-]{3})[^|]*$/.exec(regex)?.[1]
+  const [word] = /[a-z].{0,2}/.exec(text?.toLowerCase() ?? '') ?? []
+  if (word === undefined) throw new Error(`Found no beginning of the ids that ${JSON.stringify(match)} means.`)
+  return [word]
 }
 
 function namesOf(providerId) {

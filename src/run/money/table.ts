@@ -1,20 +1,29 @@
 import { createRequire } from 'node:module'
 import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
 import { knownPrices, VERSION } from './known-prices.js'
+import type { Answers } from './known-prices.js'
 import type { Listed, Price, PriceTier, Rates } from './price.js'
 
 const NOT_LISTED: Listed = { price: null }
 
 /**
  * The price of a model at `timestamp`, from `@pydantic/genai-prices`. Loading that takes 40 ms of CPU and 11 MB, so its answers
- * for the ids that it names itself, at prices that do not change with time, are kept in `known-prices.ts`. They count as
- * long as that version of the package is installed.
+ * for the ids that it names itself, at prices that do not change with time, are kept in `known-prices.ts`, and what each id that it
+ * knows contains: a name of one's own, such as that of a deployment, has no price there. They count as long as that version of the
+ * package is installed.
  */
 export async function listed(providerId: string, id: string, timestamp: Date): Promise<Listed> {
   const known = knownPrices()[providerId]
-  const place = known !== undefined && Object.hasOwn(known.models, id) ? known.models[id] : undefined
-  const answer = place === undefined ? undefined : known?.answers[place]
+  const answer = known === undefined ? undefined : keptAnswer(known, id)
   return answer !== undefined && isKept() ? answer : lookUp(providerId, id, timestamp)
+}
+
+/** Undefined if the package has to be asked. */
+function keptAnswer({ models, answers, words }: Answers, id: string): Listed | undefined {
+  const place = Object.hasOwn(models, id) ? models[id] : undefined
+  if (place !== undefined) return answers[place]
+  const text = id.toLowerCase()
+  return words.some((word) => text.includes(word)) ? undefined : NOT_LISTED
 }
 
 /** The answer of the package itself. */

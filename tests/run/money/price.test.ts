@@ -2,7 +2,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { calcPrice } from '@pydantic/genai-prices'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { affordableOutput, costBound, costOf, inMicroDollars, withoutLongCaching } from '#run/money/price.js'
 import type { Price } from '#run/money/price.js'
 import { knownPrices, VERSION } from '#run/money/known-prices.js'
@@ -208,6 +208,34 @@ describe('prices that are kept', () => {
       expect(await listed(provider, id, at)).toEqual(await lookUp(provider, id, at))
     }
     await fc.assert(fc.asyncProperty(one, when, check), rounds(1000))
+  })
+
+  test('include that a name of one’s own has none, for which the package is not loaded', async () => {
+    vi.doMock('@pydantic/genai-prices', () => {
+      throw new Error('The package was loaded.')
+    })
+    try {
+      expect(await listed('openai', 'bench-t0', new Date())).toEqual({ price: null })
+      await expect(listed('openai', 'gpt-none', new Date())).rejects.toThrow()
+    } finally {
+      vi.doUnmock('@pydantic/genai-prices')
+    }
+  })
+
+  test('say so of no name that the package knows', async () => {
+    const part = fc.string({ unit: 'grapheme-ascii', maxLength: 4 })
+    const dated = fc.constantFrom('', '-20250807', '-2025-08-07', '-tts', '@latest')
+    const known = fc.tuple(part, fc.constantFrom(...kept), dated).map(([before, { provider, id }, after]) => {
+      return { provider, id: `${before}${id}${after}` }
+    })
+    const other = fc.record({ provider: fc.constantFrom(...kept.map(({ provider }) => provider)), id: fc.string() })
+    const cut = fc.tuple(fc.constantFrom(...kept), fc.nat(8), fc.nat(8)).map(([{ provider, id }, from, to]) => {
+      return { provider, id: id.slice(from, id.length - to).toUpperCase() }
+    })
+    const check = async ({ provider, id }: (typeof kept)[number], at: Date): Promise<void> => {
+      expect(await listed(provider, id, at), `${provider}:${id}`).toEqual(await lookUp(provider, id, at))
+    }
+    await fc.assert(fc.asyncProperty(fc.oneof(known, other, cut), when, check), rounds(1000))
   })
 
   test('are of the installed version', () => {
