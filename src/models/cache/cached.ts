@@ -127,8 +127,8 @@ class CachedSession implements ModelSession {
       }
       const resemblance = await this.#cache.resemblance(view)
       // Vectors of other models cannot be compared.
-      const group = resemblance === null ? null : `${this.#keys.groupOf(asked)}:${semantic?.embed.model ?? ''}`
-      return { key: this.#keys.keyOf(asked), group, resemblance, options }
+      const group = resemblance === null ? null : `${await this.#keys.groupOf(asked)}:${semantic?.embed.model ?? ''}`
+      return { key: await this.#keys.keyOf(asked), group, resemblance, options }
     } catch (error) {
       options.warn?.(`The cache was not asked, since \`scope\` failed: ${messageOf(error)}`)
       return null

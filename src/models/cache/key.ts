@@ -32,23 +32,23 @@ export class Keys {
     this.#normalises = normalises
   }
 
-  keyOf(asked: Asked): string {
+  async keyOf(asked: Asked): Promise<string> {
     const { view } = asked
     const last = this.#normalises ? view.findLastIndex(isQuestion) : -1
     const texts = this.#textsOf(view)
     const question = view[last]
     if (question?.role === 'user') texts[last] = this.#text(normalised(question))
-    return sha256(JSON.stringify([this.#beside(asked), texts]))
+    return sha256(JSON.stringify([await this.#beside(asked), texts]))
   }
 
   /** Of everything but the question. */
-  groupOf(asked: Asked): string {
-    return sha256(JSON.stringify([this.#beside(asked), 'group']))
+  async groupOf(asked: Asked): Promise<string> {
+    return sha256(JSON.stringify([await this.#beside(asked), 'group']))
   }
 
-  #beside({ constants, toolChoice, purpose, scope }: Asked): readonly unknown[] {
+  async #beside({ constants, toolChoice, purpose, scope }: Asked): Promise<readonly unknown[]> {
     if (this.#constants?.given !== constants)
-      this.#constants = { given: constants, digest: sha256(JSON.stringify(shapeOf(this.#model, constants))) }
+      this.#constants = { given: constants, digest: sha256(JSON.stringify(await shapeOf(this.#model, constants))) }
     return [VERSION, scope, purpose, this.#constants.digest, toolChoice ?? null]
   }
 
@@ -103,16 +103,16 @@ function normalised(entry: UserEntry): UserEntry {
 }
 
 /** What shapes a reply beside the conversation: the constants, and the options that the model itself was made with. */
-function shapeOf(model: Model, constants: RequestConstants): unknown {
+async function shapeOf(model: Model, constants: RequestConstants): Promise<unknown> {
   const { instructions, tools, structuredOutput, settings } = constants
-  return [{ instructions, tools, structuredOutput, settings }, ownShape(model, constants)]
+  return [{ instructions, tools, structuredOutput, settings }, await ownShape(model, constants)]
 }
 
-function ownShape(model: Model, constants: RequestConstants): unknown {
+async function ownShape(model: Model, constants: RequestConstants): Promise<unknown> {
   const name = `${model.provider}:${model.id}`
-  if (model instanceof SessionModel) return [name, model.headOf(constants)]
+  if (model instanceof SessionModel) return [name, await model.headOf(constants)]
   if (model instanceof PassingModel) return ownShape(model.inner, constants)
   if (model instanceof ComposedModel)
-    return [name, model.asks(constants).map((each) => ownShape(each.model, each.constants))]
+    return [name, await Promise.all(model.asks(constants).map((each) => ownShape(each.model, each.constants)))]
   return [name]
 }

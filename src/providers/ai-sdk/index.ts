@@ -2,10 +2,10 @@ import type { Model, ModelCapabilities } from '#core/model-session.js'
 import { timeLimitsOf } from '../http/time-limits.js'
 import { checkEffort, DEFAULT_MAX_RETRIES, parseModelOptions } from '../wire/options.js'
 import { SessionModel } from '../wire/session.js'
-import { aiSdkFormat, checkEffortOption } from './request.js'
+import { lateFormat } from '../http/wire.js'
 import { checkLanguageModel } from './language-model.js'
 import type { AiSdkLanguageModel } from './language-model.js'
-import { OPTIONS } from './options.js'
+import { CALLS, checkEffortOption, OPTIONS } from './options.js'
 import type { AiSdkOptions } from './options.js'
 import { traitsOf } from './traits.js'
 import { AiSdkTransport } from './transport.js'
@@ -33,10 +33,11 @@ export function fromAiSdk(languageModel: AiSdkLanguageModel, given: AiSdkOptions
   const all: ModelCapabilities = { ...own, ...limit, ...options.capabilities }
   checkEffort(modelId, all, options.reasoningEffort)
   const name = `ai-sdk:${provider}`
+  const entries = { provider: name, version, traits, inputs: options.capabilities?.inputs }
   return new SessionModel({
     provider: name,
     model: modelId,
-    format: aiSdkFormat(calls, { provider: name, version, traits, inputs: options.capabilities?.inputs }),
+    format: lateFormat(CALLS, async () => (await import('./request.js')).aiSdkFormat(calls, entries)),
     capabilities: all,
     transport: new AiSdkTransport(model, timeLimitsOf(options.timeouts)),
     headers: {},

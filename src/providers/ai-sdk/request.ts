@@ -1,4 +1,3 @@
-import { HarnessError } from '#contracts/errors.js'
 import type { ReasoningEffort, RequestConstants, ToolChoice, ToolDefinition } from '#core/model-session.js'
 import { acceptedSchema, inputSchema } from '#schema/input-schema.js'
 import { isObject, mergeJson } from '#util/json.js'
@@ -13,25 +12,14 @@ import { decodeReply, generatedReply } from './reply.js'
 import { encodeEntries } from './messages.js'
 import type { EncodeRules } from './messages.js'
 import { StreamFold } from './stream.js'
-import type { Version } from './language-model.js'
-import type { AiSdkOptions } from './options.js'
+import { CALLS, checkEffortOption } from './options.js'
+import type { AiSdkOptions, CallRules } from './options.js'
 import type { PromptCache, ProviderTraits } from './traits.js'
-
-/** The options that all calls of one model share. */
-export interface CallRules {
-  /** As the language model names it. */
-  readonly provider: string
-  readonly modelId: string
-  readonly version: Version
-  readonly traits: ProviderTraits
-  readonly options: AiSdkOptions
-}
 
 /** The calls of a language model as a wire format: the fields of a call are those of a request. */
 export function aiSdkFormat(calls: CallRules, entries: EncodeRules): WireFormat {
   return {
-    path: '',
-    conversationField: 'prompt',
+    ...CALLS,
     head: (constants) => callSettings(constants, calls),
     opening: ({ instructions }) => (instructions.trim() === '' ? [] : [{ role: 'system', content: instructions }]),
     encode: (added) => encodeEntries(added, entries),
@@ -45,16 +33,6 @@ export function aiSdkFormat(calls: CallRules, entries: EncodeRules): WireFormat 
     },
     decode: (result, options) => decodeReply(generatedReply(result, options), entries),
   }
-}
-
-/** Throws `invalid_options` if the provider's way to set an effort is unknown. */
-export function checkEffortOption(effort: ReasoningEffort | undefined, { version, traits, provider }: CallRules): void {
-  if (effort === undefined || version.takesReasoning || traits.effort !== undefined) return
-  const name = provider.replace(/\..*$/s, '')
-  throw new HarnessError(
-    'invalid_options',
-    `\`reasoningEffort\` is not supported for \`${provider}\` of the AI SDK: set the provider's own option, as \`providerOptions: { '${name}': { … } }\`.`,
-  )
 }
 
 /** The fields that all calls of a session share, except their messages. Empty fields are omitted. */

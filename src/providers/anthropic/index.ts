@@ -4,11 +4,11 @@ import { boolean, oneOf, partial } from '#util/shape.js'
 import { wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
-import { messagesFormat, rejectTemperature } from './request.js'
-import type { AnthropicApiVersion } from './request.js'
-import { modelCapabilities, PROVIDER } from './models.js'
+import { lateFormat } from '../http/wire.js'
+import { MESSAGES, modelCapabilities, PROVIDER, rejectTemperature } from './models.js'
+import type { AnthropicApiVersion } from './models.js'
 
-export type { AnthropicApiVersion } from './request.js'
+export type { AnthropicApiVersion } from './models.js'
 
 export interface AnthropicOptions extends ProviderOptions {
   /**
@@ -39,11 +39,12 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
   const { apiVersion, threads = false, ...defaults } = parseModelOptions(OPTIONS, options, 'anthropic')
   const version = apiVersion ?? (defaults.client === undefined ? (threads ? '2026-10-21' : '2023-06-01') : null)
   if (defaults.temperature !== undefined) rejectTemperature(version)
+  const rules = { id, version, defaults, automaticCaching: supportsAutomaticCaching(defaults) }
   return wireModel({
     provider: PROVIDER,
     id,
     options: defaults,
-    format: messagesFormat({ id, version, defaults, automaticCaching: supportsAutomaticCaching(defaults) }),
+    format: lateFormat(MESSAGES, async () => (await import('./request.js')).messagesFormat(rules)),
     headers: version === null ? {} : { 'anthropic-version': version },
     defaultBaseUrl: 'https://api.anthropic.com',
     baseUrlVariable: 'ANTHROPIC_BASE_URL',

@@ -4,9 +4,34 @@ import { ANTHROPIC_HOSTED } from '../hosted/anthropic-tools.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { ReasoningSummary } from '../http/options.js'
+import type { KnownFormat } from '../http/wire.js'
 
 /** The provider's name in entries, native parts, `providerOptions` and events. */
 export const PROVIDER = 'anthropic'
+
+/** `2023-06-01` has `temperature`; `2026-10-21` rejects it. */
+export type AnthropicApiVersion = '2023-06-01' | '2026-10-21'
+
+/** What is known of the Messages API before its format is loaded. */
+export const MESSAGES: KnownFormat = {
+  path: '/v1/messages',
+  conversationField: 'messages',
+  requestBytes: 32_000_000,
+  counter: {
+    path: '/v1/messages/count_tokens',
+    fields: ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'mcp_servers'],
+  },
+  compactor: { path: '/v1/messages' },
+}
+
+/** Throws `invalid_options` if the API has no `temperature`. */
+export function rejectTemperature(version: AnthropicApiVersion | null): void {
+  if (version !== '2026-10-21') return
+  throw new HarnessError(
+    'invalid_options',
+    `Version ${version} of Anthropic's API does not support \`temperature\`: omit it, or choose \`apiVersion: '2023-06-01'\`.`,
+  )
+}
 
 /** How the thinking of a family of models is set. */
 export interface ThinkingControl {

@@ -1,5 +1,4 @@
 import type { TranscriptEntry } from '#contracts/entry.js'
-import { HarnessError } from '#contracts/errors.js'
 import type {
   ModelSettings,
   RequestConstants,
@@ -19,8 +18,17 @@ import { anthropicServers, anthropicTool, MCP_BETA } from '../hosted/anthropic-t
 import { isHosted } from '../hosted/refusal.js'
 import { compactor } from './compaction.js'
 import { textBlock, encodeMessages } from './messages.js'
-import { effortFields, hasStrictTools, isThinking, PROVIDER, thinkingControl, withSummary } from './models.js'
-import type { ThinkingControl } from './models.js'
+import {
+  effortFields,
+  hasStrictTools,
+  isThinking,
+  MESSAGES,
+  PROVIDER,
+  rejectTemperature,
+  thinkingControl,
+  withSummary,
+} from './models.js'
+import type { AnthropicApiVersion, ThinkingControl } from './models.js'
 import { decodeMessage } from './reply.js'
 import { MessagesReplyFold } from './stream.js'
 import type {
@@ -28,9 +36,6 @@ import type {
   ToolChoice as WireToolChoice,
   ToolSearchToolBm25_20251119,
 } from '@anthropic-ai/sdk/resources/messages'
-
-/** `2023-06-01` has `temperature`; `2026-10-21` rejects it. */
-export type AnthropicApiVersion = '2023-06-01' | '2026-10-21'
 
 /** The options that all requests to one model share. */
 export interface MessagesRequestOptions {
@@ -61,9 +66,7 @@ export function messagesFormat(options: MessagesRequestOptions): WireFormat {
     return found
   }
   return {
-    path: '/v1/messages',
-    conversationField: 'messages',
-    requestBytes: 32_000_000,
+    ...MESSAGES,
     head: (constants) => requestHead(constants, options, settled(constants).fields),
     opening: () => [],
     encode: (entries, constants) =>
@@ -79,10 +82,6 @@ export function messagesFormat(options: MessagesRequestOptions): WireFormat {
     carried(transcript, constants) {
       const { fields, continuesContainer } = settled(constants)
       return continuesContainer ? containerFields(transcript(), fields) : {}
-    },
-    counter: {
-      path: '/v1/messages/count_tokens',
-      fields: ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'mcp_servers'],
     },
     compactor,
     threads: { headers: { 'anthropic-beta': 'message-threads-2026-08-12' }, kept: ['system', 'tools'] },
@@ -151,15 +150,6 @@ function requestHead(constants: RequestConstants, options: MessagesRequestOption
   }
   checkOwnFields(fields, ['messages', 'stream'])
   return withFormat(withCallerFields(base, fields), constants.structuredOutput)
-}
-
-/** Throws `invalid_options` if the API has no `temperature`. */
-export function rejectTemperature(version: AnthropicApiVersion | null): void {
-  if (version !== '2026-10-21') return
-  throw new HarnessError(
-    'invalid_options',
-    `Version ${version} of Anthropic's API does not support \`temperature\`: omit it, or choose \`apiVersion: '2023-06-01'\`.`,
-  )
 }
 
 function cacheControlOf(promptCache: ProviderOptions['promptCache'] = true): JsonObject | null {

@@ -1,4 +1,5 @@
 import { acceptedCallId } from '../wire/call-ids.js'
+import type { KnownFormat } from '../http/wire.js'
 import { hostOf } from '../wire/model.js'
 import type { AssistantPart } from '#contracts/entry.js'
 import type { ReasoningEffort } from '#core/model-session.js'
@@ -6,6 +7,9 @@ import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { sha256 } from '#util/platform/sha256.js'
 import { boolean, either, list, oneOf, partial, string } from '#util/shape.js'
+
+/** What is known of the API before its format is loaded. */
+export const COMPLETIONS = { path: '/chat/completions', conversationField: 'messages' } satisfies KnownFormat
 
 /** Message fields with reasoning as plain text, by server. If a message has both, they are equal. */
 export const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const

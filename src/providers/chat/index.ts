@@ -6,9 +6,9 @@ import type { WireModelSpec } from '../wire/model.js'
 import { chatHosted } from '../hosted/chat-tools.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
-import { DIALECT, dialectFor, OPENAI, OPENROUTER } from './dialect.js'
+import { lateFormat } from '../http/wire.js'
+import { COMPLETIONS, DIALECT, dialectFor, OPENAI, OPENROUTER } from './dialect.js'
 import type { ChatDialect } from './dialect.js'
-import { chatFormat } from './request.js'
 
 export type { ChatDialect, MediaTypes } from './dialect.js'
 
@@ -96,12 +96,14 @@ interface ServedBy {
 function chatModel(id: string, options: ProviderOptions, { dialect, server }: ServedBy): Model {
   const { provider } = server
   const hostedTools = chatHosted(provider, id)
+  const rules = { id, provider, dialect, defaults: options }
+  const { inputs } = options.capabilities ?? {}
   return wireModel({
     ...server,
     capabilities: { ...(provider === 'openai-compatible' ? {} : { hostedTools }), ...server.capabilities },
     id,
     options,
-    format: chatFormat({ id, provider, dialect, defaults: options }, options.capabilities?.inputs),
+    format: lateFormat(COMPLETIONS, async () => (await import('./request.js')).chatFormat(rules, inputs)),
     auth: (key) => ({ authorization: `Bearer ${key}` }),
     clientCall: 'chat.completions.create',
   })

@@ -10,6 +10,7 @@ import type { RequestDefaults } from '../wire/settings.js'
 import { chatHostedFields } from '../hosted/chat-tools.js'
 import { isHosted } from '../hosted/refusal.js'
 import { decodeReply } from './reply.js'
+import { COMPLETIONS } from './dialect.js'
 import type { ChatDialect } from './dialect.js'
 import { encodeEntries } from './messages.js'
 import { ChatFold } from './stream.js'
@@ -29,8 +30,7 @@ export function chatFormat(
 ): WireFormat {
   const { provider, dialect } = options
   return {
-    path: '/chat/completions',
-    conversationField: 'messages',
+    ...COMPLETIONS,
     head: (constants) => requestHead(constants, options),
     opening: (constants) => openingMessages(constants, options),
     encode: (entries) => encodeEntries(entries, { provider, dialect, inputs }),

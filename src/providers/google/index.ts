@@ -4,8 +4,8 @@ import { partial } from '#util/shape.js'
 import type { ProviderOptions } from '../http/options.js'
 import { wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
-import { modelCapabilities, PROVIDER } from './models.js'
-import { contentFormat } from './request.js'
+import { lateFormat } from '../http/wire.js'
+import { knownContent, modelCapabilities, PROVIDER } from './models.js'
 
 /** `baseUrl` ends with the version, such as `/v1beta`. The official client has methods of another form, so none can be given. */
 export type GeminiOptions = Omit<ProviderOptions, 'client'>
@@ -26,13 +26,14 @@ const OPTIONS = partial<ProviderOptions>(PROVIDER_OPTIONS)
 export function gemini(id: string, options: GeminiOptions = {}): Model {
   const defaults = parseModelOptions(OPTIONS, options, 'gemini')
   if (defaults.client !== undefined) throw invalidOptions('Expected `gemini` without `client`: use `fetch`.')
-  const address = defaults.baseUrl ?? ''
+  // Vertex AI has the same API, without ids of calls.
+  const hasCallIds = !(defaults.baseUrl ?? '').includes('aiplatform.')
+  const rules = { id, defaults, hasCallIds }
   return wireModel({
     provider: PROVIDER,
     id,
     options: defaults,
-    // Vertex AI has the same API, without ids of calls.
-    format: contentFormat({ id, defaults, hasCallIds: !address.includes('aiplatform.') }),
+    format: lateFormat(knownContent(id), async () => (await import('./request.js')).contentFormat(rules)),
     defaultBaseUrl: 'https://generativelanguage.googleapis.com/v1beta',
     baseUrlVariable: 'GEMINI_BASE_URL',
     apiKeyVariable: 'GEMINI_API_KEY',

@@ -1,8 +1,31 @@
 import type { HostedTool, ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
 import type { JsonObject } from '#util/json.js'
+import type { KnownFormat } from '../http/wire.js'
 
 /** The provider's name in entries, native parts, `providerOptions`, prices and events. */
 export const PROVIDER = 'google'
+
+/** What is known of `generateContent` for a model before its format is loaded. */
+export function knownContent(id: string): Omit<KnownFormat, 'compactor'> {
+  const path = modelPath(id)
+  return {
+    path: `/${path}:generateContent`,
+    conversationField: 'contents',
+    requestBytes: 20_000_000,
+    counter: {
+      path: `/${path}:countTokens`,
+      fields: ['contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig', 'cachedContent'],
+      request: (fields) => ({ generateContentRequest: { model: path, ...fields } }),
+      answer: 'totalTokens',
+    },
+  }
+}
+
+/** `models/…`, unless the id names another collection, such as `tunedModels/…`. */
+export function modelPath(id: string): string {
+  const path = /\//.test(id) ? id : `models/${id}`
+  return encodeURI(path).replace(/[?#]/g, encodeURIComponent)
+}
 
 type Level = 'MINIMAL' | 'LOW' | 'MEDIUM' | 'HIGH'
 

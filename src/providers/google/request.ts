@@ -11,7 +11,7 @@ import type { RequestDefaults } from '../wire/settings.js'
 import { isFilled, objectsIn, without } from '../wire/wire-fields.js'
 import { googleTools } from './hosted.js'
 import { encodeContents } from './messages.js'
-import { modelFamily, PROVIDER, thinkingFields } from './models.js'
+import { knownContent, modelFamily, modelPath, PROVIDER, thinkingFields } from './models.js'
 import { answerSchema } from './schema.js'
 import { ContentFold, decodeContent } from './stream.js'
 
@@ -26,7 +26,6 @@ export interface ContentRequestOptions {
 /** `generateContent` as functions. */
 export function contentFormat(options: ContentRequestOptions): WireFormat {
   const { id, hasCallIds } = options
-  const path = modelPath(id)
   const { isThird } = modelFamily(id)
   const known = new WeakMap<RequestConstants, JsonObject>()
   const headOf = (constants: RequestConstants): JsonObject => {
@@ -35,10 +34,8 @@ export function contentFormat(options: ContentRequestOptions): WireFormat {
     return head
   }
   return {
-    path: `/${path}:generateContent`,
-    streamPath: `/${path}:streamGenerateContent?alt=sse`,
-    conversationField: 'contents',
-    requestBytes: 20_000_000,
+    ...knownContent(id),
+    streamPath: `/${modelPath(id)}:streamGenerateContent?alt=sse`,
     head: headOf,
     opening: () => [],
     encode: (entries) => encodeContents(entries, { isThird, hasCallIds }),
@@ -49,21 +46,9 @@ export function contentFormat(options: ContentRequestOptions): WireFormat {
       ...(maxOutputTokens !== undefined &&
         limitFields(maxOutputTokens, constants, { options, head: headOf(constants) })),
     }),
-    counter: {
-      path: `/${path}:countTokens`,
-      fields: ['contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig', 'cachedContent'],
-      request: (fields) => ({ generateContentRequest: { model: path, ...fields } }),
-      answer: 'totalTokens',
-    },
     fold: (foldOptions) => new ContentFold(foldOptions, isThird),
     decode: (reply, foldOptions) => decodeContent(reply, foldOptions, isThird),
   }
-}
-
-/** `models/…`, unless the id names another collection, such as `tunedModels/…`. */
-function modelPath(id: string): string {
-  const path = /\//.test(id) ? id : `models/${id}`
-  return encodeURI(path).replace(/[?#]/g, encodeURIComponent)
 }
 
 /** All fields of a request except its contents and the fields that differ between requests. */

@@ -40,6 +40,21 @@ export interface WireFormat {
   fold(options: ReplyFoldOptions): ReplyFold
   /** A whole reply. Throws `provider_error` if the reply is an error. */
   decode(reply: unknown, options: ReplyFoldOptions): DecodedReply
+  /** Loads the functions of the format, which are missing before. Absent if all are there. */
+  readonly load?: (() => Promise<void>) | undefined
+}
+
+/** What is known of a format before its functions are loaded. */
+export interface KnownFormat extends Pick<WireFormat, 'path' | 'conversationField' | 'requestBytes' | 'counter'> {
+  readonly compactor?: Pick<Compactor, 'path'>
+}
+
+/** A format that is loaded when a model is first asked: programs that import all adapters mostly use one. */
+export function lateFormat(known: KnownFormat, loaded: () => Promise<WireFormat>): WireFormat {
+  let loading: Promise<void> | undefined
+  const own = async (): Promise<void> => void Object.assign(format, await loaded(), { load: undefined })
+  const format = { ...known, load: () => (loading ??= own()) }
+  return format as KnownFormat as WireFormat
 }
 
 export interface TokenCounter {

@@ -6,7 +6,7 @@ import type { Compactor } from '../http/wire.js'
 import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import { responseFailure, responseUsage } from './reply.js'
-import { PROVIDER } from './parts.js'
+import { PROVIDER } from './models.js'
 
 /** The fields of a request that the endpoint takes too. */
 const FIELDS = ['model', 'input', 'instructions', 'prompt_cache_key', 'prompt_cache_retention', 'service_tier']

@@ -9,9 +9,8 @@ import type { LineOver } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
 import { OPENAI_HOSTED } from '../hosted/openai-tools.js'
-import { API_INPUTS } from './messages.js'
-import { isReasoningModel, responsesFormat, searchesTools } from './request.js'
-import { PROVIDER } from './parts.js'
+import { lateFormat } from '../http/wire.js'
+import { API_INPUTS, isReasoningModel, PROVIDER, RESPONSES, searchesTools } from './models.js'
 
 export interface OpenAiOptions extends ProviderOptions {
   /**
@@ -63,7 +62,7 @@ export function openai(id: string, options: OpenAiOptions = {}): Model {
     provider: PROVIDER,
     id,
     options: parsed,
-    format: responsesFormat(id, parsed),
+    format: lateFormat(RESPONSES, async () => (await import('./request.js')).responsesFormat(id, parsed)),
     defaultBaseUrl: 'https://api.openai.com/v1',
     baseUrlVariable: 'OPENAI_BASE_URL',
     apiKeyVariable: 'OPENAI_API_KEY',

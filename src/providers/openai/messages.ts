@@ -27,7 +27,9 @@ import type { FilePart } from '../wire/content.js'
 import { foreignText, textWithSources } from '../hosted/foreign.js'
 import { membersOf, objectsIn, without } from '../wire/wire-fields.js'
 import { compactedItems } from './compaction.js'
-import { nativeDataOf, PROVIDER } from './parts.js'
+import { PROVIDER } from './models.js'
+import type { Inputs } from './models.js'
+import { nativeDataOf } from './parts.js'
 import type { NativeData } from './parts.js'
 
 interface EncodeOptions {
@@ -189,12 +191,6 @@ function encodeResult(entry: ToolEntry, inputs: Inputs, native: NativeData | und
 function isCustom(item: JsonObject | undefined): boolean {
   return item?.['type'] === 'custom_tool_call'
 }
-
-/** Kinds of input other than text. */
-export type Inputs = readonly ('image' | 'file' | 'audio')[]
-
-/** The inputs that the Responses API supports: no audio, with any model. */
-export const API_INPUTS: Inputs = ['image', 'file']
 
 /** Content of a user message: a string if it is one text. Throws `invalid_options` for unsupported content. */
 function userContent(content: readonly ContentPart[], inputs: Inputs): string | readonly JsonObject[] {

@@ -7,6 +7,7 @@ import { openAiHostedPart } from '../hosted/openai-calls.js'
 import type { WireCall } from '../wire/repeated-calls.js'
 import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
+import { PROVIDER } from './models.js'
 
 /**
  * The parts of one item of a reply's output, in order: one for each block of a message, one for any other item. Unknown
@@ -131,9 +132,6 @@ function blockPart(block: WireFields, message: JsonObject | undefined): Assistan
 function nativeItem(item: WireFields): NonNullable<AssistantPart['native']> {
   return openAiNative({ kind: 'item', item: item as JsonObject })
 }
-
-/** Name of the provider in entries, events and native parts. */
-export const PROVIDER = 'openai'
 
 /**
  * The data that a part keeps of the reply, to be sent back in its place:

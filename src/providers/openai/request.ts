@@ -15,11 +15,11 @@ import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '..
 import type { RequestDefaults } from '../wire/settings.js'
 import { openAiChoice, openAiHostedFields, openAiTool } from '../hosted/openai-tools.js'
 import { isHosted } from '../hosted/refusal.js'
-import { API_INPUTS, encodeEntries } from './messages.js'
+import { encodeEntries } from './messages.js'
 import { compactor } from './compaction.js'
 import { decodeReply } from './reply.js'
 import { ResponseFold } from './stream.js'
-import { PROVIDER } from './parts.js'
+import { API_INPUTS, isReasoningModel, PROVIDER, RESPONSES } from './models.js'
 
 /** The options of a model that its requests depend on. */
 export type FormatOptions = RequestDefaults & {
@@ -35,57 +35,17 @@ export function responsesFormat(id: string, options: FormatOptions = {}): WireFo
   // An unknown model may reason, so its reasoning is sent back.
   const encode = { reasoning: reasoning !== false, inputs: API_INPUTS.filter((kind) => inputs.includes(kind)) }
   return {
-    path: '/responses',
-    conversationField: 'input',
-    requestBytes: 50_000_000,
+    ...RESPONSES,
     head: (constants) =>
       requestHead(constants, { id, reasoning: reasoning === true, mayReason: reasoning !== false, options }),
     opening: () => [],
     encode: (entries) => encodeEntries(entries, encode),
     tail: requestTail,
-    counter: {
-      path: '/responses/input_tokens',
-      fields: ['model', 'input', 'instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'truncation'],
-    },
     compactor,
     fold: (foldOptions) => new ResponseFold(foldOptions),
     decode: decodeReply,
   }
 }
-
-/**
- * True for the name of a reasoning model, false for that of another model, null for a name that does not show it, such
- * as that of another vendor's model or of an Azure deployment. The user's `capabilities` take precedence.
- */
-export function isReasoningModel(id: string): boolean | null {
-  const rule = RULES.find(([pattern]) => pattern.test(id))
-  return rule === undefined ? null : rule[1]
-}
-
-/** True for the models whose API can search deferred tools: gpt-5.4 and later ones. */
-export function searchesTools(id: string): boolean {
-  return TOOL_SEARCHERS.test(id) && isReasoningModel(id) === true
-}
-
-/** The first match decides. */
-const RULES: readonly (readonly [RegExp, boolean])[] = [
-  [modelPattern('gpt-5(-[^.]*)?-chat'), false],
-  [modelPattern('gpt-5\\.3-chat'), false],
-  [modelPattern('gpt-([5-9]|[12]\\d)(?!\\d)'), true],
-  [modelPattern('o\\d'), true],
-  [modelPattern('(codex-|computer-use|gpt-oss)'), true],
-  [modelPattern('(gpt-[1-4]|chatgpt-|davinci|babbage)'), false],
-]
-
-/**
- * A name with this beginning, after the prefixes of gateways (`openai/gpt-5`), of Bedrock (`us.openai.gpt-oss-20b-1:0`) and of
- * fine-tuned models (`ft:gpt-4.1:…`).
- */
-function modelPattern(start: string): RegExp {
-  return new RegExp(`^(.*/)?([a-z-]+\\.)*(ft:)?${start}`, 'i')
-}
-
-const TOOL_SEARCHERS = modelPattern('gpt-(5\\.([4-9]|\\d\\d)|[6-9]|[12]\\d)(?!\\d)')
 
 interface HeadRules {
   readonly id: string

@@ -60,10 +60,10 @@ export class SessionModel implements Model {
     const reaches = (other: string | undefined): boolean =>
       other !== undefined && (other === path || options.transport.bodies === 'bytes')
     this.countTokens = reaches(counter?.path)
-      ? (...given) => loadAsides().then((of) => of.countedBy(options, ...given))
+      ? (...given) => loadAsides(options.format).then((of) => of.countedBy(options, ...given))
       : undefined
     this.compact = reaches(compactor?.path)
-      ? (...given) => loadAsides().then((of) => of.compactedBy(options, ...given))
+      ? (...given) => loadAsides(options.format).then((of) => of.compactedBy(options, ...given))
       : undefined
   }
 
@@ -85,6 +85,7 @@ export class SessionModel implements Model {
 
   async #connect(): Promise<void> {
     const { line, transport, format, headers } = this.#options
+    await format.load?.()
     const ahead = line === undefined ? transport : (this.#ahead ?? (await line.open()))
     await ahead.connect?.({ path: format.path, headers })
     if (line !== undefined) this.#ahead = ahead
@@ -97,8 +98,9 @@ export class SessionModel implements Model {
   }
 
   /** What all requests with these constants begin with, by the model's own options too, and the name of its server. */
-  headOf(constants: RequestConstants): JsonObject {
+  async headOf(constants: RequestConstants): Promise<JsonObject> {
     const { format, provider, nativeTo } = this.#options
+    await format.load?.()
     return { server: nativeTo?.() ?? provider, ...format.head(constants) }
   }
 
@@ -114,7 +116,8 @@ export class SessionModel implements Model {
 }
 
 /** Loaded by the first of these requests, which most runs do not send. */
-function loadAsides(): Promise<typeof Asides> {
+async function loadAsides(format: WireFormat): Promise<typeof Asides> {
+  await format.load?.()
   return import('./compact-and-count.js')
 }
 
@@ -160,6 +163,8 @@ export class WireSession implements ModelSession {
     this.#transport = options.line === undefined ? options.transport : null
     if (options.line !== undefined) this.close = () => void this.#transport?.close()
     this.#own = new OwnParts(options.provider, options.nativeTo?.())
+    // It is loaded while the run begins. The first turn reports a failure.
+    options.format.load?.().catch(() => undefined)
     this.#messages = new MessageList(options.transport.bodies, options.format.conversationField)
   }
 
@@ -168,6 +173,8 @@ export class WireSession implements ModelSession {
     constants: RequestConstants,
     options: TurnOptions,
   ): Promise<ModelTurn> {
+    const { load } = this.#options.format
+    if (load !== undefined) await load()
     this.#transport ??= (await this.#options.line?.open()) ?? this.#options.transport
     const asked = { transcript, constants, options }
     const { ask, retries } = this.#prepare(asked)
