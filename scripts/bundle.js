@@ -12,10 +12,11 @@ const paths = new Map(
   [...entries.map(({ name }) => name), 'command/main'].map((name) => [name, resolve(`.build/src/${name}.js`)]),
 )
 const main = paths.get('index')
-/** What a run loads when it begins, and what tells it which model is meant. */
-const RUN = ['harness/launch/launcher', 'harness/map', 'providers/infer'].map((name) =>
-  resolve(`.build/src/${name}.js`),
-)
+const source = (name) => resolve(`.build/src/${name}.js`)
+/** What a run loads when it begins, what tells it which model is meant, and what finds its price. */
+const RUN = ['harness/launch/launcher', 'harness/map', 'providers/infer', 'run/money/table'].map(source)
+/** The formats of the providers, each loaded when one of its models is first asked. */
+const FORMATS = ['ai-sdk', 'anthropic', 'chat', 'google', 'openai'].map((name) => source(`providers/${name}/request`))
 const command = resolve('.build/src/command')
 const helper = resolve('.build/src/util/platform/node.js')
 
@@ -57,8 +58,12 @@ function sharedModules(importsOf) {
     const users = [...loaded].flatMap(([name, modules]) => (modules.has(id) ? [name] : []))
     if (users.length === 0) chunks.set(id, 'run')
     else if (/\/src\/(util|contracts)\//.test(id)) chunks.set(id, 'base')
-    else chunks.set(id, users.join() === 'adapters/mcp/index' ? 'call' : 'schema')
+    else chunks.set(id, 'schema')
   }
+  const adapters = [...loaded.get('providers/index')].filter((id) => id !== paths.get('providers/index'))
+  const formats = FORMATS.map((path) => reachable(path, importsOf))
+  const common = [...new Set(formats.flatMap((modules) => [...modules]))].filter((id) => formats.filter((modules) => modules.has(id)).length > 1)
+  for (const id of [...adapters, ...common]) if (!chunks.has(id)) chunks.set(id, 'wire')
   return chunks
 }
 

@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
 import type { ModelPrice, TieredPrices } from '@pydantic/genai-prices'
-import { knownPrices, VERSION } from './known-prices.js'
 import type { Answers } from './known-prices.js'
 import type { Listed, Price, PriceTier, Rates } from './price.js'
 
@@ -13,9 +12,10 @@ const NOT_LISTED: Listed = { price: null }
  * package is installed.
  */
 export async function listed(providerId: string, id: string, timestamp: Date): Promise<Listed> {
+  const { knownPrices, VERSION } = await import('./known-prices.js')
   const known = knownPrices()[providerId]
   const answer = known === undefined ? undefined : keptAnswer(known, id)
-  return answer !== undefined && isKept() ? answer : lookUp(providerId, id, timestamp)
+  return answer !== undefined && isKept(VERSION) ? answer : lookUp(providerId, id, timestamp)
 }
 
 /** Undefined if the package has to be asked. */
@@ -39,8 +39,8 @@ export async function lookUp(providerId: string, id: string, timestamp: Date): P
 let keeps: boolean | undefined
 
 /** False if another version of the package is installed, or if it was bundled and its version cannot be found. */
-function isKept(): boolean {
-  keeps ??= installedVersion() === VERSION
+function isKept(version: string): boolean {
+  keeps ??= installedVersion() === version
   return keeps
 }
 
