@@ -1,6 +1,6 @@
 // Bundles the compiled source into `dist`, or into the folder that is given: a file for each import path, and chunks for the
 // modules that several share. To open a file costs Node about 1 ms of CPU, however short it is: `import 'thinharness'` loads three
-// files and the first run six more, not one for each set of import paths that share modules (decision 17). Modules of Node are taken
+// files and the first run five more, not one for each set of import paths that share modules (decision 17). Modules of Node are taken
 // from the process: no bundler of a user follows them, and a program for browsers can contain all of it.
 import { rmSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -62,7 +62,9 @@ function sharedModules(importsOf) {
   }
   const adapters = [...loaded.get('providers/index')].filter((id) => id !== paths.get('providers/index'))
   const formats = FORMATS.map((path) => reachable(path, importsOf))
-  const common = [...new Set(formats.flatMap((modules) => [...modules]))].filter((id) => formats.filter((modules) => modules.has(id)).length > 1)
+  const common = [...new Set(formats.flatMap((modules) => [...modules]))].filter(
+    (id) => formats.filter((modules) => modules.has(id)).length > 1,
+  )
   for (const id of [...adapters, ...common]) if (!chunks.has(id)) chunks.set(id, 'wire')
   return chunks
 }

@@ -2,7 +2,7 @@ import type { Model, ModelCapabilities } from '#core/model-session.js'
 import { timeLimitsOf } from '../http/time-limits.js'
 import { checkEffort, DEFAULT_MAX_RETRIES, parseModelOptions } from '../wire/options.js'
 import { SessionModel } from '../wire/session.js'
-import { lateFormat } from '../http/wire.js'
+import { late, lateFormat } from '../http/wire.js'
 import { checkLanguageModel } from './language-model.js'
 import type { AiSdkLanguageModel } from './language-model.js'
 import { CALLS, checkEffortOption, OPTIONS } from './options.js'
@@ -12,6 +12,8 @@ import { AiSdkTransport } from './transport.js'
 
 export type { AiSdkLanguageModel } from './language-model.js'
 export type { AiSdkCallOptions, AiSdkOptions } from './options.js'
+
+const REQUEST = late(() => import('./request.js'))
 
 /**
  * Any language model of the AI SDK as a model of this library: `fromAiSdk(createGroq()('openai/gpt-oss-120b'))`. Key,
@@ -37,7 +39,7 @@ export function fromAiSdk(languageModel: AiSdkLanguageModel, given: AiSdkOptions
   return new SessionModel({
     provider: name,
     model: modelId,
-    format: lateFormat(CALLS, async () => (await import('./request.js')).aiSdkFormat(calls, entries)),
+    format: lateFormat(CALLS, REQUEST, ({ aiSdkFormat }) => aiSdkFormat(calls, entries)),
     capabilities: all,
     transport: new AiSdkTransport(model, timeLimitsOf(options.timeouts)),
     headers: {},

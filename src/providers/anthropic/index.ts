@@ -4,7 +4,7 @@ import { boolean, oneOf, partial } from '#util/shape.js'
 import { wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
-import { lateFormat } from '../http/wire.js'
+import { late, lateFormat } from '../http/wire.js'
 import { MESSAGES, modelCapabilities, PROVIDER, rejectTemperature } from './models.js'
 import type { AnthropicApiVersion } from './models.js'
 
@@ -30,6 +30,8 @@ const OPTIONS = partial<AnthropicOptions>({
   threads: boolean,
 })
 
+const REQUEST = late(() => import('./request.js'))
+
 /**
  * A model of Anthropic's Messages API, such as `anthropic('claude-sonnet-5')`. The key is `apiKey` or
  * `$ANTHROPIC_API_KEY`. Prompts are cached unless `promptCache` is false. `client` may be an `Anthropic` of
@@ -44,7 +46,7 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
     provider: PROVIDER,
     id,
     options: defaults,
-    format: lateFormat(MESSAGES, async () => (await import('./request.js')).messagesFormat(rules)),
+    format: lateFormat(MESSAGES, REQUEST, ({ messagesFormat }) => messagesFormat(rules)),
     headers: version === null ? {} : { 'anthropic-version': version },
     defaultBaseUrl: 'https://api.anthropic.com',
     baseUrlVariable: 'ANTHROPIC_BASE_URL',

@@ -6,7 +6,7 @@ import type { WireModelSpec } from '../wire/model.js'
 import { chatHosted } from '../hosted/chat-tools.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
-import { lateFormat } from '../http/wire.js'
+import { late, lateFormat } from '../http/wire.js'
 import { COMPLETIONS, DIALECT, dialectFor, OPENAI, OPENROUTER } from './dialect.js'
 import type { ChatDialect } from './dialect.js'
 
@@ -86,6 +86,8 @@ export function openaiChat(id: string, options: ProviderOptions = {}): Model {
   })
 }
 
+const REQUEST = late(() => import('./request.js'))
+
 type Server = Omit<WireModelSpec, 'id' | 'options' | 'format' | 'auth' | 'clientCall'>
 
 interface ServedBy {
@@ -103,7 +105,7 @@ function chatModel(id: string, options: ProviderOptions, { dialect, server }: Se
     capabilities: { ...(provider === 'openai-compatible' ? {} : { hostedTools }), ...server.capabilities },
     id,
     options,
-    format: lateFormat(COMPLETIONS, async () => (await import('./request.js')).chatFormat(rules, inputs)),
+    format: lateFormat(COMPLETIONS, REQUEST, ({ chatFormat }) => chatFormat(rules, inputs)),
     auth: (key) => ({ authorization: `Bearer ${key}` }),
     clientCall: 'chat.completions.create',
   })

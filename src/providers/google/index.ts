@@ -4,13 +4,15 @@ import { partial } from '#util/shape.js'
 import type { ProviderOptions } from '../http/options.js'
 import { wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
-import { lateFormat } from '../http/wire.js'
+import { late, lateFormat } from '../http/wire.js'
 import { knownContent, modelCapabilities, PROVIDER } from './models.js'
 
 /** `baseUrl` ends with the version, such as `/v1beta`. The official client has methods of another form, so none can be given. */
 export type GeminiOptions = Omit<ProviderOptions, 'client'>
 
 const OPTIONS = partial<ProviderOptions>(PROVIDER_OPTIONS)
+
+const REQUEST = late(() => import('./request.js'))
 
 /**
  * A model of the Gemini API (`generateContent`), such as `gemini('gemini-3-pro')`. The key is `apiKey` or `$GEMINI_API_KEY`, and
@@ -33,7 +35,7 @@ export function gemini(id: string, options: GeminiOptions = {}): Model {
     provider: PROVIDER,
     id,
     options: defaults,
-    format: lateFormat(knownContent(id), async () => (await import('./request.js')).contentFormat(rules)),
+    format: lateFormat(knownContent(id), REQUEST, ({ contentFormat }) => contentFormat(rules)),
     defaultBaseUrl: 'https://generativelanguage.googleapis.com/v1beta',
     baseUrlVariable: 'GEMINI_BASE_URL',
     apiKeyVariable: 'GEMINI_API_KEY',

@@ -49,11 +49,34 @@ export interface KnownFormat extends Pick<WireFormat, 'path' | 'conversationFiel
   readonly compactor?: Pick<Compactor, 'path'>
 }
 
-/** A format that is loaded when a model is first asked: programs that import all adapters mostly use one. */
-export function lateFormat(known: KnownFormat, loaded: () => Promise<WireFormat>): WireFormat {
+/** A module of an adapter, loaded by the first request to one of its models: programs that import all adapters mostly use one. */
+export interface Late<Module> {
+  /** Null until it is loaded. */
+  module: Module | null
+  load(): Promise<Module>
+}
+
+export function late<Module>(imported: () => Promise<Module>): Late<Module> {
+  return {
+    module: null,
+    async load() {
+      return (this.module ??= await imported())
+    },
+  }
+}
+
+/** A format of such a module. Once that is loaded, further models have the whole format at once. */
+export function lateFormat<Module>(
+  known: KnownFormat,
+  source: Late<Module>,
+  formatOf: (module: Module) => WireFormat,
+): WireFormat {
+  if (source.module !== null) return formatOf(source.module)
   let loading: Promise<void> | undefined
-  const own = async (): Promise<void> => void Object.assign(format, await loaded(), { load: undefined })
-  const format = { ...known, load: () => (loading ??= own()) }
+  const complete = async (): Promise<void> =>
+    void Object.assign(format, formatOf(await source.load()), { load: undefined })
+  // After a failure, the next request tries again.
+  const format = { ...known, load: () => (loading ??= complete().finally(() => (loading = undefined))) }
   return format as KnownFormat as WireFormat
 }
 

@@ -9,7 +9,7 @@ import type { LineOver } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
 import { OPENAI_HOSTED } from '../hosted/openai-tools.js'
-import { lateFormat } from '../http/wire.js'
+import { late, lateFormat } from '../http/wire.js'
 import { API_INPUTS, isReasoningModel, PROVIDER, RESPONSES, searchesTools } from './models.js'
 
 export interface OpenAiOptions extends ProviderOptions {
@@ -40,6 +40,8 @@ const OPTIONS = partial<OpenAiOptions>({
   background: boolean,
 })
 
+const REQUEST = late(() => import('./request.js'))
+
 /**
  * A model of OpenAI, or of a server with its Responses API: `openai('gpt-5.5', { reasoningEffort: 'high' })`. The key is
  * `apiKey` or `$OPENAI_API_KEY`, the server `baseUrl` or `$OPENAI_BASE_URL`; `$OPENAI_ORG_ID` and `$OPENAI_PROJECT_ID`
@@ -62,7 +64,7 @@ export function openai(id: string, options: OpenAiOptions = {}): Model {
     provider: PROVIDER,
     id,
     options: parsed,
-    format: lateFormat(RESPONSES, async () => (await import('./request.js')).responsesFormat(id, parsed)),
+    format: lateFormat(RESPONSES, REQUEST, ({ responsesFormat }) => responsesFormat(id, parsed)),
     defaultBaseUrl: 'https://api.openai.com/v1',
     baseUrlVariable: 'OPENAI_BASE_URL',
     apiKeyVariable: 'OPENAI_API_KEY',
