@@ -40,10 +40,10 @@ test('the configuration of a harness is hashed by its first run only', async () 
 })
 
 test('runs that begin together look up the price of their model once', async () => {
-  using model = new ScriptedModel({ provider: 'openai', id: 'no-kept-price' }).always('Done.')
+  using model = new ScriptedModel({ provider: 'openai', id: 'gpt-no-kept-price' }).always('Done.')
   const harness = new Harness({ model })
   await Promise.all(Array.from({ length: 50 }, () => harness.run('Go.')))
-  const lookups = priced.filter((name) => name === 'no-kept-price')
+  const lookups = priced.filter((name) => name === 'gpt-no-kept-price')
   expect(lookups.length).toBeGreaterThan(0)
   // Two, if a minute begins in between.
   expect(lookups.length).toBeLessThanOrEqual(2)
