@@ -20,12 +20,20 @@ export async function startProvider(): Promise<{ readonly baseUrl: string; reado
   return { baseUrl: String(baseUrl), stop: () => child.kill() }
 }
 
-/** Runs one contender in a process of its own, and keeps its CPU profile in the folder `profiles`. */
-export function perform(job: Job, profiles?: string): Promise<Report> {
+export interface How {
+  /** Of the Node that it runs on. Default: that of this process. */
+  readonly path?: string
+  /** The folder of its CPU profile. Default: none is made. */
+  readonly profiles?: string | undefined
+}
+
+/** Runs one contender in a process of its own. */
+export function perform(job: Job, { path = process.execPath, profiles }: How = {}): Promise<Report> {
   return new Promise((resolve, reject) => {
     const flags = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profiles}`]
-    const child = spawn(process.execPath, ['--expose-gc', ...flags, CONTENDER, JSON.stringify(job)], {
+    const child = spawn(path, ['--expose-gc', ...flags, CONTENDER, JSON.stringify(job)], {
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NODE_ENV: 'production', NODE_NO_WARNINGS: '1' },
     })
     const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS)
     let text = ''

@@ -19,6 +19,9 @@ const CONTENDERS: Readonly<Record<string, Opening | undefined>> = {
   client: async () => (await import('./contenders/client.js')).open,
   thinharness: async () => (await import('./contenders/thinharness.js')).open,
   'thinharness, batches': async () => (await import('./contenders/thinharness.js')).openBatches,
+  'thinharness, a harness per run': async () => (await import('./contenders/thinharness.js')).openHarnessARun,
+  'thinharness, without zod': async () => (await import('./contenders/thinharness.js')).openWithoutZod,
+  'new Harness': async () => (await import('./contenders/thinharness.js')).openNewHarness,
   'run, no HTTP': async () => (await import('./contenders/in-process.js')).openRun,
   'fallback, no HTTP': async () => {
     const [{ openRouted }, { fallback }] = await Promise.all([
@@ -42,9 +45,6 @@ const CONTENDERS: Readonly<Record<string, Opening | undefined>> = {
   'SQLite, synchronous full': async () => (await import('./contenders/in-process.js')).openSqliteLog('full'),
   PostgreSQL: async () =>
     (await import('./contenders/in-process.js')).openPostgresLog(process.env['BENCH_POSTGRES_URL'] ?? ''),
-  'fetch, Responses': async () => (await import('./contenders/responses.js')).openFetch,
-  'careful, Responses': async () => (await import('./contenders/responses.js')).openCareful,
-  'thinharness, Responses': async () => (await import('./contenders/thinharness.js')).openResponses(),
   nothing: async () => undefined,
   "import 'thinharness'": () => load('thinharness'),
   "import 'thinharness/providers'": () => load('thinharness/providers'),
@@ -59,18 +59,17 @@ async function perform({ contender, baseUrl, work }: Job): Promise<Report> {
   const opening = CONTENDERS[contender] ?? (await import('./compare/contenders.js')).PEER_CONTENDERS[contender]
   if (opening === undefined) throw new RangeError(`Unknown contender \`${contender}\`.`)
   const open = await opening()
-  if (open === undefined) return report(NOTHING, NOTHING, { deltas: 0, heldKb: 0, payloadKb: 0, marks: [] })
+  if (open === undefined) return report(NOTHING, NOTHING, { runs: 0, deltas: 0, heldKb: 0, payloadKb: 0, marks: [] })
   const tool = makeTool(work)
   const opened = open({ baseUrl, tool })
-  await runAll(opened, { ...work, runs: work.warmUp ?? 0 }, 'w')
-  const { warmUpCpuMs = 0 } = work
-  for (let more = 0; cpuMs() < warmUpCpuMs; more++) await runAll(opened, { ...work, runs: 1 }, `m${more}x`)
-  // A forced collection also throws away the optimized code of everything that ran so far: only for what is weighed.
-  const heldBefore = work.weighed === true ? heapBytes() : 0
+  await runAll(opened, { ...work, runs: work.warmUp ?? 0, leastCpuMs: work.warmUpCpuMs ?? 0 }, 'w')
+  // Also throws away optimized code of what ran so far.
+  const heldBefore = heapBytes()
   const before = now()
   tool.marks.length = 0
-  const deltas = await runAll(opened, work, 'r')
+  const { runs, deltas } = await runAll(opened, work, 'r')
   return report(before, now(), {
+    runs,
     deltas,
     heldKb: tool.held === 0 ? 0 : (tool.held - heldBefore) / 1000,
     payloadKb: (opened.payload?.() ?? 0) / 1000,
@@ -78,49 +77,54 @@ async function perform({ contender, baseUrl, work }: Job): Promise<Report> {
   })
 }
 
-async function runAll(contender: Contender, work: Work, name: string): Promise<number> {
-  const { runs, turns, calls = 1, argumentChars = 10 } = work
+async function runAll(contender: Contender, work: Work, name: string): Promise<{ runs: number; deltas: number }> {
+  const { runs, turns, leastCpuMs = 0, calls = 1, argumentChars = 10 } = work
   const expected = answerOf(work.deltas ?? 1)
-  let deltas = 0
-  let chars = 0
+  let [made, deltas, chars] = [0, 0, 0]
   const onDelta = (text: string): void => {
     deltas += 1
     chars += text.length
   }
-  const runOne = async (index: number): Promise<void> => {
-    const prompt = promptOf(`p${process.pid}${name}${index}`, work)
+  const runOne = async (): Promise<void> => {
+    const prompt = promptOf(`p${process.pid}${name}${made++}`, work)
     const text = work.streamed === true ? await contender.listen(prompt, onDelta) : await contender.ask(prompt)
     if (text !== expected) throw new Error(`Expected another answer, got \`${text.slice(0, 200)}\`.`)
   }
-  if (work.together === true) await Promise.all(Array.from({ length: runs }, (_, index) => runOne(index)))
-  else for (let index = 0; index < runs; index++) await runOne(index)
-  const expectedChars = runs * (expected.length + (turns - 1) * calls * (argumentChars + '{"id":""}'.length))
+  const end = cpuMs() + leastCpuMs
+  if (work.together === true) await Promise.all(Array.from({ length: runs }, runOne))
+  else while (made < runs || cpuMs() < end) await runOne()
+  const expectedChars = made * (expected.length + (turns - 1) * calls * (argumentChars + '{"id":""}'.length))
   if (work.streamed === true && chars !== expectedChars)
     throw new Error(`Expected ${expectedChars} characters of deltas, got ${chars}.`)
-  return deltas
+  return { runs: made, deltas }
 }
 
 /** Of a process, in ms and KB. */
 interface Moment {
   readonly cpu: number
   readonly wall: number
+  readonly resident: number
   readonly peak: number
 }
 
-const NOTHING: Moment = { cpu: 0, wall: 0, peak: 0 }
+const NOTHING: Moment = { cpu: 0, wall: 0, resident: 0, peak: 0 }
 
 /** Not by `performance`: its first use loads a module. */
 function now(): Moment {
-  return { cpu: cpuMs(), wall: Number(process.hrtime.bigint()) / 1e6, peak: process.resourceUsage().maxRSS }
+  const resident = process.memoryUsage.rss() / 1024
+  const peak = process.resourceUsage().maxRSS
+  return { cpu: cpuMs(), wall: Number(process.hrtime.bigint()) / 1e6, resident, peak }
 }
 
-function report(before: Moment, after: Moment, noted: Pick<Report, 'deltas' | 'heldKb' | 'payloadKb' | 'marks'>) {
+type Noted = Pick<Report, 'runs' | 'deltas' | 'heldKb' | 'payloadKb' | 'marks'>
+
+function report(before: Moment, after: Moment, noted: Noted): Report {
   return {
     cpuMs: after.cpu - before.cpu,
     wallMs: after.wall - before.wall,
     processCpuMs: cpuMs(),
     peakMb: process.resourceUsage().maxRSS / 1024,
-    grownKb: after.peak - before.peak,
+    grownKb: after.peak - before.resident,
     ...noted,
   }
 }

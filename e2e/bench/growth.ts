@@ -33,8 +33,8 @@ const LOGS = [
   ['file log', 'file log, fsync interval'],
 ] as const
 const LOOPS = [
-  ['thinharness over HTTP', 'thinharness, Responses'],
-  ['careful over HTTP', 'careful, Responses'],
+  ['thinharness over HTTP', 'thinharness'],
+  ['careful over HTTP', 'careful'],
 ] as const
 
 const CURVES: readonly Curve[] = [

@@ -11,7 +11,7 @@ const COMPARED = 200
 const OWN_TIME: Measure = {
   ...CPU_A_TURN,
   unit: 'µs',
-  of: ({ cpuMs }, { runs, turns }) => (cpuMs / (runs * turns)) * 1000,
+  of: ({ cpuMs, runs }, { turns }) => (cpuMs / (runs * turns)) * 1000,
 }
 
 const FIRST_TURNS: Measure = {
@@ -85,8 +85,8 @@ export const LOOP_SCENARIOS: readonly Scenario[] = [
     contenders: [MEMORY_LOG, ...FILE_LOGS, ...DATABASES],
     work: { warmUp: 2, runs: 5, turns: 200, resultChars: 1024 },
     measures: [
-      { ...OWN_TIME, goals: { 'file log, fsync interval': { mostTimes: 1.5 } } },
-      { title: 'wall per turn', unit: 'µs', of: ({ wallMs }, { runs, turns }) => (wallMs / (runs * turns)) * 1000 },
+      { ...OWN_TIME, goals: { 'file log, fsync interval': { mostTimes: 1.2 } } },
+      { title: 'wall per turn', unit: 'µs', of: ({ wallMs, runs }, { turns }) => (wallMs / (runs * turns)) * 1000 },
     ],
   },
 ]

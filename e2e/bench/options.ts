@@ -5,8 +5,10 @@ import type { Scenario } from './scenarios.js'
 export const USAGE = `npm run bench -- [options]
 
   --only <scenario>  Only this scenario; may be given more than once.
-  --rounds <n>       Rounds of each scenario. Default 7.
-  --quick            2 rounds, without the long scenarios.
+  --nodes <list>     Versions of Node, as in \`20,24=/path/to/node\`; one without a path is installed from npm if it is another
+                     than that of this process. Default: NODES of the environment, or the Node of this process.
+  --rounds <n>       Rounds of each scenario. Default 3.
+  --quick            1 round, without the long scenarios.
   --profile <folder> Keeps a CPU profile of each process (--cpu-prof), which makes them slower.
   --write            Writes e2e/bench/results.md; for a whole run on a quiet machine.
   --help             Shows this.
@@ -18,13 +20,14 @@ Scenarios: ${SCENARIOS.map(({ name }) => name).join(', ')}`
 export interface Options {
   readonly chosen: readonly Scenario[]
   readonly rounds: number
+  readonly nodes?: string | undefined
   readonly write: boolean
   readonly profiles?: string | undefined
   readonly help: boolean
 }
 
-const ROUNDS = 7
-const QUICK_ROUNDS = 2
+const ROUNDS = 3
+const QUICK_ROUNDS = 1
 
 /** Throws a `TypeError` for unknown options and wrong values. */
 export function readOptions(args: string[]): Options {
@@ -32,6 +35,7 @@ export function readOptions(args: string[]): Options {
     args,
     options: {
       only: { type: 'string', multiple: true, default: [] },
+      nodes: { type: 'string' },
       rounds: { type: 'string' },
       quick: { type: 'boolean', default: false },
       profile: { type: 'string' },
@@ -39,7 +43,7 @@ export function readOptions(args: string[]): Options {
       help: { type: 'boolean', default: false },
     },
   })
-  const { only, quick, write, help, profile: profiles } = values
+  const { only, quick, write, help, nodes, profile: profiles } = values
   const unknown = only.find((name) => !SCENARIOS.some((scenario) => scenario.name === name))
   if (unknown !== undefined) throw new TypeError(`Unknown scenario \`${unknown}\`.`)
   if (write && (quick || only.length > 0 || profiles !== undefined))
@@ -49,5 +53,5 @@ export function readOptions(args: string[]): Options {
     throw new TypeError(`Expected \`--rounds\` to be a whole number from 1 up, got \`${String(values.rounds)}\`.`)
   }
   const chosen = SCENARIOS.filter(({ name, isLong }) => (only.length > 0 ? only.includes(name) : !(quick && isLong)))
-  return { chosen, rounds, write, profiles, help }
+  return { chosen, rounds, nodes, write, profiles, help }
 }

@@ -1,51 +1,84 @@
 // From reports to tables: medians over the rounds, and medians of the ratios within each round.
 
 import type { Goal, Measure } from './measures.js'
-import type { Scenario } from './scenarios.js'
+import type { Measured, OnNode } from './rounds.js'
 import type { Report } from './work.js'
 
-/** By contender. */
-export type RoundReports = Readonly<Record<string, Report>>
-
-interface Result {
+export interface Result {
   readonly value: number
   readonly ratio: number
 }
 
-/** The reports of a scenario, round by round. */
-interface Measured {
-  readonly scenario: Scenario
-  readonly rounds: readonly RoundReports[]
-}
-
-/** A table in Markdown, and the goals that are missed. */
-export function tableOf(measured: Measured): { readonly table: string; readonly missed: readonly string[] } {
-  const { contenders, measures } = measured.scenario
+/**
+ * A table in Markdown, with a column for each measure and version of Node, and one sentence for each goal that is missed and each
+ * contender that failed.
+ */
+export function tableOf({ scenario, nodes }: Measured): { readonly table: string; readonly notes: readonly string[] } {
+  const { contenders, measures } = scenario
+  const columns = measures.flatMap((measure) => nodes.map((node) => ({ measure, node })))
+  const resultIn = ({ measure, node }: Column, name: string): Result | undefined =>
+    resultOf({ scenario, node }, measure, name)
   const hasGoals = measures.some(({ goals = {} }) => Object.keys(goals).length > 0)
   const rows = [
-    ['', ...measures.map(({ title, unit }) => (unit === '' ? title : `${title}, ${unit}`))],
-    ...contenders.map((contender) => [
-      contender,
-      ...measures.map((measure) => cell(measure, resultOf(measure, contender, measured))),
-    ]),
-    ...(hasGoals ? [['goal', ...measures.map(goalsCell)]] : []),
+    ['', ...columns.map(({ measure: { title, unit }, node }) => `${title}, ${unit} (Node ${majorOf(node)})`)],
+    ...contenders.map((name) => [name, ...columns.map((column) => cell(column.measure, resultIn(column, name)))]),
+    ...(hasGoals
+      ? [
+          [
+            'goal',
+            ...columns.map(({ measure, node }) =>
+              Object.values(measure.goals ?? {})
+                .map((each) => goalText(each, node))
+                .join('; '),
+            ),
+          ],
+        ]
+      : []),
   ]
-  return { table: aligned(rows), missed: missedGoals(measured) }
+  const missed = columns.flatMap((column) =>
+    Object.entries(column.measure.goals ?? {}).flatMap(([name, goal]) => {
+      const result = resultIn(column, name)
+      if (result === undefined || isMet(goal, result, column.node)) return []
+      const { measure, node } = column
+      return [
+        `Missed on Node ${majorOf(node)}: ${name}: ${measure.title} ${cell(measure, result)}, goal ${goalText(goal, node)}.`,
+      ]
+    }),
+  )
+  const failed = nodes.flatMap((node) =>
+    Object.entries(node.failures).map(([name, error]) => `Failed on Node ${majorOf(node)}: ${name}: ${error}`),
+  )
+  return { table: aligned(rows), notes: [...missed, ...failed] }
 }
 
-export function resultOf(measure: Measure, contender: string, { scenario, rounds }: Measured): Result {
-  const { contenders, work } = scenario
-  const values = rounds.map((reports) => {
-    const round = (name: string): Report => {
-      const report = reports[name]
-      if (report === undefined) throw new RangeError(`Expected a report of \`${name}\`.`)
-      return report
-    }
-    const [base = contender] = contenders
+interface Column {
+  readonly measure: Measure
+  readonly node: OnNode
+}
+
+function majorOf({ version }: OnNode): string {
+  return version.split('.')[0] ?? version
+}
+
+/** Undefined if the contender, or one that it is compared with, did not run. */
+export function resultOf(
+  { scenario: { contenders, work }, node: { rounds } }: Pick<Measured, 'scenario'> & { readonly node: OnNode },
+  measure: Measure,
+  contender: string,
+): Result | undefined {
+  const values = rounds.flatMap((reports) => {
+    const round = (name: string): Report => reports[name] ?? NO_REPORT
     const value = measure.of(round(contender), work, round)
-    return { value, ratio: value / measure.of(round(base), work, round) }
+    return Number.isNaN(value) ? [] : [{ value, ratio: value / measure.of(round(contenders[0] ?? ''), work, round) }]
   })
+  if (values.length === 0) return undefined
   return { value: median(values.map(({ value }) => value)), ratio: median(values.map(({ ratio }) => ratio)) }
+}
+
+/** All measures of it are NaN. */
+const NO_REPORT: Report = {
+  ...{ runs: NaN, cpuMs: NaN, wallMs: NaN, processCpuMs: NaN, peakMb: NaN, grownKb: NaN, deltas: NaN, heldKb: NaN },
+  ...{ payloadKb: NaN, marks: [NaN, NaN] },
 }
 
 export function median(values: readonly number[]): number {
@@ -55,8 +88,9 @@ export function median(values: readonly number[]): number {
   return (low + high) / 2
 }
 
-function cell({ hasRatio }: Measure, { value, ratio }: Result) {
-  return hasRatio === true ? `${short(value)} (${short(ratio)}×)` : short(value)
+function cell({ hasRatio }: Measure, result: Result | undefined): string {
+  if (result === undefined) return '–'
+  return hasRatio === true ? `${short(result.value)} (${short(result.ratio)}×)` : short(result.value)
 }
 
 /** Three digits; more only before the point. */
@@ -66,29 +100,18 @@ export function short(value: number): string {
   return value.toFixed(digits)
 }
 
-function goalsCell({ goals = {} }: Measure) {
-  return Object.values(goals).map(goalText).join('; ')
+function goalText(goal: Goal, node: OnNode): string {
+  return `≤ ${mostOf(goal, node)}${'mostTimes' in goal ? '×' : ''}`
 }
 
-function goalText(goal: Goal): string {
-  if ('mostTimes' in goal) return `≤ ${goal.mostTimes}×`
-  if ('most' in goal) return `≤ ${goal.most}`
-  return `≥ ${short(goal.least)}`
+function mostOf(goal: Goal, node: OnNode): number {
+  const most = 'mostTimes' in goal ? goal.mostTimes : goal.most
+  return Number(majorOf(node)) >= 24 ? (goal.on24 ?? most) : most
 }
 
-function missedGoals(measured: Measured): string[] {
-  return measured.scenario.measures.flatMap((measure) =>
-    Object.entries(measure.goals ?? {}).flatMap(([contender, goal]) => {
-      const result = resultOf(measure, contender, measured)
-      if (isMet(goal, result)) return []
-      return [`${contender}: ${measure.title} ${cell(measure, result)}, goal ${goalText(goal)}`]
-    }),
-  )
-}
-
-function isMet(goal: Goal, { value, ratio }: Result) {
-  if ('mostTimes' in goal) return ratio <= goal.mostTimes
-  return 'most' in goal ? value <= goal.most : value >= goal.least
+/** To the digits of the goal. */
+function isMet(goal: Goal, { value, ratio }: Result, node: OnNode): boolean {
+  return ('mostTimes' in goal ? ratio : value) <= mostOf(goal, node)
 }
 
 export function aligned(rows: readonly (readonly string[])[]): string {

@@ -1,44 +1,29 @@
-// `npm run bench`: the cost of the package compared with loops without a library, with a provider on loopback.
+// `npm run bench`: the cost of the package compared with loops without a library, with a provider on loopback, on several versions of
+// Node.
 import { cpus } from 'node:os'
-import { perform, startProvider } from './children.js'
+import { startProvider } from './children.js'
 import { writeDocument } from './document.js'
-import { tokenSection } from './tool-tokens.js'
+import { nodesOf } from './nodes.js'
 import { readOptions, USAGE } from './options.js'
 import { tableOf } from './report.js'
+import { measured } from './rounds.js'
+import { tokenSection } from './tool-tokens.js'
 import type { Section } from './document.js'
 import type { Options } from './options.js'
-import type { RoundReports } from './report.js'
-import type { Scenario } from './scenarios.js'
-import type { Report } from './work.js'
 
-const LONG_ROUNDS = 3
-
-/** Interleaved: in each round every contender runs once, so that a busy minute of the machine affects all of them. */
-async function measure(scenario: Scenario, { rounds, profiles }: Options, baseUrl: string): Promise<RoundReports[]> {
-  const { contenders, work, isLong = false } = scenario
-  const reports: RoundReports[] = []
-  for (let round = 0; round < (isLong ? Math.min(rounds, LONG_ROUNDS) : rounds); round++) {
-    const ofRound: Record<string, Report> = {}
-    for (const contender of contenders) ofRound[contender] = await perform({ contender, baseUrl, work }, profiles)
-    reports.push(ofRound)
-  }
-  return reports
-}
-
-async function bench(options: Options): Promise<void> {
-  const { chosen, rounds, write } = options
-  const machine = `Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model ?? 'CPU'}`
+async function bench({ chosen, rounds, write, profiles, nodes: list }: Options): Promise<void> {
+  const nodes = await nodesOf(list)
+  const machine = `Node ${nodes.map(({ version }) => version).join(', ')}, ${cpus().length} × ${cpus()[0]?.model ?? 'CPU'}`
   console.log(`${machine}; medians of ${rounds} rounds; in brackets the ratio to the first line, within a round.`)
   const provider = await startProvider()
   const sections: Section[] = []
   try {
     for (const scenario of chosen) {
       const { name, title } = scenario
-      const reports = await measure(scenario, options, provider.baseUrl)
-      const { table, missed } = tableOf({ scenario, rounds: reports })
-      sections.push({ title, table, missed })
+      const { table, notes } = tableOf(await measured(scenario, { baseUrl: provider.baseUrl, rounds, nodes, profiles }))
+      sections.push({ title, table, notes })
       console.log(`\n${title} (${name})\n\n${table}`)
-      for (const line of missed) console.log(`MISSED ${line}`)
+      for (const line of notes) console.log(line)
     }
   } finally {
     provider.stop()

@@ -1,23 +1,22 @@
-// The measurements and their goals. The goals are ratios to the loop that one writes by hand with `fetch`, in
-// the same round, or plain numbers.
+// The measurements over HTTP and their goals: the Responses API, a tool with a zod schema, default options. The goals are ratios
+// to the loop that one writes by hand with `fetch`, in the same round, or plain numbers.
 import {
-  ABOVE_CAREFUL,
   CPU,
+  CPU_A_CALL,
+  CPU_A_DELTA,
+  CPU_A_RUN,
   CPU_A_TURN,
-  CPU_BESIDE_CAREFUL,
-  EVENTS,
-  EVENTS_BESIDE_CAREFUL,
+  CPU_ABOVE_NODE,
   GROWTH,
+  MEMORY_A_RUN,
   PEAK,
   PROCESS_CPU,
   WALL,
-  WALL_A_TURN,
   goal,
 } from './measures.js'
 import { LOOP_SCENARIOS } from './loop-scenarios.js'
-import { RESPONSES_SCENARIOS } from './responses-scenarios.js'
-import type { Measure } from './measures.js'
-import type { Report, Work } from './work.js'
+import type { Goal, Measure } from './measures.js'
+import type { Work } from './work.js'
 
 export interface Scenario {
   /** For `--only`. */
@@ -27,136 +26,113 @@ export interface Scenario {
   readonly contenders: readonly string[]
   readonly work: Work
   readonly measures: readonly Measure[]
-  /** Left out by `--quick`, and at most 3 rounds. */
+  /** Left out by `--quick`, and at most 2 rounds. */
   readonly isLong?: boolean
 }
 
-const LOOPS = ['fetch', 'careful', 'client', 'thinharness']
-const STREAMS = [...LOOPS, 'thinharness, batches']
-const isNode24 = Number(process.versions.node.split('.')[0]) >= 24
+const OURS = 'thinharness'
+export const LOOPS = ['fetch', 'careful', 'client', OURS]
 
-export const SCENARIOS: readonly Scenario[] = [
+/** When a process is measured: in its first run, after 100 turns, and after 10 s of work, as in a server. */
+const MOMENTS = [
+  { name: '', title: ', the first of a process', at: { runs: 1 }, isLong: false },
+  { name: '-warm', title: ', after 100 turns', at: { warmUp: 5, runs: 3, leastCpuMs: 600 }, isLong: false },
+  { name: '-hot', title: ', after 10 s', at: { warmUpCpuMs: 10_000, runs: 3, leastCpuMs: 2000 }, isLong: true },
+]
+
+/** Scenarios that are measured at each moment, with the goals of the moments. */
+const AT_EACH_MOMENT = [
   {
-    name: 'turns-20',
-    title: 'A run of 20 turns',
-    contenders: LOOPS,
-    work: { warmUp: 1, runs: 1, turns: 20 },
-    measures: [
-      goal(CPU_A_TURN, { thinharness: { mostTimes: isNode24 ? 0.65 : 0.5 } }),
-      ABOVE_CAREFUL,
-      WALL_A_TURN,
-      goal(PEAK, { thinharness: { most: 65 } }),
-    ],
+    ...{ name: 'turns', title: '20 turns', contenders: [...LOOPS, 'thinharness, a harness per run'] },
+    ...{ work: { turns: 20 }, measures: [ours(CPU_A_TURN, { mostTimes: 0.5 }), PEAK] },
   },
   {
-    name: 'turns-20-streamed',
-    title: 'A run of 20 turns, streamed',
-    contenders: STREAMS,
-    work: { warmUp: 1, runs: 1, turns: 20, streamed: true },
+    ...{ name: 'streamed', title: '20 turns, streamed', contenders: LOOPS },
+    // About 8 deltas per call.
+    ...{ work: { turns: 20, argumentChars: 80, streamed: true }, measures: [ours(CPU_A_TURN, { mostTimes: 0.6 })] },
+  },
+  {
+    ...{ name: 'deltas', title: '20,000 text deltas', contenders: [...LOOPS, 'thinharness, batches'] },
+    ...{ work: { turns: 1, deltas: 20_000, streamed: true } },
+    measures: [ours(CPU_A_DELTA, { mostTimes: 0.7, on24: 1.2 })],
+  },
+  {
+    ...{ name: 'tools-8', title: '8 concurrent tool calls of 20 ms per reply', contenders: LOOPS },
+    ...{ work: { turns: 11, calls: 8, toolMs: 20 }, measures: [ours(CPU_A_CALL, { most: 0.25 })] },
+  },
+]
+
+/** What is measured over HTTP, also of other libraries. */
+export const SHARED: readonly Scenario[] = [
+  ...AT_EACH_MOMENT.flatMap(({ name, title, work, ...others }) =>
+    MOMENTS.map((moment) => ({
+      ...others,
+      name: `${name}${moment.name}`,
+      title: `${title}${moment.title}`,
+      work: { ...work, ...moment.at },
+      isLong: moment.isLong,
+    })),
+  ),
+  {
+    name: 'turns-200',
+    title: '200 turns of 1 KiB of tool output',
+    contenders: LOOPS,
+    work: { warmUp: 1, runs: 1, turns: 200, resultChars: 1024, marked: true },
+    measures: [ours(CPU, { mostTimes: 0.4 }), ours(GROWTH, { most: 0.1 })],
+  },
+  {
+    name: 'runs-200',
+    title: '200 concurrent runs of 6 turns, 50 ms latency',
+    contenders: LOOPS,
+    work: { warmUp: 20, runs: 200, turns: 6, latencyMs: 50, together: true },
+    measures: [ours(WALL, { mostTimes: 0.6 }), CPU_A_TURN, ours(MEMORY_A_RUN, { most: 130, on24: 160 })],
+  },
+  {
+    name: 'argument-32',
+    title: 'A tool argument of 32 KiB, streamed',
+    contenders: LOOPS,
+    work: { warmUp: 1, runs: 3, turns: 2, argumentChars: 32 * 1024, streamed: true },
+    measures: [ours({ ...CPU_A_RUN, unit: 'ms', of: ({ cpuMs, runs }) => cpuMs / runs }, { mostTimes: 0.6 })],
+  },
+  {
+    name: 'first-answer',
+    title: 'The first answer of a process',
+    contenders: [...LOOPS, 'thinharness, without zod'],
+    work: { runs: 1, turns: 1 },
     measures: [
-      goal(CPU_A_TURN, { thinharness: { mostTimes: isNode24 ? 0.75 : 0.6 } }),
-      ABOVE_CAREFUL,
-      WALL_A_TURN,
+      goal(PROCESS_CPU, { [OURS]: { mostTimes: 1.15 }, 'thinharness, without zod': { mostTimes: 0.75 } }),
       PEAK,
     ],
   },
-  {
-    name: 'turns-200',
-    title: 'A run of 200 turns, 1 KiB of tool output each',
-    contenders: LOOPS,
-    work: { warmUp: 2, runs: 1, turns: 200, resultChars: 1024, marked: true },
-    measures: [goal(CPU, { thinharness: { mostTimes: 0.4 } }), ABOVE_CAREFUL, GROWTH, PEAK],
-  },
+]
+
+export const SCENARIOS: readonly Scenario[] = [
+  ...SHARED,
   {
     name: 'turns-2000',
-    title: 'A run of 2,000 turns, 1 KiB of tool output each',
+    title: '2,000 turns of 1 KiB of tool output',
     contenders: LOOPS,
-    work: { warmUp: 0, runs: 1, turns: 2000, resultChars: 1024, marked: true },
-    measures: [goal(CPU, { thinharness: { mostTimes: 0.4 } }), ABOVE_CAREFUL, GROWTH, PEAK],
+    work: { runs: 1, turns: 2000, resultChars: 1024, marked: true },
+    measures: [ours(CPU, { mostTimes: 0.4 }), ours(GROWTH, { most: 0.1 }), PEAK],
     isLong: true,
   },
   {
-    name: 'runs-500',
-    title: '500 concurrent runs of 5 turns, provider latency 50 ms',
-    contenders: LOOPS,
-    work: { warmUp: 20, runs: 500, turns: 5, latencyMs: 50, resultChars: 1024, together: true },
-    measures: [
-      goal(WALL, { thinharness: { mostTimes: 0.55 } }),
-      CPU_A_TURN,
-      {
-        title: 'memory per run',
-        unit: 'KB',
-        of: ({ grownKb }, { runs }) => grownKb / runs,
-        goals: { thinharness: { most: 130 } },
-      },
-    ],
-  },
-  {
-    name: 'tools-8',
-    title: '8 parallel tool calls of 20 ms per reply, 20 turns',
-    contenders: LOOPS,
-    work: { warmUp: 1, runs: 1, turns: 20, calls: 8, toolMs: 20 },
-    measures: [
-      {
-        title: 'wall per batch',
-        unit: 'ms',
-        of: ({ wallMs }, { turns }) => wallMs / (turns - 1),
-        hasRatio: true,
-        goals: { thinharness: { mostTimes: 0.98 } },
-      },
-      {
-        title: 'CPU per tool call',
-        unit: 'ms',
-        of: ({ cpuMs }, { turns, calls = 1 }) => cpuMs / ((turns - 1) * calls),
-        goals: { thinharness: { most: 0.25 } },
-      },
-    ],
-  },
-  {
-    name: 'deltas',
-    title: '20,000 text deltas',
-    contenders: STREAMS,
-    work: { warmUp: 2, runs: 3, turns: 1, deltas: 20_000, streamed: true },
-    measures: [EVENTS, EVENTS_BESIDE_CAREFUL, PEAK],
-  },
-  ...[32, 256].map((kib) => ({
-    name: `argument-${kib}`,
-    title: `A tool argument of ${kib} KiB, streamed`,
-    contenders: LOOPS,
-    work: { warmUp: 4, runs: 8, turns: 2, argumentChars: kib * 1024, streamed: true },
-    measures: [
-      {
-        title: 'CPU per KiB',
-        unit: 'µs',
-        of: ({ cpuMs }: Report, { runs }: Work) => (cpuMs / runs / kib) * 1000,
-        hasRatio: true,
-        goals: { thinharness: { mostTimes: 0.6 } },
-      },
-      goal(CPU_BESIDE_CAREFUL, { thinharness: { most: 2 } }),
-    ],
-  })),
-  {
-    name: 'first-answer',
-    title: 'Cold start: one tool call and the first answer',
-    contenders: LOOPS,
-    work: { runs: 1, turns: 2 },
-    measures: [goal(PROCESS_CPU, { thinharness: { mostTimes: 0.75 } }), PEAK],
+    name: 'new-harness',
+    title: 'A new harness with one tool, 1,000 times',
+    contenders: ['new Harness'],
+    work: { warmUp: 1000, runs: 1000, turns: 1 },
+    measures: [goal({ ...CPU_A_RUN, title: 'CPU', hasRatio: false }, { 'new Harness': { most: 20 } })],
   },
   {
     name: 'import',
     title: 'Import',
     contenders: ['nothing', "import 'thinharness'", "import 'thinharness/providers'", "import 'openai'"],
     work: { runs: 0, turns: 0 },
-    measures: [
-      {
-        title: 'CPU above bare Node',
-        unit: 'ms',
-        of: ({ processCpuMs }, _, round) => processCpuMs - round('nothing').processCpuMs,
-        goals: { "import 'thinharness'": { most: 15 } },
-      },
-      PEAK,
-    ],
+    measures: [goal(CPU_ABOVE_NODE, { "import 'thinharness'": { most: 15 } }), PEAK],
   },
-  ...RESPONSES_SCENARIOS,
   ...LOOP_SCENARIOS,
 ]
+
+function ours(measure: Measure, target: Goal): Measure {
+  return goal(measure, { [OURS]: target })
+}

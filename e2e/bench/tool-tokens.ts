@@ -123,15 +123,15 @@ export async function tokenSection(): Promise<Section> {
     await mkdir(join(root, 'src'))
     for (const [path, text] of Object.entries(files)) await writeFile(join(root, path), text)
     const lines = ['|  | bare data | as sent | ratio | goal |', '| --- | ---: | ---: | ---: | ---: |']
-    const missed: string[] = []
+    const notes: string[] = []
     for (const sample of samples(root, files)) {
       const [bare, sent] = [count(sample.bare), count(await sentFor(sample))]
       const ratio = sent / bare
       const goal = sample.isMeasured ? `≤ ${MOST}×` : ''
       lines.push(`| ${sample.title} | ${bare} | ${sent} | ${ratio.toFixed(2)}× | ${goal} |`)
-      if (sample.isMeasured && ratio > MOST) missed.push(`${sample.title}: ${ratio.toFixed(2)}×, goal ${goal}`)
+      if (sample.isMeasured && ratio > MOST) notes.push(`Missed: ${sample.title}: ${ratio.toFixed(2)}×, goal ${goal}.`)
     }
-    return { title: 'Tokens of a tool result in a request', table: lines.join('\n'), missed }
+    return { title: 'Tokens of a tool result in a request', table: lines.join('\n'), notes }
   } finally {
     await rm(root, { recursive: true, force: true })
   }

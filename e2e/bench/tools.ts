@@ -143,8 +143,8 @@ try {
   console.log(
     `Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model ?? 'CPU'}; the best of ${values.rounds} rounds.`,
   )
-  const { title, table, missed } = await tokenSection()
-  console.log([`\n${title}\n`, table, ...missed.map((line) => `MISSED ${line}`)].join('\n'))
+  const { title, table, notes } = await tokenSection()
+  console.log([`\n${title}\n`, table, ...notes].join('\n'))
   const rounds = Number(values.rounds)
   const [tree, rows] = [join(folder, 'tree'), join(folder, 'rows')]
   await mkdir(rows)

@@ -2,8 +2,10 @@
 
 /** The work of one process. Runs send `turns` requests: every reply but the last calls the tool, the last is the answer. */
 export interface Work {
-  /** Measured runs. */
+  /** Measured runs; more of them until `leastCpuMs` are spent. */
   readonly runs: number
+  /** CPU time of the measured runs, at least, in ms. Default 0. */
+  readonly leastCpuMs?: number
   /** Requests of a run. */
   readonly turns: number
   /** Runs before the measured ones. Default 0. */
@@ -34,6 +36,8 @@ export interface Work {
 
 /** The measurements of one process. */
 export interface Report {
+  /** Measured runs. */
+  readonly runs: number
   /** User and system time of the measured runs, all threads. */
   readonly cpuMs: number
   readonly wallMs: number
@@ -41,7 +45,7 @@ export interface Report {
   readonly processCpuMs: number
   /** Largest resident size so far. */
   readonly peakMb: number
-  /** By how much the measured runs raised it. */
+  /** By how much it exceeds the resident size before the measured runs. */
   readonly grownKb: number
   /** Pieces of text or arguments received. */
   readonly deltas: number

@@ -9,13 +9,13 @@ export function importOf(peer: string): string {
 }
 
 export const PEER_CONTENDERS: Readonly<Record<string, Opening | undefined>> = {
-  'client, Responses': async () => (await import('./client.js')).open,
   'AI SDK': async () => (await import('./ai-sdk.js')).open(),
   'OpenAI Agents': async () => (await import('./openai-agents.js')).open(),
   Mastra: async () => (await import('./mastra.js')).open(),
   Strands: async () => (await import('./strands.js')).open(),
   LangChain: async () => (await import('./langchain.js')).open(),
   pi: async () => (await import('./pi.js')).open(),
+  'TanStack AI': async () => (await import('./tanstack.js')).open(),
   ...Object.fromEntries(
     PEERS.map(({ name, folder, imports }): [string, Opening] => [
       importOf(name),

@@ -1,22 +1,23 @@
 // The page that the comparison writes.
 import { writeFile } from 'node:fs/promises'
 import { format } from 'prettier'
+import { LONG_ROUNDS } from '../rounds.js'
 import { PEERS } from './peers.js'
+import type { Comparison } from './table.js'
 
 const FILE = new URL('docs/comparison.md', import.meta.resolve('thinharness/package.json'))
 
-export interface Findings {
-  readonly table: string
-  readonly behind: readonly string[]
+/** What was found on one version of Node. */
+export interface Findings extends Comparison {
+  readonly version: string
   readonly failed: readonly string[]
-  readonly rows: number
-  readonly machine: string
-  readonly rounds: number
 }
 
 /** Writes docs/comparison.md. */
-export async function writeComparison(findings: Findings): Promise<void> {
-  const { table, behind, failed, rows, machine, rounds } = findings
+export async function writeComparison(
+  findings: readonly Findings[],
+  { machine, rounds }: { readonly machine: string; readonly rounds: number },
+): Promise<void> {
   const packages = PEERS.map(({ name, packages }) => {
     const versions = Object.entries(packages).filter(([each]) => each !== 'zod')
     return `- **${name}**: ${versions.map(([each, version]) => `\`${each}\` ${version}`).join(', ')}`
@@ -25,13 +26,20 @@ export async function writeComparison(findings: Findings): Promise<void> {
     INTRODUCTION,
     packages.join('\n'),
     NOTES,
-    `Measured on ${machine}. Medians of ${rounds} rounds: the first column in its unit, the others as the median ratio to it in the same round.`,
-    table,
-    `Among the libraries and the official client, thinharness is first in ${rows - behind.length} of ${rows} rows.${behind.length > 0 ? ' It loses:' : ''}`,
-    behind.map((line) => `- ${line}`).join('\n'),
-    failed.length > 0 ? `Did not run:\n\n${failed.map((line) => `- ${line}`).join('\n')}` : '',
+    `Measured on ${machine}. Medians of ${rounds} rounds, ${LONG_ROUNDS} where it takes 10 s: the first column in its unit, the others as the median ratio to it in the same round.`,
+    ...findings.flatMap(sectionOf),
   ]
   await writeFile(FILE, await format(text.join('\n\n'), { parser: 'markdown', printWidth: 120 }))
+}
+
+function sectionOf({ version, table, behind, failed, rows }: Findings): string[] {
+  const losses = behind.length > 0 ? ` It loses:\n\n${behind.map((line) => `- ${line}`).join('\n')}` : ''
+  return [
+    `## Node ${version}`,
+    table,
+    `Among the libraries and the official client, thinharness is first in ${rows - behind.length} of ${rows} rows.${losses}`,
+    failed.length > 0 ? `Did not run:\n\n${failed.map((line) => `- ${line}`).join('\n')}` : '',
+  ]
 }
 
 const INTRODUCTION = `# Comparison with other libraries
@@ -43,7 +51,7 @@ a round. All use the Responses API, a tool with a zod schema, and default option
 
 const NOTES = `Differences that are not the work itself:
 
-- pi has schemas of its own (TypeBox). Strands and pi stream each reply, also when nobody listens.
+- pi takes JSON Schemas: its tool has one instead of zod. Strands, pi and TanStack AI stream each reply, also when nobody listens.
 - OpenAI Agents would send its traces to OpenAI, and Mastra usage data to its makers: both are off, as there is only loopback.
 - Strands sends the last 40 messages by default; here it sends all, as the others do.
 - thinharness has its defaults on: the log of events in memory, built-in tools off since no workspace is named, costs, limits and checks.

@@ -9,7 +9,7 @@ import type { Peer } from './peers.js'
 const DONE = 'installed.json'
 
 /** Installs the packages unless they are there. Install scripts are not executed. Rejects with the last words of npm. */
-export async function install({ folder, packages }: Peer): Promise<void> {
+export async function install({ folder, packages }: Pick<Peer, 'folder' | 'packages'>): Promise<void> {
   const path = join(CACHE, folder)
   const manifest = JSON.stringify({ private: true, type: 'module', dependencies: packages })
   if ((await readFile(join(path, DONE), 'utf8').catch(() => '')) === manifest) return

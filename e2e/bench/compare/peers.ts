@@ -40,13 +40,22 @@ export const PEERS: readonly Peer[] = [
   {
     name: 'LangChain',
     folder: 'langchain',
-    packages: { langchain: '1.5.14', '@langchain/openai': '1.6.0', '@langchain/core': '1.4.0', ...ZOD },
+    packages: {
+      ...{ langchain: '1.5.14', '@langchain/openai': '1.6.0' },
+      ...{ '@langchain/core': '1.4.0', '@langchain/langgraph': '1.7.3', ...ZOD },
+    },
     imports: ['langchain', '@langchain/openai'],
   },
   {
     name: 'pi',
     folder: 'pi',
-    packages: { '@earendil-works/pi-agent-core': '0.87.1', '@earendil-works/pi-ai': '0.87.1', ...ZOD },
+    packages: { '@earendil-works/pi-agent-core': '1.6.0', '@earendil-works/pi-ai': '1.6.0', ...ZOD },
     imports: ['@earendil-works/pi-agent-core', '@earendil-works/pi-ai', '@earendil-works/pi-ai/providers/openai'],
+  },
+  {
+    name: 'TanStack AI',
+    folder: 'tanstack',
+    packages: { '@tanstack/ai': '0.58.0', '@tanstack/ai-openai': '0.23.1', ...ZOD },
+    imports: ['@tanstack/ai', '@tanstack/ai-openai'],
   },
 ]

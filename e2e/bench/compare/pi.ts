@@ -1,5 +1,4 @@
-// pi's agent, on the Responses API, with its own kind of schema (TypeBox) for the tool. An agent keeps its conversation, so that each
-// run has one of its own.
+// pi's agent, on the Responses API, with a JSON Schema for the tool. An agent keeps its conversation, so that each run has one of its own.
 import { INSTRUCTIONS, MODEL } from '../work.js'
 import { loaderOf } from './load.js'
 import type { Contender, OnDelta, Open } from '../work.js'
@@ -24,10 +23,6 @@ interface AgentEvent {
 
 interface Ai {
   readonly createModels: () => Models
-  readonly Type: {
-    readonly Object: (fields: object, options: object) => object
-    readonly String: (o: object) => object
-  }
 }
 
 interface Models {
@@ -44,9 +39,9 @@ const NO_COST = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
 export async function open(): Promise<Open> {
   const load = await loaderOf('pi')
   const { Agent } = (await load('@earendil-works/pi-agent-core')) as Core
-  const { createModels, Type } = (await load('@earendil-works/pi-ai')) as Ai
+  const { createModels } = (await load('@earendil-works/pi-ai')) as Ai
   const { openaiProvider } = (await load('@earendil-works/pi-ai/providers/openai')) as Provider
-  return ({ baseUrl, tool: { name, description, handler } }): Contender => {
+  return ({ baseUrl, tool: { name, description, parameters, handler } }): Contender => {
     process.env['OPENAI_API_KEY'] = 'none'
     const models = createModels()
     models.setProvider(openaiProvider())
@@ -54,7 +49,6 @@ export async function open(): Promise<Open> {
       ...{ id: MODEL, name: MODEL, api: 'openai-responses', provider: 'openai', baseUrl, reasoning: false },
       ...{ input: ['text'], cost: NO_COST, contextWindow: 1_000_000, maxTokens: 1000 },
     }
-    const parameters = Type.Object({ id: Type.String({ description: 'Its id.' }) }, { additionalProperties: false })
     const execute = async (_id: string, args: { id: string }): Promise<object> => {
       return { content: [{ type: 'text', text: await handler(args) }], details: {} }
     }

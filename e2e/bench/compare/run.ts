@@ -2,33 +2,30 @@
 // versions. One that cannot be installed, or does not finish, is reported with its error, and the others go on.
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
-import { perform, startProvider } from '../children.js'
+import { startProvider } from '../children.js'
+import { nodesOf } from '../nodes.js'
+import { measured, words } from '../rounds.js'
 import { writeComparison } from './document.js'
 import { install } from './install.js'
 import { importOf } from './contenders.js'
 import { PEERS } from './peers.js'
 import { COMPARISON } from './scenarios.js'
 import { comparisonOf } from './table.js'
-import type { Report } from '../work.js'
-import type { RoundReports } from '../report.js'
-import type { Scenario } from '../scenarios.js'
-import type { Compared } from './table.js'
+import type { Measured } from '../rounds.js'
 
 const USAGE = `npm run bench:compare -- [options]
 
   --only <scenario>  Only this scenario; may be given more than once.
-  --rounds <n>       Rounds of each scenario. Default 5.
+  --nodes <list>     Versions of Node, as of \`npm run bench\`.
+  --rounds <n>       Rounds of each scenario. Default 3.
   --write            Writes docs/comparison.md; for a whole run on a quiet machine.
   --help             Shows this.
 
 Scenarios: ${COMPARISON.map(({ name }) => name).join(', ')}`
 
-/** By contender. */
-type Failures = Map<string, string>
-
 /** The contenders that cannot be installed. */
-async function installAll(): Promise<Failures> {
-  const failures: Failures = new Map()
+async function installAll(): Promise<ReadonlyMap<string, string>> {
+  const failures = new Map<string, string>()
   for (const peer of PEERS) {
     console.error(`Installing ${peer.name} …`)
     await install(peer).catch((error: unknown) => {
@@ -39,65 +36,57 @@ async function installAll(): Promise<Failures> {
   return failures
 }
 
-/** Interleaved: in each round every contender runs once. One that fails is left out of later rounds of the scenario. */
-async function compare(
-  scenario: Scenario,
-  missing: Failures,
-  to: { baseUrl: string; rounds: number },
-): Promise<Compared> {
-  const failures = new Map([...missing].filter(([contender]) => scenario.contenders.includes(contender)))
-  const rounds: RoundReports[] = []
-  for (let round = 0; round < to.rounds; round++) {
-    const reports: Record<string, Report> = {}
-    for (const contender of scenario.contenders) {
-      if (failures.has(contender)) continue
-      await perform({ contender, baseUrl: to.baseUrl, work: scenario.work }).then(
-        (report) => (reports[contender] = report),
-        (error: unknown) => failures.set(contender, words(error)),
-      )
-    }
-    rounds.push(reports)
-  }
-  return { scenario, rounds, failures: Object.fromEntries(failures) }
+interface Chosen {
+  readonly only: readonly string[]
+  readonly nodes?: string | undefined
+  readonly rounds: number
+  readonly write: boolean
 }
 
-/** The line of the error among the lines of its process. */
-function words(error: unknown): string {
-  const lines = String(error instanceof Error ? error.message : error).split('\n')
-  return (lines.find((line) => /^\w*Error\b/.test(line)) ?? lines[0] ?? '').slice(0, 300)
-}
-
-async function run({ only, rounds, write }: { only: string[]; rounds: number; write: boolean }): Promise<void> {
+async function run({ only, nodes: list, rounds, write }: Chosen): Promise<void> {
   const chosen = COMPARISON.filter(({ name }) => only.length === 0 || only.includes(name))
+  const nodes = await nodesOf(list)
   const missing = await installAll()
   const provider = await startProvider()
-  const compared: Compared[] = []
+  const all: Measured[] = []
   try {
     for (const scenario of chosen) {
-      const one = await compare(scenario, missing, { baseUrl: provider.baseUrl, rounds })
-      compared.push(one)
-      console.log(`${scenario.title} (${scenario.name})\n\n${comparisonOf([one]).table}\n`)
+      const one = await measured(scenario, { baseUrl: provider.baseUrl, rounds, nodes, missing })
+      all.push(one)
+      for (const [index, { version }] of nodes.entries())
+        console.log(`${scenario.title} (${scenario.name}), Node ${version}\n\n${comparisonOf([one], index).table}\n`)
     }
   } finally {
     provider.stop()
   }
-  const { table, behind, rows } = comparisonOf(compared)
-  const failed = compared.flatMap(({ scenario, failures }) =>
-    Object.entries(failures).map(([contender, error]) => `${scenario.title}: ${contender}: ${error}`),
+  const findings = nodes.map(({ version }, index) => ({
+    version,
+    ...comparisonOf(all, index),
+    failed: failed(all, index),
+  }))
+  const machine = `${cpus().length} × ${cpus()[0]?.model ?? 'CPU'}`
+  for (const { version, table, rows, behind, failed } of findings) {
+    console.log(`Node ${version}, ${machine}; medians of ${rounds} rounds\n\n${table}\n`)
+    console.log(`First of the libraries in ${rows - behind.length} of ${rows} rows.`)
+    for (const line of behind) console.log(`NOT FIRST ${line}`)
+    for (const line of failed) console.log(`FAILED ${line}`)
+  }
+  if (write) await writeComparison(findings, { machine, rounds })
+}
+
+/** One line for each contender that failed, with its error. */
+function failed(all: readonly Measured[], index: number): string[] {
+  return all.flatMap(({ scenario, nodes }) =>
+    Object.entries(nodes[index]?.failures ?? {}).map(([name, error]) => `${scenario.title}: ${name}: ${error}`),
   )
-  const machine = `Node ${process.versions.node}, ${cpus().length} × ${cpus()[0]?.model ?? 'CPU'}`
-  console.log(`${machine}; medians of ${rounds} rounds\n\n${table}`)
-  console.log(`\nFirst of the libraries in ${rows - behind.length} of ${rows} rows.`)
-  for (const line of behind) console.log(`NOT FIRST ${line}`)
-  for (const line of failed) console.log(`FAILED ${line}`)
-  if (write) await writeComparison({ table, behind, failed, rows, machine, rounds })
 }
 
 try {
   const { values } = parseArgs({
     options: {
       only: { type: 'string', multiple: true, default: [] },
-      rounds: { type: 'string', default: '5' },
+      nodes: { type: 'string' },
+      rounds: { type: 'string', default: '3' },
       write: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },

@@ -2,28 +2,14 @@
 import { aligned, resultOf, short } from '../report.js'
 import { COLUMNS, LOOPS, OURS } from './scenarios.js'
 import type { Measure } from '../measures.js'
-import type { RoundReports } from '../report.js'
-import type { Scenario } from '../scenarios.js'
-
-/** The reports of a scenario, and the errors of those that did not finish a round. */
-export interface Compared {
-  readonly scenario: Scenario
-  readonly rounds: readonly RoundReports[]
-  /** By contender. */
-  readonly failures: Readonly<Record<string, string>>
-}
+import type { Result } from '../report.js'
+import type { Measured, OnNode } from '../rounds.js'
 
 /** A measured row: medians by the title of the column. */
 interface Row {
   readonly title: string
   readonly unit: string
-  readonly cells: ReadonlyMap<string, Cell>
-}
-
-interface Cell {
-  readonly value: number
-  /** To the first column, the median of those within each round. */
-  readonly ratio: number
+  readonly cells: ReadonlyMap<string, Result>
 }
 
 export interface Comparison {
@@ -33,19 +19,24 @@ export interface Comparison {
   readonly rows: number
 }
 
-export function comparisonOf(all: readonly Compared[]): Comparison {
-  const rows = all.flatMap((compared) => compared.scenario.measures.map((measure) => rowOf(compared, measure)))
+/** The comparison on the Node with this index. */
+export function comparisonOf(all: readonly Measured[], index: number): Comparison {
+  const rows = all.flatMap(({ scenario, nodes }) => {
+    const node = nodes[index]
+    return node === undefined ? [] : scenario.measures.map((measure) => rowOf({ scenario, node }, measure))
+  })
   const head = ['', ...COLUMNS.map(({ title }) => title)]
   const lines = rows.map((row) => [row.title, ...COLUMNS.map(({ title }, index) => shown(row, title, index === 0))])
   return { table: aligned([head, ...lines]), behind: rows.flatMap(betterThanOurs), rows: rows.length }
 }
 
-function rowOf({ scenario, rounds, failures }: Compared, measure: Measure): Row {
-  const cells = new Map<string, Cell>()
-  for (const { title, contender, importer } of COLUMNS) {
-    const name = [contender, importer].find((each) => scenario.contenders.includes(each))
-    if (name !== undefined && failures[name] === undefined)
-      cells.set(title, resultOf(measure, name, { scenario, rounds }))
+function rowOf(measured: Pick<Measured, 'scenario'> & { readonly node: OnNode }, measure: Measure): Row {
+  const { scenario } = measured
+  const cells = new Map<string, Result>()
+  for (const { title, importer } of COLUMNS) {
+    const name = [title, importer].find((each) => scenario.contenders.includes(each))
+    const result = name === undefined ? undefined : resultOf(measured, measure, name)
+    if (result !== undefined) cells.set(title, result)
   }
   return { title: `${scenario.title}: ${measure.title}`, unit: measure.unit, cells }
 }

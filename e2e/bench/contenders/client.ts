@@ -1,49 +1,31 @@
 // The official client, by hand.
 import OpenAI from 'openai'
-import { checkedArguments, INSTRUCTIONS, MODEL } from '../work.js'
-import { addChunk } from './fetch.js'
+import { answered, headOf, Lines } from './replies.js'
 import type { Contender, OnDelta, Setting } from '../work.js'
-import type { Call, Reply } from './fetch.js'
+import type { Reply } from './replies.js'
 
-type Message = OpenAI.Chat.ChatCompletionMessageParam
+type Input = OpenAI.Responses.ResponseInputItem[]
 
 export function open({ baseUrl, tool }: Setting): Contender {
-  const { name, description, parameters } = tool
   const client = new OpenAI({ apiKey: 'none', baseURL: baseUrl })
-  const tools = [{ type: 'function' as const, function: { name, description, parameters } }]
+  const head = headOf(tool, false)
 
   async function run(prompt: string, onDelta?: OnDelta): Promise<string> {
-    const messages: Message[] = [
-      { role: 'system', content: INSTRUCTIONS },
-      { role: 'user', content: prompt },
-    ]
+    const input: Input = [{ role: 'user', content: prompt }]
     for (;;) {
-      const reply = onDelta === undefined ? await whole(messages) : await streamed(messages, onDelta)
-      const { content, tool_calls, finish_reason } = reply
-      if (finish_reason === null) throw new Error('The reply was cut.')
-      if (tool_calls.length === 0) return content
-      messages.push({ role: 'assistant', content, tool_calls })
-      messages.push(...(await Promise.all(tool_calls.map(result))))
+      const reply =
+        onDelta === undefined ? await client.responses.create({ ...head, input }) : await streamed(input, onDelta)
+      const { text, added } = await answered(reply as Reply, tool)
+      if (added.length === 0) return text
+      input.push(...(added as Input))
     }
   }
 
-  async function whole(messages: Message[]): Promise<Reply> {
-    const { choices } = await client.chat.completions.create({ model: MODEL, messages, tools })
-    const choice = choices[0]
-    if (choice === undefined) throw new Error('Expected a choice.')
-    const calls = (choice.message.tool_calls ?? []) as Call[]
-    return { content: choice.message.content ?? '', tool_calls: calls, finish_reason: choice.finish_reason }
-  }
-
-  async function streamed(messages: Message[], onDelta: OnDelta): Promise<Reply> {
-    const reply: Reply = { content: '', tool_calls: [], finish_reason: null }
-    const stream = await client.chat.completions.create({ model: MODEL, messages, tools, stream: true })
-    for await (const chunk of stream) addChunk(reply, chunk, onDelta)
-    return reply
-  }
-
-  async function result({ id, function: called }: Call): Promise<Message> {
-    return { role: 'tool', tool_call_id: id, content: await tool.handler(checkedArguments(called.arguments)) }
+  async function streamed(input: Input, onDelta: OnDelta): Promise<Reply> {
+    const lines = new Lines(onDelta)
+    const events = await client.responses.create({ ...head, input, stream: true })
+    for await (const event of events) lines.take(event as Parameters<Lines['take']>[0])
+    return lines.reply
   }
 
   return { ask: (prompt) => run(prompt), listen: run }

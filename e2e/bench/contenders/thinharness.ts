@@ -1,57 +1,58 @@
-// The package, over its default transport.
+// The package over its default transport, with default options and a tool with a zod schema.
 import { defineTool, Harness } from 'thinharness'
-import { INSTRUCTIONS, MODEL } from '../work.js'
-import type { Contender, OnDelta, Open, Setting } from '../work.js'
-import type { RunEvent } from 'thinharness'
+import { openai } from 'thinharness/providers'
+import { z } from 'zod'
+import { answerOf, INSTRUCTIONS, MODEL } from '../work.js'
+import type { Contender, OnDelta, Setting } from '../work.js'
+import type { RunEvent, ToolSpec } from 'thinharness'
 
 export function open(setting: Setting): Contender {
-  return contenderOf(openHarness(setting))
+  const harness = newHarness(setting, zodTool(setting))
+  return contenderOf(() => harness)
 }
 
-/** A model whose price is known, as those of users are: the costs of runs are counted by default. */
-const PRICED_MODEL = 'gpt-5-mini'
-
-/** The Responses API, a tool with a zod schema, and default options. */
-export async function openResponses(): Promise<Open> {
-  const { LookupArguments } = await import('./lookup-arguments.js')
-  return ({ baseUrl, tool: { name, description, handler } }) => {
-    process.env['OPENAI_BASE_URL'] = baseUrl
-    process.env['OPENAI_API_KEY'] = 'none'
-    const tool = defineTool({ name, description, parameters: LookupArguments, handler })
-    const limits = { modelRequests: null }
-    return contenderOf(
-      new Harness({ model: `openai:${PRICED_MODEL}`, instructions: INSTRUCTIONS, tools: [tool], limits }),
-    )
-  }
+/** As a server does that makes a harness for each request. */
+export function openHarnessARun(setting: Setting): Contender {
+  const tool = zodTool(setting)
+  return contenderOf(() => newHarness(setting, tool))
 }
 
-function contenderOf(harness: Harness): Contender {
-  return {
-    async ask(prompt) {
-      const { text } = await harness.run(prompt)
-      return text
-    },
-    async listen(prompt, onDelta) {
-      const stream = harness.stream(prompt, { deltas: true })
-      for await (const event of stream) pass(event, onDelta)
-      const { text } = await stream.result
-      return text
-    },
-  }
+/** Only makes the harness. */
+export function openNewHarness(setting: Setting): Contender {
+  const tool = zodTool(setting)
+  const ask = (): Promise<string> => Promise.resolve(newHarness(setting, tool) instanceof Harness ? answerOf(1) : '')
+  return { ask, listen: ask }
 }
 
-/** The same, with the events read in batches. */
+/** The tool has a JSON Schema. */
+export function openWithoutZod(setting: Setting): Contender {
+  const { name, description, parameters, handler } = setting.tool
+  const call = (args: object): Promise<string> => handler(args as { id: string })
+  const tool = defineTool({ name, description, parameters, handler: call })
+  const harness = newHarness(setting, tool)
+  return contenderOf(() => harness)
+}
+
+/** The events are read in batches. */
 export function openBatches(setting: Setting): Contender {
-  const harness = openHarness(setting)
+  const harness = newHarness(setting, zodTool(setting))
   return {
-    ...open(setting),
+    ...contenderOf(() => harness),
     async listen(prompt, onDelta) {
       const stream = harness.stream(prompt, { deltas: true })
-      for await (const events of stream.batches()) {
-        for (const event of events) pass(event, onDelta)
-      }
-      const { text } = await stream.result
-      return text
+      for await (const events of stream.batches()) for (const event of events) pass(event, onDelta)
+      return (await stream.result).text
+    },
+  }
+}
+
+function contenderOf(harness: () => Harness): Contender {
+  return {
+    ask: async (prompt) => (await harness().run(prompt)).text,
+    async listen(prompt, onDelta) {
+      const stream = harness().stream(prompt, { deltas: true })
+      for await (const event of stream) pass(event, onDelta)
+      return (await stream.result).text
     },
   }
 }
@@ -60,13 +61,13 @@ function pass(event: RunEvent, onDelta: OnDelta): void {
   if (event.kind === 'text_delta' || event.kind === 'tool_input_delta') onDelta(event.text)
 }
 
-function openHarness({ baseUrl, tool }: Setting): Harness {
-  const { name, description, parameters, handler } = tool
-  return new Harness({
-    model: `local:${MODEL}@${baseUrl}`,
-    instructions: INSTRUCTIONS,
-    builtinTools: [],
-    tools: [defineTool({ name, description, parameters, handler: (args) => handler(args as { id: string }) })],
-    limits: { modelRequests: null },
-  })
+function zodTool({ tool: { name, description, handler } }: Setting): ToolSpec {
+  const parameters = z.object({ id: z.string().describe('Its id.') })
+  return defineTool({ name, description, parameters, handler })
+}
+
+function newHarness({ baseUrl }: Setting, tool: ToolSpec): Harness {
+  const limits = { modelRequests: null, toolCalls: null }
+  const model = openai(MODEL, { apiKey: 'none', baseUrl })
+  return new Harness({ model, instructions: INSTRUCTIONS, builtinTools: [], tools: [tool], limits })
 }
