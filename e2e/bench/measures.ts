@@ -46,7 +46,8 @@ export const CPU_A_CALL: Measure = {
 export const CPU_A_DELTA: Measure = {
   title: 'CPU per delta',
   unit: 'µs',
-  of: ({ cpuMs, deltas }) => (cpuMs / deltas) * 1000,
+  // Some hand over several deltas as one.
+  of: ({ cpuMs, runs }, { deltas = 1 }) => (cpuMs / (runs * deltas)) * 1000,
   hasRatio: true,
 }
 

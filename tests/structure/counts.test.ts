@@ -1,0 +1,44 @@
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const rig = fileURLToPath(new URL('../../.build/rigs/counts.js', import.meta.url))
+
+/** The same on every machine and version of Node. A change that needs more says why; one that needs less lowers the bound. */
+const MOST = {
+  /** From one request to the next, over HTTP: a reply with one call, its result, the log in memory. */
+  turn: { encoded: 4, decoded: 3, promises: 161, resumed: 94, calls: 599, sockets: 1 },
+  /** Streamed text that is read delta by delta; parts of a chunk and of a batch are shared among their deltas. */
+  delta: { encoded: 0, decoded: 1, promises: 2.62, resumed: 1.42, calls: 47.9 },
+}
+
+const names = {
+  encoded: 'texts of JSON encoded',
+  decoded: 'texts of JSON decoded',
+  promises: 'promises made',
+  resumed: 'functions that go on after a promise',
+  calls: 'calls of functions of the package',
+  sockets: 'sockets opened by 20 turns',
+}
+
+const counted = JSON.parse(execFileSync(process.execPath, [rig], { encoding: 'utf8' })) as Record<
+  keyof typeof MOST,
+  Readonly<Record<string, number>>
+>
+
+const bounds = Object.entries(MOST).flatMap(([of, most]) =>
+  Object.entries(most).map(([kind, bound]) => ({
+    of: of as keyof typeof MOST,
+    kind: kind as keyof typeof names,
+    bound,
+  })),
+)
+
+test.each(bounds.map(({ of, kind, bound }) => ({ of, kind, bound, name: names[kind] })))(
+  'a $of needs at most $bound $name',
+  ({ of, kind, bound }) => {
+    const found = counted[of][kind]
+    expect(found).toBeGreaterThanOrEqual(0)
+    expect(found).toBeLessThanOrEqual(bound)
+  },
+)
