@@ -15,6 +15,7 @@ export const PEER_CONTENDERS: Readonly<Record<string, Opening | undefined>> = {
   Strands: async () => (await import('./strands.js')).open(),
   LangChain: async () => (await import('./langchain.js')).open(),
   pi: async () => (await import('./pi.js')).open(),
+  Flue: async () => (await import('./flue.js')).open(),
   'TanStack AI': async () => (await import('./tanstack.js')).open(),
   ...Object.fromEntries(
     PEERS.map(({ name, folder, imports }): [string, Opening] => [

@@ -58,4 +58,10 @@ export const PEERS: readonly Peer[] = [
     packages: { '@tanstack/ai': '0.58.0', '@tanstack/ai-openai': '0.23.1', ...ZOD },
     imports: ['@tanstack/ai', '@tanstack/ai-openai'],
   },
+  {
+    name: 'Flue',
+    folder: 'flue',
+    packages: { '@flue/runtime': '2.1.0', '@earendil-works/pi-ai': '0.83.0', valibot: '1.5.0' },
+    imports: ['@flue/runtime', '@flue/runtime/node', '@earendil-works/pi-ai'],
+  },
 ]
