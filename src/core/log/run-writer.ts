@@ -50,14 +50,16 @@ export class RunWriter {
   }
 
   /** Stores events. Rejects if the log does, or does not answer in time. */
-  async append(events: readonly DurableEvent[], digest: () => RunDigest): Promise<void> {
+  append(events: readonly DurableEvent[], digest: () => RunDigest): Promise<void> {
     const appending = this.#log.append(this.#ref, events, new RunAppend(this.#lease?.owner, events, digest))
     if (this.#abort.isAborted) return this.answer(appending, APPEND_GRACE_MS)
-    await new Promise<void>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       this.#giveUp = reject
-      Promise.resolve(appending).then(resolve, reject)
+      Promise.resolve(appending).then(() => {
+        this.#giveUp = null
+        resolve()
+      }, reject)
     })
-    this.#giveUp = null
   }
 
   /** The run was aborted: the append in progress must end soon. */

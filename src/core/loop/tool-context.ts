@@ -66,23 +66,12 @@ export function toolContext(
     life: { signal, hasEnded, answers, spawn },
   }: { readonly call: Pick<BatchCall, 'callId' | 'name'>; readonly life: HandlerLife },
 ): ToolContext {
-  const { runId, depth, metadata, deps, root, sandbox, results, tools, transcript, decide } = surroundings
   let ask: Ask | undefined
   return {
-    runId,
-    depth,
-    metadata,
-    deps,
-    root,
-    sandbox,
-    results,
-    tools,
-    transcript,
-    decide,
     callId,
     toolName,
     // The same for every attempt at the call.
-    idempotencyKey: `${runId}:${callId}`,
+    idempotencyKey: `${surroundings.runId}:${callId}`,
     signal,
     requestsLeft: () => (context.state.rules.limits.modelRequests ?? Infinity) - context.state.usage.modelRequests,
     progress: (update) => {
@@ -94,7 +83,8 @@ export function toolContext(
         throw new HarnessError('invalid_state', `Call \`${callId}\` has ended: it starts no runs any more.`)
       return spawn(options, signal)
     },
-    // Last: members after an accessor are slow to add.
+    // After the others: members that follow a spread or an accessor are slow to add.
+    ...surroundings,
     get ask() {
       return (ask ??= askWith(answers(), toolName))
     },

@@ -43,11 +43,11 @@ export function without<T>(
   object: Readonly<Record<string, T>>,
   ...names: readonly string[]
 ): Readonly<Record<string, T>> {
-  return membersOf(object, (name) => !names.includes(name))
+  return membersThat(object, (name) => !names.includes(name))
 }
 
 /** The members that pass. A list of entries in between would cost ten times as much. */
-export function membersOf<T>(
+export function membersThat<T>(
   object: Readonly<Record<string, T>>,
   passes: (name: string, value: T) => boolean,
 ): Readonly<Record<string, T>> {

@@ -59,18 +59,7 @@ export function admissionOf(context: RunContext, setup: RunSetup): Admit {
   const stages: readonly Stage[] = [...guarded, usable, policies, approval]
   return async function admit(call, { toolIndex, checked }) {
     const spec = setup.tools.get(call.name)
-    const begun: Admission = {
-      call,
-      toolIndex,
-      spec,
-      checked,
-      decision: null,
-      asks: false,
-      edited: null,
-      outcome: null,
-      item: null,
-    }
-    let admission = begun
+    let admission: Admission = { call, toolIndex, spec, checked, ...UNDECIDED }
     for (const stage of stages) {
       const next = stage(run, admission)
       admission = next instanceof Promise ? await next : next
@@ -79,6 +68,8 @@ export function admissionOf(context: RunContext, setup: RunSetup): Admit {
     return admission
   }
 }
+
+const UNDECIDED = { decision: null, asks: false, edited: null, outcome: null, item: null }
 
 /** The hooks before a call are asked once: after a pause or a crash, their answers are known. */
 async function guards({ context }: Admitting, admission: Admission): Promise<Admission> {

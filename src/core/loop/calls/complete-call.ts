@@ -61,8 +61,7 @@ export function callEnd(ended: EndedCall, call: BatchCall, { spec, runs: childre
   const about = { ...(source !== undefined && { source }), ...runs }
   const envelope = envelopeOf(outcome)
   const shown = { output: renderEnvelope(envelope), envelope }
-  const { toolIndex, durationMs } = ended
-  return { toolIndex, durationMs, outcome, shown, readOnly: spec?.annotations?.readOnly === true, about }
+  return { shown, readOnly: spec?.annotations?.readOnly === true, about, ...ended }
 }
 
 /**

@@ -97,19 +97,14 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
   const isKnown = call.answers.length > 0 || call.verdict !== null
   const known = isKnown ? outcomeByPerson(call) : null
   if (known !== null) return completeUnrun(calls, call, { toolIndex, outcome: known })
-  await context.emit('tool_call_started', {
-    callId,
-    toolName: call.name,
-    ...(call.via !== undefined && { via: call.via }),
-    toolIndex,
-    arguments: call.arguments,
-    ...(decision !== null && { decision: recordedDecision(decision) }),
-    ...(call.entries > 0 && { again: true as const }),
-  })
+  const { name: toolName, arguments: text, via } = call
+  const by = decision !== null && { decision: recordedDecision(decision) }
+  const facts = { ...(via !== undefined && { via }), ...by, ...(call.entries > 0 && ({ again: true } as const)) }
+  await context.emit('tool_call_started', { callId, toolName, toolIndex, arguments: text, ...facts })
   const spawned: Spawned = { runs: null }
   const ended = (outcome: ToolOutcome): CallEnd => {
     const durationMs = Math.round((performance.now() - startedAt) * 1000) / 1000
-    const entered = admission.checked?.text ?? call.arguments
+    const entered = admission.checked?.text ?? text
     return callEnd({ toolIndex, durationMs, outcome }, call, { spec, runs: spawned.runs, entered })
   }
   try {
