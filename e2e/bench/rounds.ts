@@ -31,7 +31,7 @@ export interface Rounds {
 }
 
 /** Rounds of a long scenario, at most. */
-export const LONG_ROUNDS = 2
+const LONG_ROUNDS = 2
 
 /** In each round every contender runs once on every Node. One that fails is left out of later rounds of the scenario. */
 export async function measured(scenario: Scenario, rounds: Rounds): Promise<Measured> {
