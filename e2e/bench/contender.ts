@@ -17,11 +17,14 @@ const CONTENDERS: Readonly<Record<string, Opening | undefined>> = {
   fetch: async () => (await import('./contenders/fetch.js')).open,
   careful: async () => (await import('./contenders/careful.js')).open,
   client: async () => (await import('./contenders/client.js')).open,
-  thinharness: async () => (await import('./contenders/thinharness.js')).open,
-  'thinharness, batches': async () => (await import('./contenders/thinharness.js')).openBatches,
-  'thinharness, a harness per run': async () => (await import('./contenders/thinharness.js')).openHarnessARun,
-  'thinharness, without zod': async () => (await import('./contenders/thinharness.js')).openWithoutZod,
-  'new Harness': async () => (await import('./contenders/thinharness.js')).openNewHarness,
+  thinharness: () => ours('open'),
+  'thinharness, batches': () => ours('openBatches'),
+  'thinharness, a harness per run': () => ours('openHarnessARun'),
+  'thinharness, without zod': async () => {
+    const { open, withoutZod } = await import('./contenders/thinharness.js')
+    return withoutZod(open)
+  },
+  'new Harness': () => ours('openNewHarness'),
   'run, no HTTP': async () => (await import('./contenders/in-process.js')).openRun,
   'fallback, no HTTP': async () => {
     const [{ openRouted }, { fallback }] = await Promise.all([
@@ -49,6 +52,11 @@ const CONTENDERS: Readonly<Record<string, Opening | undefined>> = {
   "import 'thinharness'": () => load('thinharness'),
   "import 'thinharness/providers'": () => load('thinharness/providers'),
   "import 'openai'": () => load('openai'),
+}
+
+async function ours(name: 'open' | 'openBatches' | 'openHarnessARun' | 'openNewHarness'): Promise<Open> {
+  const module = await import('./contenders/thinharness.js')
+  return module.withZod(module[name])
 }
 
 async function load(name: string): Promise<undefined> {

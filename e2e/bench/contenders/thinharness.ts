@@ -1,41 +1,30 @@
 // The package over its default transport, with default options and a tool with a zod schema.
 import { defineTool, Harness } from 'thinharness'
 import { openai } from 'thinharness/providers'
-import { z } from 'zod'
 import { answerOf, INSTRUCTIONS, MODEL } from '../work.js'
-import type { Contender, OnDelta, Setting } from '../work.js'
+import type { Contender, OnDelta, Open, Setting } from '../work.js'
 import type { RunEvent, ToolSpec } from 'thinharness'
 
-export function open(setting: Setting): Contender {
-  const harness = newHarness(setting, zodTool(setting))
+/** Opens a contender by what makes its harness. */
+type Opened = (newHarness: () => Harness) => Contender
+
+export const open: Opened = (newHarness) => {
+  const harness = newHarness()
   return contenderOf(() => harness)
 }
 
 /** As a server does that makes a harness for each request. */
-export function openHarnessARun(setting: Setting): Contender {
-  const tool = zodTool(setting)
-  return contenderOf(() => newHarness(setting, tool))
-}
+export const openHarnessARun: Opened = (newHarness) => contenderOf(newHarness)
 
 /** Only makes the harness. */
-export function openNewHarness(setting: Setting): Contender {
-  const tool = zodTool(setting)
-  const ask = (): Promise<string> => Promise.resolve(newHarness(setting, tool) instanceof Harness ? answerOf(1) : '')
+export const openNewHarness: Opened = (newHarness) => {
+  const ask = (): Promise<string> => Promise.resolve(newHarness() instanceof Harness ? answerOf(1) : '')
   return { ask, listen: ask }
 }
 
-/** The tool has a JSON Schema. */
-export function openWithoutZod(setting: Setting): Contender {
-  const { name, description, parameters, handler } = setting.tool
-  const call = (args: object): Promise<string> => handler(args as { id: string })
-  const tool = defineTool({ name, description, parameters, handler: call })
-  const harness = newHarness(setting, tool)
-  return contenderOf(() => harness)
-}
-
 /** The events are read in batches. */
-export function openBatches(setting: Setting): Contender {
-  const harness = newHarness(setting, zodTool(setting))
+export const openBatches: Opened = (newHarness) => {
+  const harness = newHarness()
   return {
     ...contenderOf(() => harness),
     async listen(prompt, onDelta) {
@@ -44,6 +33,29 @@ export function openBatches(setting: Setting): Contender {
       return (await stream.result).text
     },
   }
+}
+
+/** The tool has a zod schema. */
+export async function withZod(opened: Opened): Promise<Open> {
+  const { z } = await import('zod')
+  const parameters = z.object({ id: z.string().describe('Its id.') })
+  return ({ baseUrl, tool: { name, description, handler } }) => {
+    return opened(makerOf(baseUrl, defineTool({ name, description, parameters, handler })))
+  }
+}
+
+/** The tool has a JSON Schema. */
+export function withoutZod(opened: Opened): Open {
+  return ({ baseUrl, tool: { name, description, parameters, handler } }) => {
+    const call = (args: object): Promise<string> => handler(args as { id: string })
+    return opened(makerOf(baseUrl, defineTool({ name, description, parameters, handler: call })))
+  }
+}
+
+function makerOf(baseUrl: Setting['baseUrl'], tool: ToolSpec): () => Harness {
+  const limits = { modelRequests: null, toolCalls: null }
+  const model = openai(MODEL, { apiKey: 'none', baseUrl })
+  return () => new Harness({ model, instructions: INSTRUCTIONS, builtinTools: [], tools: [tool], limits })
 }
 
 function contenderOf(harness: () => Harness): Contender {
@@ -59,15 +71,4 @@ function contenderOf(harness: () => Harness): Contender {
 
 function pass(event: RunEvent, onDelta: OnDelta): void {
   if (event.kind === 'text_delta' || event.kind === 'tool_input_delta') onDelta(event.text)
-}
-
-function zodTool({ tool: { name, description, handler } }: Setting): ToolSpec {
-  const parameters = z.object({ id: z.string().describe('Its id.') })
-  return defineTool({ name, description, parameters, handler })
-}
-
-function newHarness({ baseUrl }: Setting, tool: ToolSpec): Harness {
-  const limits = { modelRequests: null, toolCalls: null }
-  const model = openai(MODEL, { apiKey: 'none', baseUrl })
-  return new Harness({ model, instructions: INSTRUCTIONS, builtinTools: [], tools: [tool], limits })
 }
