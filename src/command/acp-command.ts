@@ -8,12 +8,12 @@ import { openRuns } from './store.js'
 /** `acp`: an agent for editors, on standard input and output. */
 export async function acp(flags: RunFlags): Promise<number> {
   const log = await openRuns(flags.runs)
-  const { harness } = await openSetup(flags, log)
-  const modes = await openModes(flags, harness)
+  const setup = await openSetup(flags, log)
+  const modes = await openModes(flags, setup)
   const sessions = new Sessions({ log, modes })
   const serving = await serveAcp(sessions)
   await serving.closed
   await sessions.close()
-  for (const mode of new Set([harness, ...Object.values(modes)])) await mode.close()
+  for (const mode of new Set([setup.harness, ...Object.values(modes)])) await mode.close()
   return EXIT.done
 }

@@ -28,9 +28,9 @@ const HELP = [
 /** `chat`: a conversation in the terminal. Lines of a pipe are its messages, one after the other. */
 export async function chat(flags: ChatFlags, terminal: Terminal): Promise<number> {
   const log = await openRuns(flags.runs)
-  const { harness } = await openSetup(flags, log)
-  await harness.connect()
-  const modes = await openModes(flags, harness)
+  const setup = await openSetup(flags, log)
+  const modes = await openModes(flags, setup)
+  await setup.harness.connect()
   const sessions = new Sessions<Modes>({ log, modes })
   const conversation = await sessions.open(flags.thread)
   const talk = new Talk(conversation, { terminal, modes: sessions.modes })
@@ -39,7 +39,7 @@ export async function chat(flags: ChatFlags, terminal: Terminal): Promise<number
   } finally {
     terminal.say(conversation.threadId)
     await sessions.close()
-    for (const mode of new Set([harness, ...Object.values(modes)])) await mode.close()
+    for (const mode of new Set([setup.harness, ...Object.values(modes)])) await mode.close()
     await log.close?.()
   }
 }

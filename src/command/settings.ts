@@ -94,12 +94,21 @@ function modelOf({ model }: RunFlags, isNeeded: boolean): string | undefined {
 
 /**
  * The harnesses of a conversation by the names of its modes: the export `modes` of the config file, of which the first is the mode of
- * a new conversation. Without it, the one harness that the command has.
+ * a new conversation. Without it, the one harness that the command has. Throws a `CommandError` for a flag that these harnesses would
+ * not keep.
  */
-export async function openModes(flags: RunFlags, harness: AnyHarness): Promise<Readonly<Record<string, AnyHarness>>> {
+export async function openModes(flags: RunFlags, setup: Setup): Promise<Readonly<Record<string, AnyHarness>>> {
   const path = configPath(flags)
   const { modes } = path === null ? {} : await importConfig(path)
-  if (modes === undefined) return { default: harness }
+  const given = [
+    ['--model', flags.model],
+    ['--max-cost', flags.maxCost],
+    ['--max-requests', flags.maxRequests],
+  ] as const
+  const [lost] = given.find(([, value]) => value !== undefined) ?? []
+  if (lost !== undefined && (setup.isExported || modes !== undefined))
+    throw new CommandError(`\`${lost}\` has no effect on a harness that the config file exports: set it there.`)
+  if (modes === undefined) return { default: setup.harness }
   const { Harness } = await import('../index.js')
   const isRight = typeof modes === 'object' && modes !== null && Object.keys(modes).length > 0
   if (isRight && Object.values(modes).every((mode) => mode instanceof Harness)) return modes as never

@@ -59,6 +59,18 @@ export const modes = { talk, work: new Harness({ ...shared, instructions: 'worki
 export default talk
 `
 
+test.each([
+  ['chat', '--model', 'openai:gpt-5.5'],
+  ['acp', '--max-cost', '1'],
+  ['chat', '--max-requests', '2'],
+])('%s %s is refused for a harness that the config file exports', async (...args) => {
+  const { code, stderr } = await shell(args, { folder: project({ config: CONFIG }), input: '' })
+  expect({ code, stderr }).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`\`${args[1]}\` has no effect`) as string,
+  })
+})
+
 test('in a conversation, questions show their options, a plan is changed and then carried out in the mode that it names', async () => {
   const folder = project({ config: CONFIG })
   const { press, ended } = onTerminal(['chat'], { folder })

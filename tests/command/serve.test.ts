@@ -70,7 +70,10 @@ describe('serve', () => {
     [['--host', '0.0.0.0'], 'give a secret by `--auth`'],
     [['--host', '0.0.0.0', '--auth', 'short'], 'at least 12 characters, got 5'],
     [['--host', '0.0.0.0', '--auth'], '`$THINHARNESS_AUTH`, which is not set'],
-    [['--config', 'harness.js', '--max-cost', '1'], '`--max-cost` and `--max-requests` belong to the harness'],
+    [
+      ['--config', 'harness.js', '--max-cost', '1'],
+      '`--max-cost` has no effect on a harness that the config file exports',
+    ],
   ])('CL-18 %j is refused before anything is served', async (args, said) => {
     const folder = project()
     const model = `import { Harness } from 'thinharness'\nimport { ScriptedModel } from 'thinharness/testing'\n`

@@ -34,11 +34,10 @@ export async function serveAgent(flags: ServeFlags, terminal: Terminal): Promise
       `\`--host ${host}\` is reached by other machines: give a secret by \`--auth\`, which each request must bring.`,
     )
   const log = await openRuns(flags.runs)
-  const { harness, options, isExported } = await openSetup(flags, log)
-  const modes = await openModes(flags, harness)
+  const setup = await openSetup(flags, log)
+  const { harness, options } = setup
+  const modes = await openModes(flags, setup)
   const harnesses = new Set([harness, ...Object.values(modes)])
-  if ((isExported || harnesses.size > 1) && (flags.maxCost !== undefined || flags.maxRequests !== undefined))
-    throw new CommandError('`--max-cost` and `--max-requests` belong to the harness that the config file exports.')
   // A missing key is said now, not to the first person who writes.
   await harness.connect()
   if (options.root !== undefined) terminal.say(`The tools work in ${options.root}.`)
