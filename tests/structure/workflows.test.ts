@@ -82,6 +82,14 @@ test('publishing needs no token: the registry trusts the workflow, and each vers
   expect(text).toContain("NPM_CONFIG_PROVENANCE: 'true'")
 })
 
+test('the site that is published is the one that `npm run site` builds, by a job that may change nothing else', () => {
+  const job = jobsOf('site.yml')['publish']
+  expect(job?.permissions).toEqual({ contents: 'read', pages: 'write', 'id-token': 'write' })
+  const upload = job?.steps.find(({ uses }) => uses?.startsWith('actions/upload-pages-artifact@') === true)
+  const source = readFileSync(join(root, 'scripts/staging.js'), 'utf8')
+  expect(source).toContain(`process.env['SITE_FOLDER'] ?? '${upload?.with?.['path']}'`)
+})
+
 test('each changeset names the package and a kind of release', () => {
   const files = readdirSync(join(root, '.changeset')).filter((name) => name.endsWith('.md'))
   for (const name of files) {
