@@ -1,6 +1,8 @@
 import { expect, test, vi } from 'vitest'
 import { Harness, defineTool } from 'thinharness'
+import { anthropic, openai, openaiCompatible } from 'thinharness/providers'
 import { ScriptedModel } from 'thinharness/testing'
+import type { Model } from 'thinharness'
 
 const hashed: string[] = []
 vi.mock(import('#util/platform/sha256.js'), async (load) => {
@@ -68,4 +70,50 @@ test('a run with many tools does not search its list of them for each', async ()
     for (const spy of spies) spy.mockRestore()
   }
   expect(searches).toBeLessThan(30)
+})
+
+test.each<[string, object, (fetch: typeof globalThis.fetch) => Model]>([
+  [
+    'Responses',
+    { id: 'r', status: 'completed', output: [{ type: 'message', content: [{ type: 'output_text', text: 'Done.' }] }] },
+    (fetch) => openai('m', { apiKey: 'k', fetch }),
+  ],
+  [
+    'chat completions',
+    { id: 'c', choices: [{ message: { role: 'assistant', content: 'Done.' }, finish_reason: 'stop' }] },
+    (fetch) => openaiCompatible('m', { baseUrl: 'http://127.0.0.1:9', fetch }),
+  ],
+  [
+    'Messages',
+    { id: 'm', type: 'message', content: [{ type: 'text', text: 'Done.' }], stop_reason: 'end_turn' },
+    (fetch) => anthropic('m', { apiKey: 'k', fetch }),
+  ],
+])('the tools of a harness are encoded for its first run only (%s)', async (_api, reply, make) => {
+  const bodies: string[] = []
+  const fetch: typeof globalThis.fetch = (_url, init) => {
+    bodies.push(String(init?.body as unknown))
+    return Promise.resolve(new Response(JSON.stringify(reply), { headers: { 'content-type': 'application/json' } }))
+  }
+  const model = make(fetch)
+  const tools = [{ ...look, description: 'Encode me once.' }]
+  const harness = new Harness({ model, tools, builtinTools: [] })
+  expect((await harness.run('First.')).text).toBe('Done.')
+  const { stringify } = JSON
+  const encoded: string[] = []
+  const spy = vi.spyOn(JSON, 'stringify').mockImplementation((...given: Parameters<typeof stringify>) => {
+    const text = stringify(...given)
+    if (text.includes('Encode me once.')) encoded.push(text)
+    return text
+  })
+  try {
+    await harness.run('Second.')
+    await new Harness({ model, tools, builtinTools: [] }).run('Third.')
+  } finally {
+    spy.mockRestore()
+  }
+  expect(encoded).toEqual([])
+  // A changed tool is told.
+  await new Harness({ model, tools: [{ ...look, description: 'Another one.' }], builtinTools: [] }).run('Fourth.')
+  const told = bodies.map((body) => [body.includes('Encode me once.'), body.includes('Another one.')])
+  expect(told).toEqual([...Array.from({ length: 3 }, () => [true, false]), [false, true]])
 })

@@ -78,6 +78,11 @@ export function reasonOf(error: HarnessError): Pick<TransportRetry, 'reason' | '
   return { reason: message, status: status ?? null, ...(failure !== undefined && { failure }) }
 }
 
+/** True if the server may have rejected a request because it was streamed. */
+export function isAgainstStreams({ status = 0, message }: HarnessError): boolean {
+  return [400, 404, 405, 415, 422, 501].includes(status) && /\bstream(?:ing|ed|s|_options)?\b/i.test(message)
+}
+
 function delayAfter(failed: number, retryAfterMs: number | undefined): number {
   if (retryAfterMs !== undefined) return Math.round(retryAfterMs * (1 + Math.random() / 10))
   const delay = Math.min(FIRST_DELAY_MS * 2 ** (failed - 1), LONGEST_DELAY_MS)

@@ -1,6 +1,6 @@
 import type * as Asides from './compact-and-count.js'
 import { withCallers } from '../http/endpoint.js'
-import { reasonOf, withRetries } from '../http/retry.js'
+import { isAgainstStreams, reasonOf, withRetries } from '../http/retry.js'
 import type { RetriedAttempt, RetryOptions } from '../http/retry.js'
 import { StreamedAnswer, WHOLE_REPLY } from '../http/wire.js'
 import type {
@@ -15,7 +15,7 @@ import type { WireSessionOptions } from './compact-and-count.js'
 import { OwnParts, WireCallIds } from './call-ids.js'
 import { checkEffort } from './options.js'
 import { without } from './wire-fields.js'
-import { mayTakeLong, settingsOf } from './settings.js'
+import { areSameConstants, mayTakeLong, settingsOf } from './settings.js'
 import type { ModelRun } from '#contracts/attempt.js'
 import type { AssistantPart, TranscriptEntry } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
@@ -69,13 +69,14 @@ export class SessionModel implements Model {
 
   openSession(run?: ModelRun): ModelSession {
     if (this.#isClosed) throw new HarnessError('closed', `The model \`${this.id}\` is closed.`)
-    const { line, ...options } = this.#options
+    const { line } = this.#options
     // A single question is not worth a connection of its own.
     const isQuestion = line?.keeps === true && run !== undefined && run.purpose !== 'main'
     const ahead = isQuestion ? null : this.#ahead
-    if (line === undefined || ahead === null) return new WireSession(isQuestion ? options : this.#options)
+    const options = isQuestion ? { ...this.#options, line: undefined } : this.#options
+    if (line === undefined || ahead === null) return new WireSession(options)
     this.#ahead = null
-    return new WireSession({ ...options, line: { ...line, open: () => Promise.resolve(ahead) } })
+    return new WireSession({ ...this.#options, line: { ...line, open: () => Promise.resolve(ahead) } })
   }
 
   connect(): Promise<void> {
@@ -130,6 +131,9 @@ interface Opening {
   /** Its replies may take so long that they are streamed although nobody reads their deltas. */
   readonly isLong: boolean
 }
+
+/** The latest of each model: runs of one harness share it. */
+const latest = new WeakMap<WireSessionOptions, Opening>()
 
 /** The conversation as the server stores it. */
 interface ChainEnd {
@@ -248,18 +252,21 @@ export class WireSession implements ModelSession {
   }
 
   #openingFor(constants: RequestConstants): Opening {
-    const { format, model, capabilities } = this.#options
+    const known = latest.get(this.#options)
+    if (known !== undefined && areSameConstants(known.constants, constants)) return known
+    const { format, model, capabilities, headers, defaults = {} } = this.#options
     checkEffort(model, capabilities, constants.settings.reasoningEffort)
     const head = format.head(constants)
-    const { reasoningEffort } = settingsOf(constants.settings, this.#options.defaults ?? {})
-    const { headers } = this.#options
-    return {
+    const { reasoningEffort } = settingsOf(constants.settings, defaults)
+    const opening: Opening = {
       constants,
       head,
       headers: format.headers === undefined ? headers : withCallers(headers, format.headers(constants)),
       messages: format.opening(constants),
       isLong: mayTakeLong(head, reasoningEffort),
     }
+    latest.set(this.#options, opening)
+    return opening
   }
 
   /** True if the conversation must be encoded from its beginning. Reports it if the provider's cache is lost. */
@@ -412,11 +419,6 @@ const FORGOTTEN = /previous[_ ]response.*not[_ ]found/is
 /** An error that is about the thread of a conversation: it has expired, was continued elsewhere, or cannot be kept. */
 const THREADS = /\bthread/i
 
-/** True if the server may have rejected a request because it was streamed. */
-function isAgainstStreams({ status = 0, message }: HarnessError): boolean {
-  return [400, 404, 405, 415, 422, 501].includes(status) && /\bstream(?:ing|ed|s|_options)?\b/i.test(message)
-}
-
 /** The only place where a turn looks at the whole conversation: a plain loop, a nanosecond for each entry. */
 function isPrefix(encoded: readonly TranscriptEntry[], transcript: readonly TranscriptEntry[]): boolean {
   for (let index = 0; index < encoded.length; index++) if (encoded[index] !== transcript[index]) return false
@@ -510,7 +512,8 @@ export class MessageList {
       this.#messages = messages.map(wellFormedJson)
       return
     }
-    this.#headBytes = this.#opening(head)
+    this.#headBytes = encodedHeads.get(head) ?? this.#opening(head)
+    encodedHeads.set(head, this.#headBytes)
     // An earlier request may still be on its way: its bytes are not overwritten.
     this.#buffer = NO_BYTES
     this.#length = 0
@@ -559,8 +562,10 @@ export class MessageList {
 
 const COMMA = 0x2c
 const NO_BYTES = new Uint8Array(0)
+/** The bytes of heads: lists of the same opening share them. */
+const encodedHeads = new WeakMap<JsonObject, Uint8Array<ArrayBuffer>>()
 /** Initial size of the buffer, in bytes. */
-const SMALLEST = 4096
+const SMALLEST = 1024
 
 /** `body` as JSON text, with `\ufffd` in place of each half of a surrogate pair. */
 function wellFormedText(body: JsonObject): string {

@@ -1,5 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { ModelSettings, RequestConstants } from '#core/model-session.js'
+import { firstDifference } from '#util/first-difference.js'
 import { isObject, mergeJson } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { ProviderOptions } from '../http/options.js'
@@ -23,6 +24,14 @@ export function settingsOf(settings: ModelSettings, defaults: SharedSettings): S
     ...(temperature !== undefined && { temperature }),
     ...(reasoningEffort !== undefined && { reasoningEffort }),
   }
+}
+
+/** True if requests begin the same with both: what was made of the one serves the other. */
+export function areSameConstants(one: RequestConstants, other: RequestConstants): boolean {
+  if (one.instructions !== other.instructions || one.tools.length !== other.tools.length) return false
+  if (one.structuredOutput !== other.structuredOutput) return false
+  if (one.tools.some((tool, index) => tool !== other.tools[index])) return false
+  return firstDifference(one.settings, other.settings) === undefined
 }
 
 /** A reply of so few tokens arrives as a whole within the time to its first byte, even from a slow model. */

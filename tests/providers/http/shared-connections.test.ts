@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { Harness, defineTool } from 'thinharness'
-import type { Model, Tool } from 'thinharness'
+import type { Model, ToolSpec } from 'thinharness'
 import { limited } from 'thinharness/models'
 import { openai } from 'thinharness/providers'
 import { loopback } from '../../support/loopback.js'
@@ -21,7 +21,7 @@ function play(response: ServerResponse, { body }: { readonly body: string }): vo
   reply(response, body.includes('function_call_output') ? SAID : CALL)
 }
 
-function payTool(handler: () => string | Promise<string>, requiresApproval = false): Tool {
+function payTool(handler: () => string | Promise<string>, requiresApproval = false): ToolSpec {
   return defineTool({
     ...{ name: 'pay', description: 'Pays.', requiresApproval, handler },
     parameters: { type: 'object', properties: {}, additionalProperties: false },
@@ -66,7 +66,10 @@ describe('runs that wait hold no connection', () => {
     const runs: Promise<{ readonly text: string }>[] = []
     for (let count = 1; count <= RUNS; count++) {
       const entered = new Promise<void>((resolve) => {
-        const look = (): void => void (arrived === count ? resolve() : setImmediate(look))
+        const look = (): void => {
+          if (arrived === count) resolve()
+          else setImmediate(look)
+        }
         look()
       })
       runs.push(harness.run('Pay.'))
