@@ -4,7 +4,7 @@ import type { LogSummaries, RunSummary, ThreadSummary } from '#core/log/digest.j
 import { comparePlaces, invalidCursor, isListed, isRuledOut, listQuery, placeOf } from './list-query.js'
 import type { ListOptions, PruneOptions, WaitingOptions } from '#core/log/listing.js'
 import type { ListQuery } from './list-query.js'
-import { checkClaim, checkPost, ownedByAnother } from '#core/log/log.js'
+import { checkClaim, checkPost, ownedByAnother, STORED } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'
 import type { FollowOptions, Post, ReadOptions } from '#core/log/log.js'
 import { hasEnded } from '#util/platform/owner.js'
@@ -67,8 +67,17 @@ class MemoryLog implements LogStore, Rewritable {
     this.#cipher = cipher
   }
 
-  async append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
-    if (this.#cipher !== undefined) await this.#load(this.#cipher)
+  append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions = {}): Promise<void> {
+    if (this.#cipher !== undefined) return this.#load(this.#cipher).then(() => this.append(ref, events, options))
+    try {
+      this.#append(ref, events, options)
+      return STORED
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  #append(ref: LogRef, events: readonly LogEvent[], options: AppendOptions): void {
     const known = this.#find(ref)
     if (known?.claim?.owner !== options.owner) throw ownedByAnother(ref, options.owner)
     if (events.length === 0) return

@@ -38,6 +38,9 @@ export interface ReadOptions {
   readonly after?: number | undefined
 }
 
+/** What `append` of a log returns that has stored the events already: nothing waits then. */
+export const STORED: Promise<void> = Promise.resolve()
+
 /**
  * Stores the events of runs: all that a harness needs. The harness calls `append` on the very object that it was given,
  * one call at a time for each run, with events numbered without gaps.

@@ -6,6 +6,7 @@ import type { DurableEvent } from '../state/events.js'
 import { isReference } from '../state/history.js'
 import type { RunDigest } from './digest.js'
 import { Lease } from './lease.js'
+import { STORED } from './log.js'
 import type { AppendOptions, RunLog } from './log.js'
 import { runRef } from './ref.js'
 import type { LogRef } from './ref.js'
@@ -52,6 +53,7 @@ export class RunWriter {
   /** Stores events. Rejects if the log does, or does not answer in time. */
   append(events: readonly DurableEvent[], digest: () => RunDigest): Promise<void> {
     const appending = this.#log.append(this.#ref, events, new RunAppend(this.#lease?.owner, events, digest))
+    if (appending === STORED) return STORED
     if (this.#abort.isAborted) return this.answer(appending, APPEND_GRACE_MS)
     return new Promise((resolve, reject) => {
       this.#giveUp = reject

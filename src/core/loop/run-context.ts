@@ -471,10 +471,9 @@ export class RunContext {
     await this.#lastAppend
     this.#gathering = null
     if (this.#refusal !== null) throw this.#refusal
-    const ahead = this.#ahead
     try {
-      ahead.fold(this.#state, events, this.#history)
-      await this.#writer.append(events, () => ahead.digest)
+      this.#ahead.fold(this.#state, events, this.#history)
+      await this.#writer.append(events, () => this.#ahead.digest)
     } catch (cause) {
       this.#refusal = storeFailure(`store an event of run \`${this.runId}\``, cause)
       // Stops the work in progress; nothing more begins.

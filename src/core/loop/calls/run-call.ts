@@ -93,11 +93,10 @@ export async function performCall(calls: Calls, admission: Admission): Promise<v
   const startedAt = performance.now()
   const { context } = calls
   const { call, toolIndex, decision, spec } = admission
-  const { callId } = call
+  const { callId, name: toolName, arguments: text, via } = call
   const isKnown = call.answers.length > 0 || call.verdict !== null
   const known = isKnown ? outcomeByPerson(call) : null
   if (known !== null) return completeUnrun(calls, call, { toolIndex, outcome: known })
-  const { name: toolName, arguments: text, via } = call
   const by = decision !== null && { decision: recordedDecision(decision) }
   const facts = { ...(via !== undefined && { via }), ...by, ...(call.entries > 0 && ({ again: true } as const)) }
   await context.emit('tool_call_started', { callId, toolName, toolIndex, arguments: text, ...facts })
@@ -164,11 +163,11 @@ async function run({ context, enter }: Calls, admission: Admission, spawned: Spa
   }
   const { stopped, value } = await settle(work, { abort: context.abort, timeoutMs: spec.timeoutMs })
   ended = true
-  await spawned.runs?.end()
+  if (spawned.runs !== null) await spawned.runs.end()
   if (spawned.runs?.isLeft === true) return null
   if (stopped === null && spawned.runs?.isWaiting === true) return WAITS_FOR_CHILDREN
   if (stopped === null && value?.kind === 'suspended') return value
-  await spawned.runs?.endOpen()
+  if (spawned.runs !== null) await spawned.runs.endOpen()
   const hasOutcome = value !== undefined && value.kind !== 'suspended'
   if (!hasOutcome || (stopped !== null && value.kind !== 'succeeded'))
     return stopped === 'timed_out' ? timedOut(spec.name, spec.timeoutMs ?? 0) : CANCELLED

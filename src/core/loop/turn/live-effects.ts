@@ -212,8 +212,7 @@ export class LiveEffects implements Effects {
     const { tools, constants, model, output } = this.#setup
     const { entries: transcript, generation } = viewOf(state)
     const attempts = this.#attempts
-    const takeSubmitted = this.#takeSubmitted
-    const whole = { maxOutputTokens: null, attempts, takeSubmitted }
+    const whole = { maxOutputTokens: null, attempts, takeSubmitted: this.#takeSubmitted }
     const reply = await this.#ask({ requestKind, transcript, generation, constants, signal, ...whole })
     const read = await readTurn(reply, model, { tools, ids: this.#ids })
     const cost = await attempts.cost()
