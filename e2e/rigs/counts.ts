@@ -9,26 +9,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Profiler } from 'node:inspector'
 
-/**
- * Of one turn, or of one delta: calls of `JSON.stringify` and `JSON.parse`, promises that are made, functions that go on after one,
- * and calls of functions of the package.
- */
-const KINDS = ['encoded', 'decoded', 'promises', 'resumed', 'calls'] as const
-type Counts = Record<(typeof KINDS)[number], number>
+/** Numbers that only grow, by name. */
+type Counts = Readonly<Record<string, number>>
+/** What has been counted so far. */
+type Now = () => Counts
 
 const TURNS = 20
 const A_PIECE = 50
-
-const counted: Counts = { encoded: 0, decoded: 0, promises: 0, resumed: 0, calls: 0 }
-const { stringify, parse } = JSON
-JSON.stringify = ((...given: Parameters<typeof stringify>) => {
-  counted.encoded += 1
-  return stringify(...given)
-}) as typeof stringify
-JSON.parse = (...given) => {
-  counted.decoded += 1
-  return parse(...given) as unknown
-}
 
 const look = defineTool({
   ...{ name: 'look', description: 'Looks something up.' },
@@ -68,7 +55,7 @@ function streamOf(deltas: number): readonly string[] {
 }
 
 function frameOf(event: object): string {
-  return `data: ${stringify({ sequence_number: 0, ...event })}\n\n`
+  return `data: ${JSON.stringify({ sequence_number: 0, ...event })}\n\n`
 }
 
 /** Answers each request that has come whole, and counts the connections. */
@@ -85,10 +72,10 @@ async function serve(answer: (response: ServerResponse) => void) {
   return { harness, sockets: () => sockets, close: () => server.closeAllConnections() }
 }
 
-/** The least of the turns in the middle of a run: what comes from outside only adds. */
-async function countsOfTurn(): Promise<Counts & { readonly sockets: number }> {
+/** The least of the turns in the middle of a run: what comes from outside only adds. The first runs compile. */
+async function countsOfTurn(now: Now): Promise<Counts> {
   const replies = Array.from({ length: TURNS }, (_, index) =>
-    Buffer.from(stringify(replyOf(index, index < TURNS - 1 ? callOf(index) : said('Done.')))),
+    Buffer.from(JSON.stringify(replyOf(index, index < TURNS - 1 ? callOf(index) : said('Done.')))),
   )
   let turn = 0
   let moments: Counts[] = []
@@ -97,19 +84,19 @@ async function countsOfTurn(): Promise<Counts & { readonly sockets: number }> {
     response.setHeader('content-type', 'application/json')
     response.end(replies[turn++])
   })
-  for (let run = 0; run < 2; run++) {
+  for (let run = 0; run < 5; run++) {
     turn = 0
     moments = []
     const { text } = await harness.run('Look.')
     if (text !== 'Done.' || moments.length !== TURNS) throw new Error(`Expected ${TURNS} turns, got "${text}".`)
   }
   close()
-  const turns = moments.slice(3).map((after, index) => between(moments[index + 2] ?? after, after))
-  return { ...countsBy((kind) => Math.min(...turns.map((each) => each[kind]))), sockets: sockets() }
+  const turns = moments.slice(3).map((after, index) => difference(moments[index + 2] ?? after, after))
+  return { ...leastOf(turns), sockets: sockets() }
 }
 
 /** The difference between two streams, for each delta by which one is longer. */
-async function countsOfDelta(): Promise<Counts> {
+async function countsOfDelta(now: Now): Promise<Counts> {
   const streams = { 1000: streamOf(1000), 3000: streamOf(3000) }
   let deltas: keyof typeof streams = 1000
   let sendNext = (): void => undefined
@@ -134,41 +121,61 @@ async function countsOfDelta(): Promise<Counts> {
       if (read === length) sendNext()
     }
     if (read !== length) throw new Error(`Expected ${length} deltas, got ${read}.`)
-    return between(before, now())
+    return difference(before, now())
   }
   await measured(1000)
-  const [short, long] = [await measured(1000), await measured(3000)]
+  const pairs: Counts[] = []
+  for (let pair = 0; pair < 3; pair++) pairs.push(difference(await measured(1000), await measured(3000)))
   close()
-  return countsBy((kind) => (long[kind] - short[kind]) / 2000)
+  return Object.fromEntries(Object.entries(leastOf(pairs)).map(([kind, count]) => [kind, count / 2000]))
 }
 
-function countsBy(of: (kind: keyof Counts) => number): Counts {
-  return Object.fromEntries(KINDS.map((kind) => [kind, of(kind)])) as Counts
+/** Of each kind. A negative difference is one with a collection of garbage. */
+function leastOf(all: readonly Counts[]): Counts {
+  const kinds = Object.keys(all[0] ?? {})
+  const least = kinds.map((kind) => Math.min(...all.flatMap(({ [kind]: count = NaN }) => (count < 0 ? [] : [count]))))
+  return Object.fromEntries(kinds.map((kind, index) => [kind, least[index] ?? NaN]))
 }
 
-function between(before: Counts, after: Counts): Counts {
-  return countsBy((kind) => after[kind] - before[kind])
+function difference(before: Counts, after: Counts): Counts {
+  return Object.fromEntries(Object.entries(after).map(([kind, count]) => [kind, count - (before[kind] ?? NaN)]))
 }
 
-/** The counts so far. */
-function now(): Counts {
-  session.post('Profiler.takePreciseCoverage', (_error, { result }: Profiler.TakePreciseCoverageReturnType) => {
-    for (const { url, functions } of result) {
-      if (!url.includes('/.build/src/')) continue
-      for (const { ranges } of functions) counted.calls += ranges[0]?.count ?? 0
-    }
-  })
-  return { ...counted }
+/** Counts calls of `JSON.stringify` and `JSON.parse`, promises, functions that go on after one, and calls of functions of the package. */
+function counting(): Now {
+  const counted = { encoded: 0, decoded: 0, promises: 0, resumed: 0, calls: 0 }
+  const { stringify, parse } = JSON
+  JSON.stringify = ((...given: Parameters<typeof stringify>) => {
+    counted.encoded += 1
+    return stringify(...given)
+  }) as typeof stringify
+  JSON.parse = (...given) => {
+    counted.decoded += 1
+    return parse(...given) as unknown
+  }
+  promiseHooks.createHook({ init: () => (counted.promises += 1), before: () => (counted.resumed += 1) })
+  const session = new Session()
+  session.connect()
+  session.post('Profiler.enable')
+  session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  return () => {
+    session.post('Profiler.takePreciseCoverage', (_error, { result }: Profiler.TakePreciseCoverageReturnType) => {
+      for (const { url, functions } of result) {
+        if (!url.includes('/.build/src/')) continue
+        for (const { ranges } of functions) counted.calls += ranges[0]?.count ?? 0
+      }
+    })
+    return { ...counted }
+  }
 }
 
-const session = new Session()
-session.connect()
-session.post('Profiler.enable')
-session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
-promiseHooks.createHook({
-  init: () => (counted.promises += 1),
-  before: () => (counted.resumed += 1),
-})
-const turn = await countsOfTurn()
-const delta = await countsOfDelta()
-process.stdout.write(`${stringify({ turn, delta })}\n`, () => process.exit())
+/** Of the whole process: the provider's end of each exchange is among them. Its heap must have room, so that nothing is collected. */
+const bytes: Now = () => ({ bytes: process.memoryUsage().heapUsed })
+const allocated = { turn: await countsOfTurn(bytes), delta: await countsOfDelta(bytes) }
+const now = counting()
+const counted = { turn: await countsOfTurn(now), delta: await countsOfDelta(now) }
+const all = {
+  turn: { ...allocated.turn, ...counted.turn },
+  delta: { ...allocated.delta, ...counted.delta },
+}
+process.stdout.write(`${JSON.stringify(all)}\n`, () => process.exit())
