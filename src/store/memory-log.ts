@@ -1,4 +1,4 @@
-import type { HarnessError } from '#contracts/errors.js'
+import { HarnessError } from '#contracts/errors.js'
 import { summaryOf } from '#core/log/digest.js'
 import type { LogSummaries, RunSummary, ThreadSummary } from '#core/log/digest.js'
 import { comparePlaces, invalidCursor, isListed, isRuledOut, listQuery, placeOf } from './list-query.js'
@@ -73,7 +73,7 @@ class MemoryLog implements LogStore, Rewritable {
       this.#append(ref, events, options)
       return STORED
     } catch (error) {
-      return Promise.reject(error)
+      return Promise.reject(error instanceof HarnessError ? error : new Error(String(error)))
     }
   }
 
