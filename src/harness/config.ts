@@ -60,6 +60,9 @@ export interface Config<Output> extends Budgets {
   readonly configPolicy: ConfigPolicy
 }
 
+/** Of all harnesses without any: it never changes. */
+export const NO_EXTENSIONS = new RunExtensions([])
+
 /** Ended runs that a harness without a log of its own keeps for `recover`. */
 const REMEMBERED_RUNS = 16
 
@@ -73,7 +76,7 @@ depends on another, make them one after the other, and repeat only what failed.
 End with a short statement of what you changed or found, and how you checked it.`
 
 /** Parses the options of a harness and fills in their defaults. Does no I/O. Throws `invalid_options`. */
-export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Output> {
+export function resolveConfig<Output>(given: HarnessOptions<Output>, needsDeps = false): Config<Output> {
   const options = parseHarnessOptions(given)
   const builtinTools = options.builtinTools ?? (options.root === undefined ? [] : DEFAULT_TOOL_NAMES)
   checkBuiltinTools(builtinTools)
@@ -82,11 +85,12 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
   const { outputMode = 'auto' } = options
   const subagents = options.subagents === undefined ? null : parseSubagents(options.subagents)
   const flowRules = flowRulesOf(options)
-  const extensions = new RunExtensions([
+  const surrounding = [
     ...(flowRules === null ? [] : [provenance(flowRules)]),
     ...optionsAsExtensions(options),
     ...checkedExtensions(options.use ?? []),
-  ])
+  ]
+  const extensions = surrounding.length === 0 ? NO_EXTENSIONS : new RunExtensions(surrounding)
   const packaged = [...builtinTools, ...(subagents === null ? [] : ['subagent'])]
   checkToolNames([...packaged, ...[...tools, ...extensions.tools].map((tool) => tool.name)], outputType)
   checkDeferred([...tools, ...extensions.tools])
@@ -116,7 +120,7 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>): Config<Out
     extensions,
     log: options.log ?? defaultLog({ keepEnded: REMEMBERED_RUNS }),
     deps: options.deps ?? null,
-    needsDeps: false,
+    needsDeps,
     settings: options.settings ?? {},
     signingKey: options.signingKey ?? null,
     configPolicy: options.configPolicy ?? 'compatible',

@@ -59,6 +59,7 @@ import type { ToolOptions } from '#core/tools/tool-options.js'
 import type { InferOutput } from '#core/tools/output-type.js'
 import type { JsonSchema } from '#util/json.js'
 import { systemClock } from '#util/clock.js'
+import { late } from '#util/late.js'
 
 /** Everything that runs need, loaded in one step by the first run of a process. */
 interface Loaded<Output> {
@@ -85,7 +86,7 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
   readonly #config: Config<Output>
   readonly #runs = new OpenRuns()
   readonly #resources: HarnessResources
-  readonly #clock = systemClock()
+  readonly #clock = CLOCK
   /** Loaded by the first run. */
   #loading: Promise<Loaded<Output>> | null = null
   #tools: readonly ToolSpec[]
@@ -93,7 +94,7 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
 
   /** With `needsDeps`, a run without dependencies is refused. */
   constructor(options: HarnessOptions<Output, Deps> = {}, { needsDeps = false } = {}) {
-    this.#config = { ...resolveConfig(options as HarnessOptions<Output>), needsDeps }
+    this.#config = resolveConfig(options as HarnessOptions<Output>, needsDeps)
     this.#tools = this.#config.tools
     this.#resources = new HarnessResources(this.#config, this.#runs.warn)
   }
@@ -376,7 +377,7 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
   }
 
   #load(): Promise<Loaded<Output>> {
-    this.#loading ??= import('./launch/launcher.js').then((runs) => {
+    this.#loading ??= RUNS.load().then((runs) => {
       const setup = { config: this.#config, resources: this.#resources, runs: this.#runs, clock: this.#clock }
       return { runs, launcher: new runs.RunLauncher(setup) }
     })
@@ -466,6 +467,11 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
       throw new HarnessError('closed', 'The harness is closed: create a new one to run again.')
   }
 }
+
+/** One for all: it only keeps the text of the latest millisecond. */
+const CLOCK = systemClock()
+
+const RUNS = late(() => import('./launch/launcher.js'))
 
 /** The events of a run are dropped if only its result is used. */
 function onlyResult<Output>({ queue, outcome }: StreamedRun<Output>): Promise<HarnessResult<Output>> {

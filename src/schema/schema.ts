@@ -36,19 +36,23 @@ export function isStandardSchema(schema: unknown): schema is StandardSchema {
 
 /**
  * The JSON Schema of `schema` for a model. Of a typed schema: its input, cleaned, closed at an
- * object root, frozen; created once per schema. A JSON Schema document is returned as it is. Throws a `HarnessError`
+ * object root, frozen; the same object for all that emit the same, since servers make their schemas anew for each request. A JSON Schema document is returned as it is. Throws a `HarnessError`
  * of code `invalid_options` for anything else; `where` begins its message, such as `` `parameters` of tool `x` ``.
  */
 export function jsonSchemaOf(schema: Schema, where: string): JsonSchema {
   if (!isStandardSchema(schema)) return checkedDocument(schema, where)
   const known = cleaned.get(schema)
   if (known !== undefined) return known
-  const made = deepFreeze(cleanedSchema(schema, where))
+  const made = cleanedSchema(schema, where)
   cleaned.set(schema, made)
   return made
 }
 
 const cleaned = new WeakMap<StandardSchema, JsonSchema>()
+
+/** The latest, by the text that they are made of. */
+const byText = new Map<string, JsonSchema>()
+const MOST_TEXTS = 200
 
 /** The `validate` of a tool whose parameters are typed; none for a JSON Schema document. */
 export function validatorOf(schema: Schema, parameters: JsonSchema): Validate | undefined {
@@ -76,7 +80,14 @@ export async function parseTyped<T>(schema: StandardSchema<T>, value: unknown): 
 
 function cleanedSchema(schema: StandardSchema, where: string): JsonSchema {
   try {
-    return cleanSchema(emittedSchema(schema))
+    const text = emittedText(schema)
+    const known = byText.get(text)
+    if (known !== undefined) return known
+    // Parsed from text: anything that is not JSON (functions, the library's own marks) is removed.
+    const made = deepFreeze(cleanSchema(JSON.parse(text) as JsonSchema))
+    if (byText.size >= MOST_TEXTS) byText.clear()
+    byText.set(text, made)
+    return made
   } catch (cause) {
     const message = `${where} cannot be given to a model: ${schemaProblem(schema, cause)}`
     throw new HarnessError('invalid_options', message, { cause })
@@ -85,7 +96,7 @@ function cleanedSchema(schema: StandardSchema, where: string): JsonSchema {
 
 const TARGET = 'draft-2020-12'
 
-function emittedSchema(schema: StandardSchema, libraryOptions?: Record<string, unknown>): JsonSchema {
+function emittedText(schema: StandardSchema, libraryOptions?: Record<string, unknown>): string {
   const { vendor, jsonSchema } = schema['~standard'] as Partial<StandardSchema['~standard']>
   if (typeof jsonSchema?.input !== 'function') {
     throw new TypeError(
@@ -93,8 +104,7 @@ function emittedSchema(schema: StandardSchema, libraryOptions?: Record<string, u
     )
   }
   const options = { target: TARGET, ...(libraryOptions !== undefined && { libraryOptions }) }
-  // Serialized and parsed: anything that is not JSON (functions, the library's own marks) is removed.
-  return JSON.parse(JSON.stringify(jsonSchema.input(options))) as JsonSchema
+  return JSON.stringify(jsonSchema.input(options))
 }
 
 /** The problem and, if the library reports it, its field. */
@@ -108,7 +118,7 @@ function schemaProblem(schema: StandardSchema, cause: unknown): string {
     return 'any'
   }
   try {
-    emittedSchema(schema, { unrepresentable })
+    emittedText(schema, { unrepresentable })
   } catch {
     // The first error is reported.
   }

@@ -215,17 +215,22 @@ export type Hints = Readonly<Record<string, string>>
  * of the field, list or union for which the shape is written, and need not be named there.
  */
 export function object<T>(fields: Fields<NoInfer<T>>, hints: Hints = {}): Shape<T> {
-  const members = new Map<string, Member>()
-  for (const [key, field] of Object.entries(fields as Readonly<Record<string, Reader | OptionalReader>>)) {
-    members.set(key, 'optional' in field ? [field.optional, true] : [field, false])
-  }
-  return objectOf(members, hints)
+  const members = Object.entries(fields as Readonly<Record<string, Reader | OptionalReader>>)
+  return objectOf(
+    members.map(([key, field]) =>
+      'optional' in field ? { key, shape: field.optional, isOptional: true } : { key, shape: field, isOptional: false },
+    ),
+    hints,
+  )
 }
 
 /** An object with any of these fields and no other. */
 export function partial<T>(fields: PartialFields<NoInfer<T>>, hints: Hints = {}): Shape<T> {
   const members = Object.entries(fields as Readonly<Record<string, Reader>>)
-  return objectOf(new Map(members.map(([key, shape]) => [key, [shape, true]])), hints)
+  return objectOf(
+    members.map(([key, shape]) => ({ key, shape, isOptional: true })),
+    hints,
+  )
 }
 
 interface Reader {
@@ -237,23 +242,27 @@ interface OptionalReader {
   readonly optional: Reader
 }
 
-type Member = readonly [shape: Reader, isOptional: boolean]
+interface Member {
+  readonly key: string
+  readonly shape: Reader
+  readonly isOptional: boolean
+}
 
-function objectOf<T>(members: ReadonlyMap<string, Member>, hints: Hints): Shape<T> {
+function objectOf<T>(members: readonly Member[], hints: Hints): Shape<T> {
   const expected = 'an object'
+  const known = new Set(members.map(({ key }) => key))
   return {
     expected,
     read: (value) => {
       if (!isObject(value)) return mismatch(expected, value)
-      const strange = Object.keys(value).find((key) => !members.has(key))
-      if (strange !== undefined) return unknownKey(strange, members.keys(), hints)
+      for (const key of Object.keys(value)) if (!known.has(key)) return unknownKey(key, known, hints)
       const copy: Record<string, unknown> = {}
-      for (const [key, [shape, isOptional]] of members) {
-        const given = value[key]
-        if (given === undefined && isOptional) continue
-        const read = shape.read(given)
-        if (read instanceof Mismatch) return read.within(key)
-        copy[key] = read
+      for (const member of members) {
+        const given = value[member.key]
+        if (given === undefined && member.isOptional) continue
+        const read = member.shape.read(given)
+        if (read instanceof Mismatch) return read.within(member.key)
+        copy[member.key] = read
       }
       return copy as T
     },

@@ -25,10 +25,10 @@ export function defineTool<S extends Schema, Deps = unknown>(tool: ToolOptions<S
   checkFieldNames(parsed, parameters)
   const validate = validatorOf(schema, parameters)
   return Object.freeze({
-    ...shared,
     parameters,
-    ...(validate !== undefined && { validate }),
     call: async (args: JsonObject, context: ToolContext<Deps>) => outcomeOf(await handler(args, context)),
+    ...(validate !== undefined && { validate }),
+    ...shared,
   })
 }
 

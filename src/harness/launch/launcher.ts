@@ -1,5 +1,6 @@
 import { parsePrompt, parseSpawnOptions } from '../option-shapes.js'
 import type { Parsed } from '../option-shapes.js'
+import { NO_EXTENSIONS } from '../config.js'
 import type { Config } from '../config.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { BudgetOptions } from '#contracts/limits.js'
@@ -38,7 +39,7 @@ import type { Effects } from '#core/loop/effects.js'
 import type { Recording } from '#core/loop/recording.js'
 import { cancelChildren, cancelStored, endForgotten, endRun } from '#run/resume/cancel.js'
 import type { CancelMeans } from '#run/resume/cancel.js'
-import { RunExtensions } from '#core/extension/run-extensions.js'
+import type { RunExtensions } from '#core/extension/run-extensions.js'
 import { matchAnswers } from '#run/resume/given-answers.js'
 import type { GivenHistory } from '#run/resume/given-history.js'
 import { findHistory, inline } from '#run/resume/history.js'
@@ -336,8 +337,6 @@ function configPolicyOf(opening: Opening): ConfigPolicy {
 
 /** How long a run that is aborted waits for the end of a child run that is open, in ms. */
 const END_GRACE_MS = 2000
-
-const NO_EXTENSIONS = new RunExtensions([])
 
 /** With what recorded effects need to know of calls. */
 function surrounding(extensions: RunExtensions, effects?: LaunchedEffects): RunExtensions {

@@ -21,7 +21,7 @@ export class HarnessResources {
   /** The host of the servers of the harness and of its child runs. */
   readonly host: ToolSourceHost
   /** The hosts of servers of single runs. */
-  readonly #hosts = new WeakMap<ToolSource, ToolSourceHost>()
+  #hosts: WeakMap<ToolSource, ToolSourceHost> | null = null
   /** One set for all runs, so that they share their knowledge of the workspace. */
   #builtinTools: Promise<readonly ToolSpec[]> | null = null
   #skills: Promise<LoadedSkills> | null = null
@@ -33,7 +33,7 @@ export class HarnessResources {
 
   /** All servers of the harness and of its child runs, each under an id of its own. */
   readonly #sources = new Map<ToolSource, ToolSource>()
-  readonly #order = new ToolOrder()
+  #order: ToolOrder | null = null
   /** The servers of the harness, each once. */
   readonly sources: readonly ToolSource[]
   /** Warnings from a time without runs. */
@@ -118,6 +118,7 @@ export class HarnessResources {
     return Promise.all(
       sources.map(async (source, index) => {
         try {
+          this.#order ??= new ToolOrder()
           return this.#order.sorted(source, await source.tools(hostOf(index), signal))
         } catch (error) {
           signal.throwIfAborted()
@@ -133,6 +134,7 @@ export class HarnessResources {
 
   /** The host of a server that runs in this workspace have of their own: the same for all of them, since the server keeps it. */
   hostOf(source: ToolSource, root: string): ToolSourceHost {
+    this.#hosts ??= new WeakMap()
     const known = this.#hosts.get(source)
     if (known?.roots[0] === root) return known
     const host = { roots: [root], warn: this.warn }

@@ -19,7 +19,6 @@ import type { PromptCache, ProviderTraits } from './traits.js'
 /** The calls of a language model as a wire format: the fields of a call are those of a request. */
 export function aiSdkFormat(calls: CallRules, entries: EncodeRules): WireFormat {
   return {
-    ...CALLS,
     head: (constants) => callSettings(constants, calls),
     opening: ({ instructions }) => (instructions.trim() === '' ? [] : [{ role: 'system', content: instructions }]),
     encode: (added) => encodeEntries(added, entries),
@@ -32,6 +31,8 @@ export function aiSdkFormat(calls: CallRules, entries: EncodeRules): WireFormat 
       return { add: ({ data }) => fold.add(data), end: () => decodeReply(fold.end(), entries) }
     },
     decode: (result, options) => decodeReply(generatedReply(result, options), entries),
+    // Last: to add members to a spread is slow.
+    ...CALLS,
   }
 }
 

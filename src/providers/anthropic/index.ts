@@ -1,11 +1,12 @@
 import type { Model } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
 import { boolean, oneOf, partial } from '#util/shape.js'
+import { late } from '#util/late.js'
 import { wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
-import { late, lateFormat } from '../http/wire.js'
-import { MESSAGES, modelCapabilities, PROVIDER, rejectTemperature } from './models.js'
+import { lateFormat } from '../http/wire.js'
+import { KNOWN, modelCapabilities, PROVIDER, rejectTemperature } from './models.js'
 import type { AnthropicApiVersion } from './models.js'
 
 export type { AnthropicApiVersion } from './models.js'
@@ -46,7 +47,7 @@ export function anthropic(id: string, options: AnthropicOptions = {}): Model {
     provider: PROVIDER,
     id,
     options: defaults,
-    format: lateFormat(MESSAGES, REQUEST, ({ messagesFormat }) => messagesFormat(rules)),
+    format: lateFormat(KNOWN, REQUEST, ({ messagesFormat }) => messagesFormat(rules)),
     headers: version === null ? {} : { 'anthropic-version': version },
     defaultBaseUrl: 'https://api.anthropic.com',
     baseUrlVariable: 'ANTHROPIC_BASE_URL',

@@ -13,7 +13,7 @@ export const PROVIDER = 'anthropic'
 export type AnthropicApiVersion = '2023-06-01' | '2026-10-21'
 
 /** What is known of the Messages API before its format is loaded. */
-export const MESSAGES: KnownFormat = {
+export const MESSAGES = {
   path: '/v1/messages',
   conversationField: 'messages',
   requestBytes: 32_000_000,
@@ -21,8 +21,8 @@ export const MESSAGES: KnownFormat = {
     path: '/v1/messages/count_tokens',
     fields: ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'mcp_servers'],
   },
-  compactor: { path: '/v1/messages' },
-}
+} satisfies KnownFormat
+export const KNOWN: KnownFormat = { compactor: { path: '/v1/messages' }, ...MESSAGES }
 
 /** Throws `invalid_options` if the API has no `temperature`. */
 export function rejectTemperature(version: AnthropicApiVersion | null): void {

@@ -1,10 +1,11 @@
 import type { Model } from '#core/model-session.js'
 import { invalidOptions } from '#contracts/parse.js'
 import { partial } from '#util/shape.js'
+import { late } from '#util/late.js'
 import type { ProviderOptions } from '../http/options.js'
 import { wireModel } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
-import { late, lateFormat } from '../http/wire.js'
+import { lateFormat } from '../http/wire.js'
 import { knownContent, modelCapabilities, PROVIDER } from './models.js'
 
 /** `baseUrl` ends with the version, such as `/v1beta`. The official client has methods of another form, so none can be given. */

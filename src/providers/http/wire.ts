@@ -1,6 +1,7 @@
 import type { ModelDelta, RequestConstants, ToolChoice } from '#core/model-session.js'
 import type { AssistantPart, FinishReason, NativePart, TokenUsage, TranscriptEntry } from '#contracts/entry.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
+import type { Late } from '#util/late.js'
 
 /**
  * One provider's API as functions without I/O, clock or environment: from a transcript to a request, and from a reply to
@@ -49,23 +50,10 @@ export interface KnownFormat extends Pick<WireFormat, 'path' | 'conversationFiel
   readonly compactor?: Pick<Compactor, 'path'>
 }
 
-/** A module of an adapter, loaded by the first request to one of its models: programs that import all adapters mostly use one. */
-export interface Late<Module> {
-  /** Null until it is loaded. */
-  module: Module | null
-  load(): Promise<Module>
-}
-
-export function late<Module>(imported: () => Promise<Module>): Late<Module> {
-  return {
-    module: null,
-    async load() {
-      return (this.module ??= await imported())
-    },
-  }
-}
-
-/** A format of such a module. Once that is loaded, further models have the whole format at once. */
+/**
+ * A format that is loaded by the first request to one of the models of an adapter: programs that import all adapters mostly use one. Once its
+ * module is loaded, further models have the whole format at once.
+ */
 export function lateFormat<Module>(
   known: KnownFormat,
   source: Late<Module>,

@@ -1,6 +1,7 @@
 import type { Model, ModelCapabilities } from '#core/model-session.js'
 import { invalidOptions } from '#contracts/parse.js'
 import { boolean, oneOf, partial } from '#util/shape.js'
+import { late } from '#util/late.js'
 import { timeLimitsOf } from '../http/time-limits.js'
 import { dispatcherFor } from '../http/transport.js'
 import type { Transport } from '../http/wire.js'
@@ -9,8 +10,8 @@ import type { LineOver } from '../wire/model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
 import type { ProviderOptions } from '../http/options.js'
 import { OPENAI_HOSTED } from '../hosted/openai-tools.js'
-import { late, lateFormat } from '../http/wire.js'
-import { API_INPUTS, isReasoningModel, PROVIDER, RESPONSES, searchesTools } from './models.js'
+import { lateFormat } from '../http/wire.js'
+import { API_INPUTS, isReasoningModel, KNOWN, PROVIDER, searchesTools } from './models.js'
 
 export interface OpenAiOptions extends ProviderOptions {
   /**
@@ -64,7 +65,7 @@ export function openai(id: string, options: OpenAiOptions = {}): Model {
     provider: PROVIDER,
     id,
     options: parsed,
-    format: lateFormat(RESPONSES, REQUEST, ({ responsesFormat }) => responsesFormat(id, parsed)),
+    format: lateFormat(KNOWN, REQUEST, ({ responsesFormat }) => responsesFormat(id, parsed)),
     defaultBaseUrl: 'https://api.openai.com/v1',
     baseUrlVariable: 'OPENAI_BASE_URL',
     apiKeyVariable: 'OPENAI_API_KEY',

@@ -4,7 +4,7 @@ import type { KnownFormat } from '../http/wire.js'
 export const PROVIDER = 'openai'
 
 /** What is known of the Responses API before its format is loaded. */
-export const RESPONSES: KnownFormat = {
+export const RESPONSES = {
   path: '/responses',
   conversationField: 'input',
   requestBytes: 50_000_000,
@@ -12,8 +12,8 @@ export const RESPONSES: KnownFormat = {
     path: '/responses/input_tokens',
     fields: ['model', 'input', 'instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'truncation'],
   },
-  compactor: { path: '/responses/compact' },
-}
+} satisfies KnownFormat
+export const KNOWN: KnownFormat = { compactor: { path: '/responses/compact' }, ...RESPONSES }
 
 /** Kinds of input other than text. */
 export type Inputs = readonly ('image' | 'file' | 'audio')[]

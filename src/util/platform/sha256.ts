@@ -7,12 +7,15 @@ export function sha256(text: string): string {
 
 /** FIPS 180-4, in plain JavaScript. */
 export function portableSha256(text: string): string {
-  const [bytes, state] = [padded(new TextEncoder().encode(text)), Int32Array.from(INITIAL)]
+  constants ??= firstConstants()
+  const { rounds } = constants
+  const state = Int32Array.from(constants.initial)
+  const bytes = padded(new TextEncoder().encode(text))
   const words = new Int32Array(64)
   for (let block = 0; block < bytes.byteLength; block += 64) {
     for (let at = 0; at < 16; at++) words[at] = bytes.getInt32(block + at * 4)
     for (let at = 16; at < 64; at++) words[at] = nextWord(words, at)
-    compress(state, words)
+    compress(state, words, rounds)
   }
   return [...state].map((word) => (word >>> 0).toString(16).padStart(8, '0')).join('')
 }
@@ -37,11 +40,11 @@ function nextWord(words: Int32Array, at: number): number {
 type Four = [number, number, number, number]
 type Eight = [...Four, ...Four]
 
-function compress(state: Int32Array, words: Int32Array): void {
+function compress(state: Int32Array, words: Int32Array, rounds: readonly number[]): void {
   let [a, b, c, d, e, f, g, h] = [...state] as Eight
   for (let at = 0; at < 64; at++) {
     const big1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)
-    const one = (h + big1 + ((e & f) ^ (~e & g)) + (ROUND[at] ?? 0) + (words[at] ?? 0)) | 0
+    const one = (h + big1 + ((e & f) ^ (~e & g)) + (rounds[at] ?? 0) + (words[at] ?? 0)) | 0
     const big0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)
     const two = (big0 + ((a & b) ^ (a & c) ^ (b & c))) | 0
     ;[a, b, c, d, e, f, g, h] = [(one + two) | 0, a, b, c, (d + one) | 0, e, f, g]
@@ -53,16 +56,28 @@ function rotated(word: number, by: number): number {
   return (word >>> by) | (word << (32 - by))
 }
 
+interface Constants {
+  readonly initial: readonly number[]
+  readonly rounds: readonly number[]
+}
+
+/** Made when they are first needed: not in Node. */
+let constants: Constants | undefined
+
 /** The first 32 bits of the fractional parts of the square roots of the first 8 primes, and of the cube roots of 64. */
-const PRIMES = primes(64)
-const INITIAL = PRIMES.slice(0, 8).map((prime) => fraction(Math.sqrt(prime)))
-const ROUND = PRIMES.map((prime) => fraction(Math.cbrt(prime)))
+function firstConstants(): Constants {
+  const primes = firstPrimes(64)
+  return {
+    initial: primes.slice(0, 8).map((prime) => fraction(Math.sqrt(prime))),
+    rounds: primes.map((prime) => fraction(Math.cbrt(prime))),
+  }
+}
 
 function fraction(root: number): number {
   return ((root - Math.floor(root)) * 2 ** 32) | 0
 }
 
-function primes(count: number): readonly number[] {
+function firstPrimes(count: number): readonly number[] {
   const found: number[] = []
   for (let next = 2; found.length < count; next++) if (found.every((prime) => next % prime !== 0)) found.push(next)
   return found

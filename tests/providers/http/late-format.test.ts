@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { late, lateFormat } from '#providers/http/wire.js'
+import { lateFormat } from '#providers/http/wire.js'
+import { late } from '#util/late.js'
 import type { WireFormat } from '#providers/http/wire.js'
 import { responsesFormat } from '#providers/openai/request.js'
 import { RESPONSES } from '#providers/openai/models.js'
