@@ -5,8 +5,7 @@ import { perform } from './program.js'
 import { Terminal } from './terminal/terminal.js'
 
 // Commands are loaded when they are chosen; from Node 22.1 on, what they load stays compiled for the next time. Node 20 has no such cache.
-const { enableCompileCache } = Module as Partial<typeof Module>
-enableCompileCache?.()
+void (Module as Partial<typeof Module>).enableCompileCache?.()
 
 // A closed pipe (`| head`) is no failure.
 for (const stream of [process.stdout, process.stderr])

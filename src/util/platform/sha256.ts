@@ -7,9 +7,9 @@ export function sha256(text: string): string {
 
 /** FIPS 180-4, in plain JavaScript. */
 export function portableSha256(text: string): string {
-  constants ??= firstConstants()
-  const { rounds } = constants
-  const state = Int32Array.from(constants.initial)
+  primes ??= firstPrimes(64)
+  const state = Int32Array.from(primes.slice(0, 8), (prime) => fraction(Math.sqrt(prime)))
+  const rounds = primes.map((prime) => fraction(Math.cbrt(prime)))
   const bytes = padded(new TextEncoder().encode(text))
   const words = new Int32Array(64)
   for (let block = 0; block < bytes.byteLength; block += 64) {
@@ -56,23 +56,10 @@ function rotated(word: number, by: number): number {
   return (word >>> by) | (word << (32 - by))
 }
 
-interface Constants {
-  readonly initial: readonly number[]
-  readonly rounds: readonly number[]
-}
+/** Found when they are first needed: not in Node. */
+let primes: readonly number[] | undefined
 
-/** Made when they are first needed: not in Node. */
-let constants: Constants | undefined
-
-/** The first 32 bits of the fractional parts of the square roots of the first 8 primes, and of the cube roots of 64. */
-function firstConstants(): Constants {
-  const primes = firstPrimes(64)
-  return {
-    initial: primes.slice(0, 8).map((prime) => fraction(Math.sqrt(prime))),
-    rounds: primes.map((prime) => fraction(Math.cbrt(prime))),
-  }
-}
-
+/** The first 32 bits of a fractional part. The constants are those of the square roots of 8 primes, and of the cube roots of 64. */
 function fraction(root: number): number {
   return ((root - Math.floor(root)) * 2 ** 32) | 0
 }
