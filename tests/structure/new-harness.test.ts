@@ -11,7 +11,7 @@ const MOST_FOR_A_HARNESS = 42
 /** For a tool whose schema emits what an earlier one did, as servers make one for each request. */
 const MOST_FOR_A_TOOL = 25
 /** More in a run of a new harness with a new model and a new tool than in one of a harness that has run before. */
-const MOST_MORE_IN_A_RUN = 120
+const MOST_MORE_IN_A_RUN = 160
 
 const reply = {
   ...{ id: 'resp_1', object: 'response', status: 'completed', model: 'gpt-5' },
