@@ -14,9 +14,6 @@ export interface Late<Module> {
  * const { RunLauncher } = runs.module ?? (await runs.load())
  */
 export function late<Module>(imported: () => Promise<Module>): Late<Module> {
-  const known: Late<Module> = {
-    module: null,
-    load: async () => (known.module ??= await imported()),
-  }
+  const known: Late<Module> = { module: null, load: async () => (known.module ??= await imported()) }
   return known
 }

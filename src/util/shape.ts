@@ -216,21 +216,13 @@ export type Hints = Readonly<Record<string, string>>
  */
 export function object<T>(fields: Fields<NoInfer<T>>, hints: Hints = {}): Shape<T> {
   const members = Object.entries(fields as Readonly<Record<string, Reader | OptionalReader>>)
-  return objectOf(
-    members.map(([key, field]) =>
-      'optional' in field ? { key, shape: field.optional, isOptional: true } : { key, shape: field, isOptional: false },
-    ),
-    hints,
-  )
+  const all = members.map(([key, field]): Member => ('optional' in field ? [key, field.optional] : [key, field, true]))
+  return objectOf(all, hints)
 }
 
 /** An object with any of these fields and no other. */
 export function partial<T>(fields: PartialFields<NoInfer<T>>, hints: Hints = {}): Shape<T> {
-  const members = Object.entries(fields as Readonly<Record<string, Reader>>)
-  return objectOf(
-    members.map(([key, shape]) => ({ key, shape, isOptional: true })),
-    hints,
-  )
+  return objectOf(Object.entries(fields as Readonly<Record<string, Reader>>), hints)
 }
 
 interface Reader {
@@ -242,27 +234,23 @@ interface OptionalReader {
   readonly optional: Reader
 }
 
-interface Member {
-  readonly key: string
-  readonly shape: Reader
-  readonly isOptional: boolean
-}
+type Member = readonly [key: string, shape: Reader, isRequired?: boolean]
 
 function objectOf<T>(members: readonly Member[], hints: Hints): Shape<T> {
   const expected = 'an object'
-  const known = new Set(members.map(({ key }) => key))
+  const known = new Set(members.map(([key]) => key))
   return {
     expected,
     read: (value) => {
       if (!isObject(value)) return mismatch(expected, value)
       for (const key of Object.keys(value)) if (!known.has(key)) return unknownKey(key, known, hints)
       const copy: Record<string, unknown> = {}
-      for (const member of members) {
-        const given = value[member.key]
-        if (given === undefined && member.isOptional) continue
-        const read = member.shape.read(given)
-        if (read instanceof Mismatch) return read.within(member.key)
-        copy[member.key] = read
+      for (const [key, shape, isRequired] of members) {
+        const given = value[key]
+        if (given === undefined && isRequired !== true) continue
+        const read = shape.read(given)
+        if (read instanceof Mismatch) return read.within(key)
+        copy[key] = read
       }
       return copy as T
     },
