@@ -1,5 +1,5 @@
 // The work of the comparison: that of `npm run bench` over HTTP, done by the libraries too.
-import { CPU_ABOVE_NODE } from '../measures.js'
+import { CPU_ABOVE_NODE, GROWTH } from '../measures.js'
 import { LOOPS as SHARED_LOOPS, SHARED } from '../scenarios.js'
 import { importOf } from './contenders.js'
 import { PEERS } from './peers.js'
@@ -26,10 +26,11 @@ export const OURS = 'thinharness'
 export const LOOPS = ['fetch', 'careful']
 
 export const COMPARISON: readonly Scenario[] = [
-  // Without those of 10 s, which would take an hour.
-  ...SHARED.filter(({ isLong }) => isLong !== true).map((scenario) => ({
+  // Without those of 10 s, which would take an hour. A ratio of differences says nothing.
+  ...SHARED.filter(({ isLong }) => isLong !== true).map(({ measures, ...scenario }) => ({
     ...scenario,
     contenders: [...SHARED_LOOPS, ...PEERS.map(({ name }) => name)],
+    measures: measures.filter(({ title }) => title !== GROWTH.title),
   })),
   {
     name: 'import',
