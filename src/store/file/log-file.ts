@@ -119,9 +119,10 @@ export class LogFile {
     return this.sync(fsync)
   }
 
-  /** Takes the last append back. */
-  undo(): void {
+  /** Takes the last append back, whose sync has failed, and throws the failure. */
+  readonly undo = (failure: unknown): never => {
     if (this.#fd !== null && fstatSync(this.#fd).size === this.#size) this.#takeBack(this.#fd, this.#appended)
+    throw failure
   }
 
   /** Syncs within a second. A failure is thrown by the next append. */

@@ -86,7 +86,7 @@ export class OpenFileLog implements LogStore, Rewritable {
       let file = this.#appended(ref, owner, { events, references })
       for (; file === null; file = this.#appended(ref, owner, { events, references })) await freeDescriptor()
       const syncing = this.#syncing(file, ends)
-      if (syncing !== null) await syncedOrUndone(file, syncing)
+      if (syncing !== null) await syncing.catch(file.undo)
     } catch (error) {
       await this.#close(ref).catch(() => undefined)
       throw storeFailure(`store an event of ${nameOf(ref)}`, error)
@@ -364,16 +364,6 @@ function warnOnce(folder: string): () => void {
     isWarned = true
     const message = `The file system of \`${folder}\` cannot sync files: a crash of the machine may lose events. Pass \`fsync: 'never'\` to \`fileLog\` if that is intended.`
     warn(message, 'FileLogWarning')
-  }
-}
-
-/** Takes the last append back if its sync fails. */
-async function syncedOrUndone(file: LogFile, syncing: Promise<void>): Promise<void> {
-  try {
-    await syncing
-  } catch (error) {
-    file.undo()
-    throw error
   }
 }
 
