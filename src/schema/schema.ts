@@ -41,9 +41,7 @@ export function isStandardSchema(schema: unknown): schema is StandardSchema {
  */
 export function jsonSchemaOf(schema: Schema, where: string): JsonSchema {
   if (!isStandardSchema(schema)) return checkedDocument(schema, where)
-  const known = cleaned.get(schema)
-  if (known !== undefined) return known
-  const made = cleanedSchema(schema, where)
+  const made = cleaned.get(schema) ?? cleanedSchema(schema, where)
   cleaned.set(schema, made)
   return made
 }
@@ -81,10 +79,8 @@ export async function parseTyped<T>(schema: StandardSchema<T>, value: unknown): 
 function cleanedSchema(schema: StandardSchema, where: string): JsonSchema {
   try {
     const text = emittedText(schema)
-    const known = byText.get(text)
-    if (known !== undefined) return known
     // Parsed from text: anything that is not JSON (functions, the library's own marks) is removed.
-    const made = deepFreeze(cleanSchema(JSON.parse(text) as JsonSchema))
+    const made = byText.get(text) ?? deepFreeze(cleanSchema(JSON.parse(text) as JsonSchema))
     if (byText.size >= MOST_TEXTS) byText.clear()
     byText.set(text, made)
     return made

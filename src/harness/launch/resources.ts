@@ -118,8 +118,7 @@ export class HarnessResources {
     return Promise.all(
       sources.map(async (source, index) => {
         try {
-          this.#order ??= new ToolOrder()
-          return this.#order.sorted(source, await source.tools(hostOf(index), signal))
+          return (this.#order ??= new ToolOrder()).sorted(source, await source.tools(hostOf(index), signal))
         } catch (error) {
           signal.throwIfAborted()
           const known = before?.[index]

@@ -100,13 +100,12 @@ function chatModel(id: string, options: ProviderOptions, { dialect, server }: Se
   const { provider } = server
   const hostedTools = chatHosted(provider, id)
   const rules = { id, provider, dialect, defaults: options }
-  const { inputs } = options.capabilities ?? {}
   return wireModel({
     ...server,
     capabilities: { ...(provider === 'openai-compatible' ? {} : { hostedTools }), ...server.capabilities },
     id,
     options,
-    format: lateFormat(COMPLETIONS, REQUEST, ({ chatFormat }) => chatFormat(rules, inputs)),
+    format: lateFormat(COMPLETIONS, REQUEST, ({ chatFormat }) => chatFormat(rules, options.capabilities?.inputs)),
     auth: (key) => ({ authorization: `Bearer ${key}` }),
     clientCall: 'chat.completions.create',
   })

@@ -30,8 +30,7 @@ export function gemini(id: string, options: GeminiOptions = {}): Model {
   const defaults = parseModelOptions(OPTIONS, options, 'gemini')
   if (defaults.client !== undefined) throw invalidOptions('Expected `gemini` without `client`: use `fetch`.')
   // Vertex AI has the same API, without ids of calls.
-  const hasCallIds = !(defaults.baseUrl ?? '').includes('aiplatform.')
-  const rules = { id, defaults, hasCallIds }
+  const rules = { id, defaults, hasCallIds: defaults.baseUrl?.includes('aiplatform.') !== true }
   return wireModel({
     provider: PROVIDER,
     id,

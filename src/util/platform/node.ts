@@ -26,8 +26,7 @@ const loaded: { [Name in keyof Modules]?: Modules[Name] | undefined } = {}
 
 /** A module of Node; undefined if the runtime has none. Kept: to find it costs Node half a microsecond each time. */
 export function nodeModule<Name extends keyof Modules>(name: Name): Modules[Name] | undefined {
-  const host = hostProcess()
-  return host.getBuiltinModule && (loaded[name] ??= host.getBuiltinModule(name))
+  return hostProcess().getBuiltinModule && (loaded[name] ??= process.getBuiltinModule(name))
 }
 
 /** A module of Node. If the runtime has none, everything in it is a function that throws when it is called. */
