@@ -7,10 +7,9 @@ import type {
   RunOptions,
   RunSummary,
 } from '../index.js'
-import { CommandError, EXIT } from './exit.js'
+import { CommandError, EXIT, exitCodeOf } from './exit.js'
 import { askPeople } from './terminal/people.js'
 import { RunTree } from './terminal/run-tree.js'
-import { exitCodeOf } from './settings.js'
 import { costText, counted, countText, visible } from './terminal/terminal.js'
 import type { Terminal } from './terminal/terminal.js'
 

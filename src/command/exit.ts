@@ -20,3 +20,20 @@ export class CommandError extends Error {
     this.exitCode = exitCode
   }
 }
+
+/** The code for the shell of an error that ended a run. */
+export function exitCodeOf(code = ''): number {
+  return EXIT_CODES[code] ?? EXIT.failed
+}
+
+const EXIT_CODES: Readonly<Record<string, number>> = {
+  limit_reached: EXIT.limit,
+  run_not_found: EXIT.notFound,
+  run_owned: EXIT.elsewhere,
+  cancelled: EXIT.interrupted,
+  ...Object.fromEntries(
+    ['missing_key', 'missing_model', 'missing_dependency', 'invalid_options', 'invalid_answer', 'invalid_state'].map(
+      (each) => [each, EXIT.wrongUse],
+    ),
+  ),
+}

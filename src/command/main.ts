@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import Module, { createRequire } from 'node:module'
-import { CommandError, EXIT } from './exit.js'
+import { CommandError, EXIT, exitCodeOf } from './exit.js'
 import { perform } from './program.js'
 import { Terminal } from './terminal/terminal.js'
 
@@ -24,6 +24,5 @@ try {
 /** The code of an error of the library; anything else is a failure. */
 async function codeFor(error: unknown): Promise<number> {
   const { codeOf } = await import('./conduct.js')
-  const { exitCodeOf } = await import('./settings.js')
   return exitCodeOf(codeOf(error))
 }

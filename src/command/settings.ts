@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Harness as HarnessOf, HarnessOptions, LogStore, RunOptions } from '../index.js'
-import { CommandError, EXIT } from './exit.js'
+import { CommandError } from './exit.js'
+import { modelOf } from './default-model.js'
 
 type AnyHarness = HarnessOf<unknown>
 
@@ -28,14 +29,6 @@ export interface Setup {
 }
 
 const CONFIG_FILES = ['thinharness.config.ts', 'thinharness.config.js', 'thinharness.config.mjs']
-const KEYS = ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'GEMINI_API_KEY'] as const
-/** The model of somebody who has a key and has named none. */
-const DEFAULT_MODELS: Readonly<Record<(typeof KEYS)[number], string>> = {
-  ANTHROPIC_API_KEY: 'anthropic:claude-sonnet-5',
-  OPENAI_API_KEY: 'openai:gpt-5.5',
-  OPENROUTER_API_KEY: 'openrouter:anthropic/claude-sonnet-5',
-  GEMINI_API_KEY: 'google:gemini-3-pro',
-}
 
 /**
  * The harness of a command: of the module that `--config` names or that the folder has, else one for the folder, whose file tools
@@ -53,7 +46,7 @@ export async function openSetup(flags: RunFlags, log: LogStore, stored: Partial<
     ...(maxRequests !== undefined && { modelRequests: maxRequests }),
     ...(maxCost !== undefined && { costUsd: maxCost }),
   }
-  const model = modelOf(flags, config === null)
+  const model = modelOf(flags.model, config === null)
   const options = {
     ...{ log, limits, metadata: { command } },
     ...(model !== undefined && { model }),
@@ -80,16 +73,6 @@ async function folderOptions(yes: boolean, root = '.'): Promise<HarnessOptions<u
   if (yes) return { root }
   const { policy } = await import('../extensions/policy/index.js')
   return { root, use: [policy([{ decision: 'allow', category: 'read' }], { default: 'ask' })] }
-}
-
-/** The model that is named, or that a key in the environment is for. */
-function modelOf({ model }: RunFlags, isNeeded: boolean): string | undefined {
-  const named = model ?? process.env['THINHARNESS_MODEL']
-  if (named !== undefined || !isNeeded) return model
-  const key = KEYS.find((name) => (process.env[name] ?? '') !== '')
-  if (key !== undefined) return DEFAULT_MODELS[key]
-  const message = `No model is named, and no key is set. Set one of ${KEYS.map((name) => `\`${name}\``).join(', ')}, or name a model: \`--model local:qwen3\`.`
-  throw new CommandError(message)
 }
 
 /**
@@ -168,21 +151,4 @@ export function storedFlags(metadata: Readonly<Record<string, unknown>>): Partia
 /** A model that a reference names; one of a config file may be anything. */
 export function isReference(name: string): boolean {
   return /^(anthropic|openai|openrouter|google):/.test(name)
-}
-
-/** The code for the shell of an error that ended a run. */
-export function exitCodeOf(code = ''): number {
-  return EXIT_CODES[code] ?? EXIT.failed
-}
-
-const EXIT_CODES: Readonly<Record<string, number>> = {
-  limit_reached: EXIT.limit,
-  run_not_found: EXIT.notFound,
-  run_owned: EXIT.elsewhere,
-  cancelled: EXIT.interrupted,
-  ...Object.fromEntries(
-    ['missing_key', 'missing_model', 'missing_dependency', 'invalid_options', 'invalid_answer', 'invalid_state'].map(
-      (each) => [each, EXIT.wrongUse],
-    ),
-  ),
 }

@@ -10,13 +10,13 @@ import { invalidOptions, parse } from '#contracts/parse.js'
 import { isObject } from '#util/json.js'
 import { functionOf, having, integer, leaf, list, oneOf, partial, record, string } from '#util/shape.js'
 import { codedLog } from './thread/coded-log.js'
-import type { ContentLimits } from './conversation/message.js'
 import type { ModeHarness, Modes } from './conversation/modes.js'
 import type { RunStarterDeps } from './conversation/run-starter.js'
 import type { Responder } from './people/responder.js'
 import { Settings } from './conversation/settings.js'
 import { titlesBy } from './people/titles.js'
 import type { TitleMaker } from './people/titles.js'
+import type { ContentLimits } from './conversation/attachments.js'
 
 /** Bounds of sessions. */
 export interface SessionLimits {

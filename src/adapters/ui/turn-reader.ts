@@ -1,6 +1,6 @@
 import type { AssistantEntry, Citation, HostedPart, ImagePart } from '#contracts/entry.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
-import { cutOff } from '#core/state/settled.js'
+import { cutOff } from '#core/state/call-endings.js'
 import type { AnyRunEvent } from './projection.js'
 import { contentOfEnvelope } from './shown-content.js'
 

@@ -7,7 +7,7 @@ import type { Answer } from '../state/answers.js'
 import type { ConfigDigest } from '../state/config-digest.js'
 import { REPLAYED_KINDS } from '../state/events.js'
 import type { DurableEvent } from '../state/events.js'
-import { endedError } from '../state/settled.js'
+import { endedError } from '../state/closing.js'
 
 /** Members that differ at another time and place, and values that a caller gave to the run. */
 const INCIDENTAL: ReadonlySet<string> = new Set([

@@ -1,7 +1,7 @@
 import type { PendingItem } from '#contracts/result.js'
 import type { KeptAnswer, Verdict } from './answers.js'
 import type { StoredChild } from './child-state.js'
-import type { SettledCall } from './settled.js'
+import type { SettledCall } from './call-endings.js'
 
 /** The answers of the hooks before a call. */
 export interface PreparedCall {

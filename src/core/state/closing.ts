@@ -3,11 +3,11 @@ import type { StopReason } from '#contracts/result.js'
 import { entryId, toolCallsOf } from '#contracts/entry.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import { reportEntries } from './other-runs.js'
-import { acceptedAnswer, cutOff, endedError } from './settled.js'
-import type { EndedError, SettledCall } from './settled.js'
+import { acceptedAnswer, cutOff } from './call-endings.js'
+import type { SettledCall } from './call-endings.js'
 import type { DurablePayloads } from './events.js'
 import type { Conversation } from './history.js'
-import type { Phase, Position, RunState } from './state.js'
+import type { Phase, Position, RunState, EndedError } from './state.js'
 import { deepFreeze } from '#util/json.js'
 
 /** Closes a run that has its answer. */
@@ -110,4 +110,14 @@ function resultEntry(
 export function lengthWhenClosed(state: RunState): number {
   const { transcript, phase } = state
   return transcript.length + (phase.at === 'batch' ? phase.calls.length : resultsBefore(state, '').length)
+}
+
+export function endedError({ code, message, status, retryable, failure }: EndedError): EndedError {
+  return {
+    code,
+    message,
+    ...(status !== undefined && { status }),
+    ...(retryable === true && { retryable }),
+    ...(failure !== undefined && { failure }),
+  }
 }

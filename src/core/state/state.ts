@@ -3,6 +3,8 @@ import type { RunUsage, StopReason } from '#contracts/result.js'
 import { contentOf, entryId } from '#contracts/entry.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { SubmittedRequest } from '#contracts/attempt.js'
+import type { HarnessErrorCode } from '#contracts/errors.js'
+import type { ProviderFailure } from '#contracts/failure.js'
 import type { Resolution } from './resolve-turn.js'
 import { deepFreeze } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
@@ -18,7 +20,7 @@ import type { Breach } from './limits.js'
 import { NO_RULES } from './rules.js'
 import type { RunRules } from './rules.js'
 import type { HostNotice } from './host-notices.js'
-import type { CallNote, EndedError } from './settled.js'
+import type { CallNote } from './call-endings.js'
 import type { View } from './view.js'
 
 /**
@@ -104,6 +106,18 @@ export interface Answered {
   readonly resolution: Exclude<Resolution, { kind: 'continue' }>
   /** The run failed with this reply and is retried: one corrective request is allowed, whatever the budget. */
   readonly retried?: true
+}
+
+/** Why a run ended without an answer. */
+export interface EndedError {
+  readonly code: HarnessErrorCode
+  readonly message: string
+  /** HTTP status of the provider's answer, if the request failed. */
+  readonly status?: number
+  /** The same request may succeed later. */
+  readonly retryable?: true
+  /** Why the provider gave no answer, if the request failed. */
+  readonly failure?: ProviderFailure
 }
 
 /** The end of a run. */

@@ -8,7 +8,7 @@ import { memoryRef, ownerOfMemory, textsInMemory } from './memory-log.js'
 import type { MemoryEvent } from './memory-log.js'
 import { RunReader } from './run-reader.js'
 import type { MemoryText } from './run-reader.js'
-import { splitPieces } from './words.js'
+import { splitPieces } from './pieces.js'
 
 export interface ReadingOptions {
   readonly log: LogStore

@@ -18,16 +18,7 @@ import { anthropicServers, anthropicTool, MCP_BETA } from '../hosted/anthropic-t
 import { isHosted } from '../hosted/refusal.js'
 import { compactor } from './compaction.js'
 import { textBlock, encodeMessages } from './messages.js'
-import {
-  effortFields,
-  hasStrictTools,
-  isThinking,
-  MESSAGES,
-  PROVIDER,
-  rejectTemperature,
-  thinkingControl,
-  withSummary,
-} from './models.js'
+import { hasStrictTools, MESSAGES, PROVIDER, rejectTemperature, thinkingControl } from './models.js'
 import type { AnthropicApiVersion, ThinkingControl } from './models.js'
 import { decodeMessage } from './reply.js'
 import { MessagesReplyFold } from './stream.js'
@@ -36,6 +27,7 @@ import type {
   ToolChoice as WireToolChoice,
   ToolSearchToolBm25_20251119,
 } from '@anthropic-ai/sdk/resources/messages'
+import { effortFields, isThinking, withSummary } from './thinking.js'
 
 /** The options that all requests to one model share. */
 export interface MessagesRequestOptions {

@@ -1,5 +1,4 @@
 import type { HostedTool, ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
-import type { JsonObject } from '#util/json.js'
 import type { KnownFormat } from '../http/wire.js'
 
 /** The provider's name in entries, native parts, `providerOptions`, prices and events. */
@@ -27,7 +26,7 @@ export function modelPath(id: string): string {
   return encodeURI(path).replace(/[?#]/g, encodeURIComponent)
 }
 
-type Level = 'MINIMAL' | 'LOW' | 'MEDIUM' | 'HIGH'
+export type Level = 'MINIMAL' | 'LOW' | 'MEDIUM' | 'HIGH'
 
 /** How the thinking of a family of models is set. */
 type ThinkingControl =
@@ -93,9 +92,7 @@ export function modelFamily(id: string): Family {
   return FAMILIES.find(({ ids }) => ids.test(id)) ?? NEWER
 }
 
-type ActiveEffort = Exclude<ReasoningEffort, 'none'>
-
-const ACTIVE_EFFORTS: readonly ActiveEffort[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max']
+const ACTIVE_EFFORTS: readonly ReasoningEffort[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 
 /**
  * The known capabilities of the model `id`. The default mode for structured output is `tool`: the API enforces a part of JSON
@@ -116,45 +113,4 @@ export function modelCapabilities(id: string): ModelCapabilities {
     ...(thinking.by === 'none' && { reasoningEfforts: [] }),
     ...(thinking.by !== 'none' && !canStop && { reasoningEfforts: ACTIVE_EFFORTS }),
   }
-}
-
-/** Tokens of thoughts by effort, as in Google's own layer for OpenAI's API. */
-const BUDGETS: Readonly<Record<ActiveEffort, number>> = {
-  minimal: 512,
-  low: 1024,
-  medium: 8192,
-  high: 24_576,
-  xhigh: 32_768,
-  max: 32_768,
-}
-
-/** The nearest levels, the best first. */
-const LEVELS: Readonly<Record<ActiveEffort, readonly Level[]>> = {
-  minimal: ['MINIMAL', 'LOW'],
-  low: ['LOW'],
-  medium: ['MEDIUM', 'HIGH'],
-  high: ['HIGH'],
-  xhigh: ['HIGH'],
-  max: ['HIGH'],
-}
-
-/**
- * The fields for a reasoning effort; thoughts are shown as summaries. `maxOutputTokens` limits the reply with its thoughts, so a
- * budget takes at most four fifths of it.
- */
-export function thinkingFields(
-  { thinking, byDefault }: Family,
-  effort: ReasoningEffort | undefined,
-  maxOutputTokens: number | undefined,
-): JsonObject {
-  if (thinking.by === 'none') return {}
-  if (effort === undefined) return byDefault ? { thinkingConfig: { includeThoughts: true } } : {}
-  if (effort === 'none') return { thinkingConfig: { thinkingBudget: 0 } }
-  if (thinking.by === 'level') {
-    const thinkingLevel = LEVELS[effort].find((level) => thinking.levels.includes(level)) ?? 'LOW'
-    return { thinkingConfig: { includeThoughts: true, thinkingLevel } }
-  }
-  const share = maxOutputTokens === undefined ? thinking.most : Math.floor(maxOutputTokens * 0.8)
-  const thinkingBudget = Math.max(Math.min(BUDGETS[effort], thinking.most, share), thinking.least)
-  return { thinkingConfig: { includeThoughts: true, thinkingBudget } }
 }

@@ -11,9 +11,10 @@ import type { RequestDefaults } from '../wire/settings.js'
 import { isFilled, objectsIn, without } from '../wire/wire-fields.js'
 import { googleTools } from './hosted.js'
 import { encodeContents } from './messages.js'
-import { knownContent, modelFamily, modelPath, PROVIDER, thinkingFields } from './models.js'
+import { knownContent, modelFamily, modelPath, PROVIDER } from './models.js'
 import { answerSchema } from './schema.js'
 import { ContentFold, decodeContent } from './stream.js'
+import { thinkingFields } from './thinking.js'
 
 /** The options that all requests to one model share. */
 export interface ContentRequestOptions {

@@ -1,10 +1,12 @@
-import type { Agent, ClientRequest, IncomingMessage, request as HttpRequest } from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { systemErrorCode, connectionError, markUnsent, providerError } from './errors.js'
 import { flatHeaders } from './exchange.js'
 import type { HttpResponse, Exchange, PostRequest } from './exchange.js'
 import { readableBody } from './readable-body.js'
 import type { RequestGuard } from './request-guard.js'
+import type { Connections } from './connections.js'
+import { connectionsFor, ahead, closeKept, dropKept, requestTarget } from './connections.js'
 
 /**
  * The default exchange: `node:http` and `node:https` with kept connections, which all models of the process share.
@@ -58,65 +60,8 @@ class HttpAnswer implements HttpResponse {
   }
 }
 
-/** The connections of one protocol. */
-interface Connections {
-  readonly request: typeof HttpRequest
-  readonly agent: Agent
-  readonly defaultPort: number
-  /** The socket's event for an open connection. */
-  readonly opened: 'connect' | 'secureConnect'
-}
-
-/** Idle connections are closed before common load balancers drop them, after a minute; in ms. */
-const KEPT_FOR_MS = 55_000
-
-const AGENT_OPTIONS = { keepAlive: true, scheduling: 'lifo', timeout: KEPT_FOR_MS } as const
-
 /** Exchanges that have sent something and are not closed. */
 let users = 0
-const connectionsByProtocol = new Map<string, Promise<Connections>>()
-
-/** Loaded on first use: `node:https` alone takes longer to load than a small harness. */
-function connectionsFor(protocol: string): Promise<Connections> {
-  let connections = connectionsByProtocol.get(protocol)
-  if (connections === undefined) {
-    connections = protocol === 'https:' ? secureConnections() : plainConnections()
-    connectionsByProtocol.set(protocol, connections)
-  }
-  return connections
-}
-
-async function plainConnections(): Promise<Connections> {
-  const { Agent, request } = await import('node:http')
-  return { request, agent: new Agent(AGENT_OPTIONS), defaultPort: 80, opened: 'connect' }
-}
-
-async function secureConnections(): Promise<Connections> {
-  const { Agent, request } = await import('node:https')
-  return { request, agent: new Agent(AGENT_OPTIONS), defaultPort: 443, opened: 'secureConnect' }
-}
-
-/** Open connections that no request has taken yet, by host and port. */
-const ahead = { connect: new Map<string, Socket>(), secureConnect: new Map<string, Socket>() }
-
-async function closeKept(): Promise<void> {
-  destroyAll([[...ahead.connect.values()], [...ahead.secureConnect.values()]])
-  for (const { agent } of await Promise.all(connectionsByProtocol.values())) {
-    destroyAll(Object.values(agent.freeSockets))
-  }
-}
-
-/** The agent's keys of connections begin with host and port. */
-function dropKept({ agent, defaultPort }: Connections, url: URL): void {
-  const { host, port = defaultPort } = requestTarget(url)
-  const names = Object.keys(agent.freeSockets).filter((name) => name.startsWith(`${host}:${port}:`))
-  destroyAll(names.map((name) => agent.freeSockets[name]))
-}
-
-function destroyAll(lists: readonly (readonly Socket[] | undefined)[]): void {
-  // A destroyed socket is removed from its list.
-  for (const socket of lists.flatMap((list) => [...(list ?? [])])) socket.destroy()
-}
 
 /** Resolves when the head of the answer has arrived. */
 function responseHead(request: PostRequest, connections: Connections, guard: RequestGuard): Promise<IncomingMessage> {
@@ -170,29 +115,6 @@ function headerList(headers: PostRequest['headers']): readonly string[] {
   let list = lists.get(headers)
   if (list === undefined) lists.set(headers, (list = Object.entries(headers).flat()))
   return list
-}
-
-interface Target {
-  readonly host: string
-  readonly port: number | undefined
-  readonly path: string
-  /** Host and port as in the URL. */
-  readonly authority: string
-}
-
-/** A `URL` computes its properties on each access, and a model has few URLs. */
-const targets = new WeakMap<URL, Target>()
-
-function requestTarget(url: URL): Target {
-  let target = targets.get(url)
-  if (target === undefined) {
-    // The URL has brackets around an IPv6 address, the resolver expects none.
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    const port = url.port === '' ? undefined : Number(url.port)
-    target = { host, port, path: `${url.pathname}${url.search}`, authority: url.host }
-    targets.set(url, target)
-  }
-  return target
 }
 
 /**

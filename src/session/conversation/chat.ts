@@ -12,7 +12,7 @@ import type { ChatPhase, ThreadConversation } from './conversation.js'
 import type { EventsOptions } from './feed.js'
 import { Follower } from './follower.js'
 import { toJson, threadMessage } from './message.js'
-import type { ContentLimits, MessageEnd, SendOptions, Sent } from './message.js'
+import type { MessageEnd, SendOptions, Sent } from './message.js'
 import { PostOffice } from './post-office.js'
 import { checkMode } from './modes.js'
 import type { Modes, OutputOf } from './modes.js'
@@ -28,6 +28,7 @@ import type { PendingItem } from '#contracts/result.js'
 import type { Prompt } from '#harness/options.js'
 import { onAbort } from '#util/abort.js'
 import { deepFreeze, frozenCopy } from '#util/json.js'
+import type { ContentLimits } from './attachments.js'
 
 export interface ChatDeps {
   readonly conversation: ThreadConversation

@@ -1,16 +1,16 @@
 import { HarnessError } from '#contracts/errors.js'
-import type { ContentPart } from '#contracts/entry.js'
 import type { HarnessResult } from '#contracts/result.js'
 import { deepFreeze, frozenCopy } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Prompt } from '#harness/options.js'
-import { withPlainData } from '#util/base64.js'
 import { abortSignal, leaf, oneOf, parseAs, partial, string } from '#util/shape.js'
 import { errorOf, SessionError } from '../errors.js'
 import { readBy, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatSnapshot } from '../thread/reduce-chat.js'
 import type { QueueItem, ThreadMessage } from '../thread/thread-events.js'
+import { messageContent } from './attachments.js'
+import type { ContentLimits } from './attachments.js'
 
 export type WhenBusy = 'queue' | 'steer' | 'decline' | 'reject'
 
@@ -40,14 +40,6 @@ export interface Sent<Output = unknown> {
   readonly status: SentStatus | 'posted'
   /** Resolves when the run that reads the message pauses or ends. Never rejects. */
   readonly done: Promise<MessageEnd<Output>>
-}
-
-/** Bounds of one message. */
-export interface ContentLimits {
-  /** Bytes of one file. */
-  readonly fileBytes: number
-  /** Files and images of one message. */
-  readonly files: number
 }
 
 /** How the run of a message ended. Never a rejection. */
@@ -105,57 +97,6 @@ export function threadMessage(prompt: Prompt, options: SendOptions, limits: Cont
     model: model ?? null,
     metadata: deepFreeze(toJson(metadata ?? {})),
   }
-}
-
-/** Text files become labelled blocks of text, other files and images stay as they are. */
-function messageContent(prompt: Prompt, limits: ContentLimits): readonly ContentPart[] {
-  const parts: readonly ContentPart[] = typeof prompt === 'string' ? [{ type: 'text', text: prompt }] : prompt
-  if (!isList(parts)) throw new SessionError('invalid_options', 'Expected a message to be a string or content parts.')
-  if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
-    throw new SessionError('empty_message', 'The message is empty: it has no text and no file.')
-  const files = parts.filter((part) => part.type !== 'text')
-  if (files.length > limits.files)
-    throw new SessionError('too_many_files', `A message can have at most ${limits.files} files, got ${files.length}.`)
-  for (const file of files) checkSize(file, limits.fileBytes)
-  return parts
-    .map(plainPart)
-    .map((part) => (part.type === 'file' && 'data' in part && isTextType(part.mediaType) ? inlineText(part) : part))
-}
-
-function plainPart(part: ContentPart, index: number): ContentPart {
-  const plain = withPlainData(part)
-  if (plain === null)
-    throw new SessionError('invalid_options', `Expected \`data\` of part ${index} of the message to be base64.`)
-  return plain
-}
-
-function checkSize(part: ContentPart, most: number): void {
-  if (!('data' in part)) return
-  const bytes = Math.floor((part.data.length * 3) / 4)
-  if (bytes <= most) return
-  const name = part.type === 'file' && part.name !== undefined ? `\`${part.name}\`` : `The ${part.type}`
-  throw new SessionError('file_too_large', `${name} has ${bytes} bytes: at most ${most} are allowed.`)
-}
-
-function isList(value: unknown): boolean {
-  return Array.isArray(value)
-}
-
-function isTextType(mediaType: string): boolean {
-  return /^(?:text\/|application\/json\b)/i.test(mediaType)
-}
-
-/** A fence is longer than any run of backticks in the text. */
-function inlineText({
-  data,
-  mediaType,
-  name,
-}: Extract<ContentPart, { readonly type: 'file'; readonly data: string }>): ContentPart {
-  const text = Buffer.from(data, 'base64').toString()
-  const longest = Math.max(0, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length))
-  const fence = '`'.repeat(Math.max(3, longest + 1))
-  const label = name === undefined ? `A file (${mediaType})` : `The file \`${name}\` (${mediaType})`
-  return { type: 'text', text: `${label}:\n${fence}\n${text}${text.endsWith('\n') ? '' : '\n'}${fence}` }
 }
 
 interface Waiting {

@@ -1,4 +1,4 @@
-import { acceptedAnswer, cutOff } from '#core/state/settled.js'
+import { acceptedAnswer, cutOff } from '#core/state/call-endings.js'
 import type { RunEvent } from '#core/state/events.js'
 import { reduceChat } from './reduce-chat.js'
 import type { ChatCall, ChatSnapshot } from './reduce-chat.js'

@@ -1,7 +1,7 @@
 import { messageContent, textContent } from '../script-request.js'
 import type { HeardCall, ScriptMessage } from '../script-request.js'
 import { textPieces } from '../reply.js'
-import { withoutNulls, sseFrame, WireRefusal } from './api.js'
+import { withoutNulls, sseFrame, WireRefusal, openAiError } from './api.js'
 import type { WireApi, WireReply, WireBody, WireConversation, ApiRequest } from './api.js'
 import {
   checkedCallId,
@@ -12,7 +12,6 @@ import {
   checkedText,
   checkedToolName,
 } from './checks.js'
-import { openAiError } from './openai-errors.js'
 import { sealText, reasoningSignature, isSealed } from './seals.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'

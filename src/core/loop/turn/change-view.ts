@@ -7,7 +7,7 @@ import type { RunSetup } from '../run-plan.js'
 import type { ViewContext, ViewPolicy, ViewProposal } from '../../extension/view.js'
 import type { DurablePayloads } from '../../state/events.js'
 import { requireRange, viewOf, wholeChanges } from '../../state/view.js'
-import { untilAborted } from './until-aborted.js'
+import { untilAborted } from '../../../util/abort.js'
 
 /**
  * Asks the view policies in order, each about the view that the ones before it left. `refusals`: how often the provider has

@@ -4,8 +4,8 @@ import type { RunContext } from '../run-context.js'
 import type { HostNotices } from '../effects.js'
 import { extensionContext } from '../run-context.js'
 import type { Notice, NoticeSource } from '../../extension/context.js'
-import { untilAborted } from './until-aborted.js'
 import { sha256 } from '#util/platform/sha256.js'
+import { untilAborted } from '../../../util/abort.js'
 
 /** The notices that changed since the model last read them, or that it no longer sees. */
 export async function hostNotices(context: RunContext): Promise<HostNotices | null> {

@@ -1,5 +1,3 @@
-import type { HarnessErrorCode } from '#contracts/errors.js'
-import type { ProviderFailure } from '#contracts/failure.js'
 import { renderEnvelope } from '../tools/boundary/envelope.js'
 import type { ContentPart, ContentSource } from '#contracts/entry.js'
 
@@ -14,28 +12,6 @@ export interface SettledCall {
   readonly source?: ContentSource
   /** It brought nothing new. */
   readonly stale?: true
-}
-
-/** Why a run ended without an answer. */
-export interface EndedError {
-  readonly code: HarnessErrorCode
-  readonly message: string
-  /** HTTP status of the provider's answer, if the request failed. */
-  readonly status?: number
-  /** The same request may succeed later. */
-  readonly retryable?: true
-  /** Why the provider gave no answer, if the request failed. */
-  readonly failure?: ProviderFailure
-}
-
-export function endedError({ code, message, status, retryable, failure }: EndedError): EndedError {
-  return {
-    code,
-    message,
-    ...(status !== undefined && { status }),
-    ...(retryable === true && { retryable }),
-    ...(failure !== undefined && { failure }),
-  }
 }
 
 /** Facts about a call that are not in its entry. */
