@@ -11,7 +11,7 @@ export interface Connections {
 }
 
 /** Idle connections are closed before common load balancers drop them, after a minute; in ms. */
-const KEPT_FOR_MS = 55_000
+export const KEPT_FOR_MS = 55_000
 
 const AGENT_OPTIONS = { keepAlive: true, scheduling: 'lifo', timeout: KEPT_FOR_MS } as const
 

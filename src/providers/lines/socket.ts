@@ -2,6 +2,7 @@ import type { WebSocket } from 'undici'
 import type { HarnessError } from '#contracts/errors.js'
 import { joinedBytes, textOfBytes } from '#util/bytes.js'
 import { isObject, parseJson } from '#util/json.js'
+import { KEPT_FOR_MS } from '../http/connections.js'
 import { withCallers } from '../http/endpoint.js'
 import type { Endpoint } from '../http/endpoint.js'
 import { connectionError, errorFromBody, markUnsent, notJson, providerError } from '../http/errors.js'
@@ -15,9 +16,6 @@ import { stringIn } from '../wire/wire-fields.js'
 
 /** The server closes a connection after an hour: no request begins on one that is older than this, in ms. */
 const LONGEST_AGE_MS = 55 * 60_000
-
-/** A connection that was opened ahead is closed if no request comes for so long, in ms. */
-const UNUSED_MS = 55_000
 
 /** Events after which nothing more of a response comes. */
 const LAST = /^(?:response\.(?:completed|incomplete|failed|cancelled)|error)$/
@@ -81,7 +79,7 @@ export class SocketTransport implements Transport {
     try {
       if ((await this.#open(to, guard)) === null) await this.#settings.http.connect?.(to)
       // An open connection keeps the process alive.
-      this.#unused = setTimeout(() => void this.close(), UNUSED_MS)
+      this.#unused = setTimeout(() => void this.close(), KEPT_FOR_MS)
     } finally {
       guard.release()
     }

@@ -6,6 +6,14 @@ export function isTooMuch(error: unknown): error is HarnessError {
   return error instanceof HarnessError && (error.code === 'context_overflow' || isOversized(error))
 }
 
+/** How often a request that is too long is made shorter and repeated, before its run fails. */
+const MOST_REPEATS = 3
+
+/** True if a request that failed may be repeated with a shorter view, after so many `refusals`. */
+export function canBeRepeated(error: unknown, refusals: number): error is HarnessError {
+  return refusals <= MOST_REPEATS && isTooMuch(error)
+}
+
 /** Entries that the error names. */
 const NAMED = 3
 

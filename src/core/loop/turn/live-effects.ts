@@ -16,7 +16,7 @@ import type { Effects, HostNotices, Reply, Until } from '../effects.js'
 import type { RequestKind } from '../../state/events.js'
 import type { RunSetup } from '../run-plan.js'
 import { changeView } from './change-view.js'
-import { isTooMuch, tooMuchError } from './context-overflow.js'
+import { canBeRepeated, isTooMuch, tooMuchError } from './context-overflow.js'
 import { HarnessError, isOversized, messageOf, ModelRetry } from '#contracts/errors.js'
 import { hostNotices } from './host-notices.js'
 import { CallIds, readTurn } from './read-turn.js'
@@ -197,7 +197,7 @@ export class LiveEffects implements Effects {
       try {
         return await this.#answered(requestKind)
       } catch (error) {
-        if (!isTooMuch(error) || refusals > MOST_REPEATS) throw error
+        if (!canBeRepeated(error, refusals)) throw error
         if (!(await changeView(this.#context, this.#setup, refusals, isOversized(error)))) throw error
         const { message: reason, status = null, failure = 'context' } = error
         const retry = { attempt: refusals, delayMs: 0, reason, status, failure, withdrawn: false }
@@ -225,8 +225,5 @@ export class LiveEffects implements Effects {
     return Object.assign({ reply, cost }, read, isEmptyAgain ? { resolution: EMPTY_TWICE } : resolved)
   }
 }
-
-/** Repetitions of a request that was too long. */
-const MOST_REPEATS = 3
 
 const EMPTY_TWICE: Resolution = { kind: 'unexpected', message: 'The model gave an empty reply twice.' }
