@@ -29,7 +29,7 @@ const PARTS = [
   'providers/embedding',
   'providers/google',
   'providers/hosted',
-  'providers/lines',
+  'providers/transports',
   'toolbox/tool-search',
   'command',
   'command/import',

@@ -2,6 +2,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import type { DurableEvent, LogStore, RunSummary } from '../index.js'
 import { CommandError, EXIT } from './exit.js'
 
+/** Where runs are kept, unless `--runs` says so. */
+export const DEFAULT_RUNS = '.thinharness/runs'
+
 /** A store that may have to be closed. */
 export type RunStore = LogStore & { readonly close?: () => Promise<void> }
 

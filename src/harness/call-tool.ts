@@ -11,6 +11,6 @@ export async function callTool<Deps = unknown>(
   args: string | object,
   options: CallToolOptions<Deps> = {},
 ): Promise<CalledTool> {
-  const { callTool: call } = await import('./try-tool.js')
-  return call(spec, args, options)
+  const { tryTool } = await import('./try-tool.js')
+  return tryTool(spec, args, options)
 }

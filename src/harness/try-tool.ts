@@ -37,12 +37,8 @@ export interface CalledTool {
   readonly metadata: JsonObject
 }
 
-/**
- * Calls a tool outside a run, for tests and hosts: arguments are checked and repaired, and the result is normalized. `args`
- * is an object, or raw argument text. No hook, approval or time limit applies. A tool that asks a question without having
- * its answer fails with the error type `Suspended`. Does not reject.
- */
-export async function callTool<Deps = unknown>(
+/** What `callTool` does, once it is loaded. */
+export async function tryTool<Deps = unknown>(
   spec: ToolSpec<Deps>,
   args: string | object,
   options: CallToolOptions<Deps> = {},

@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
-import type { LogSummaries, RunSummary } from '#core/log/digest.js'
+import type { LogSummaries, RunSummary } from '#core/log/summaries.js'
 import type { ListOptions, PruneOptions, WaitingOptions } from '#core/log/listing.js'
 import type { AppendOptions, FollowOptions, LogEvent, LogStore, Post, ReadOptions } from '#core/log/log.js'
 import { checkRef } from '#core/log/ref.js'

@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
-import { summaryOf } from '#core/log/digest.js'
-import type { LogSummaries, RunSummary, ThreadSummary } from '#core/log/digest.js'
+import { summaryOf } from '#core/log/summaries.js'
+import type { LogSummaries, RunSummary, ThreadSummary } from '#core/log/summaries.js'
 import { comparePlaces, invalidCursor, isListed, isRuledOut, listQuery, placeOf } from './list-query.js'
 import type { ListOptions, PruneOptions, WaitingOptions } from '#core/log/listing.js'
 import type { ListQuery } from './list-query.js'

@@ -1,4 +1,4 @@
-import type { RunStatus, RunSummary } from '#core/log/digest.js'
+import type { RunStatus, RunSummary } from '#core/log/summaries.js'
 import { checkPruneOptions } from './list-query.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { keyOf, runRef } from '#core/log/ref.js'

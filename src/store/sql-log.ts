@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
-import { summaryOf } from '#core/log/digest.js'
-import type { LogSummaries, RunDigest, RunSummary, ThreadSummary } from '#core/log/digest.js'
+import { summaryOf } from '#core/log/summaries.js'
+import type { LogSummaries, RunDigest, RunSummary, ThreadSummary } from '#core/log/summaries.js'
 import { isListed, listQuery, queriedPhases } from './list-query.js'
 import type { ListOptions, PruneOptions, WaitingOptions } from '#core/log/listing.js'
 import type { ListQuery, Place } from './list-query.js'

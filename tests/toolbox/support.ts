@@ -1,6 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { callTool } from '#harness/try-tool.js'
+import { callTool } from '#harness/call-tool.js'
 import type { CallToolOptions } from '#harness/try-tool.js'
 import type { Envelope } from '#core/tools/boundary/envelope.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'

@@ -207,13 +207,13 @@ function sandboxModeOf({ sandbox = 'off' }: ToolSpec, ofHarness: SandboxMode): '
   return mode === 'off' ? null : mode
 }
 
-/** For tools that want a sandbox which this machine does not have; null if all is well. */
 /** Says that the workspace of the built-in tools does not exist; null if it does. */
 export function missingRoot({ root, builtinTools }: Config<unknown>): string | null {
   if (builtinTools.length === 0 || nodeModule('node:fs')?.existsSync(root) !== false) return null
   return `The workspace ${root} does not exist: its tools find nothing until something is written there. Check \`root\`.`
 }
 
+/** For tools that want a sandbox which this machine does not have; null if all is well. */
 export function sandboxWarning(
   tools: readonly ToolSpec[],
   ofHarness: SandboxMode,

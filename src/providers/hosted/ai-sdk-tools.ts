@@ -1,7 +1,7 @@
 import type { HostedTool } from '#core/model-session.js'
 import type { JsonObject } from '#util/json.js'
-import { approximate, hostedRefusal, ownFields, setFields } from './refusal.js'
-import type { HostedDefinition } from './refusal.js'
+import { approximate, hostedRefusal, ownFields, setFields } from './hosted-definition.js'
+import type { HostedDefinition } from './hosted-definition.js'
 
 type Kind = HostedTool['kind']
 type Form = readonly [name: string, args: (config: JsonObject) => JsonObject]

@@ -1,7 +1,7 @@
 import type { RequestConstants, ToolDefinition } from '#core/model-session.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { approximate, authorizationOf, hostedRefusal, isHosted, ownFields, setFields } from './refusal.js'
-import type { HostedDefinition } from './refusal.js'
+import { approximate, authorizationOf, hostedRefusal, isHosted, ownFields, setFields } from './hosted-definition.js'
+import type { HostedDefinition } from './hosted-definition.js'
 
 /** The hosted tools of the Messages API. */
 export const ANTHROPIC_HOSTED = ['web_search', 'web_fetch', 'code_execution', 'connector'] as const

@@ -1,7 +1,7 @@
 import type { ToolDefinition } from '#core/model-session.js'
 import type { JsonObject } from '#util/json.js'
-import { approximate, hostedRefusal, isHosted, ownFields, setFields } from './refusal.js'
-import type { HostedDefinition } from './refusal.js'
+import { approximate, hostedRefusal, isHosted, ownFields, setFields } from './hosted-definition.js'
+import type { HostedDefinition } from './hosted-definition.js'
 
 /** The models of OpenAI's chat completions that search the web. */
 const SEARCH_MODEL = /-search(?:-|$)/

@@ -1,7 +1,7 @@
 import type { ToolDefinition } from '#core/model-session.js'
 import type { JsonObject } from '#util/json.js'
-import { approximate, authorizationOf, hostedRefusal, isHosted, ownFields, setFields } from './refusal.js'
-import type { HostedDefinition } from './refusal.js'
+import { approximate, authorizationOf, hostedRefusal, isHosted, ownFields, setFields } from './hosted-definition.js'
+import type { HostedDefinition } from './hosted-definition.js'
 
 /** The hosted tools of the Responses API. */
 export const OPENAI_HOSTED = ['web_search', 'code_execution', 'file_search', 'image_generation', 'connector'] as const

@@ -19,7 +19,7 @@ import {
 } from '#util/shape.js'
 import { keepSecret } from '#util/secrets.js'
 import type { JsonObject } from '#util/json.js'
-import { keepAuthorization } from './refusal.js'
+import { keepAuthorization } from './hosted-definition.js'
 
 /** The options of every hosted tool. */
 export interface HostedOptions {

@@ -84,7 +84,7 @@ const WEBSOCKET = {
   excludes: ['background', 'client', 'fetch'] as const,
   keeps: true,
   async open({ http, endpoint, options: { timeouts, dispatcher } }: LineOver): Promise<Transport> {
-    const { SocketTransport } = await import('../lines/socket.js')
+    const { SocketTransport } = await import('../transports/socket.js')
     const limits = timeLimitsOf(timeouts)
     return new SocketTransport({ http, endpoint, limits, dispatcher: (url) => dispatcherFor(url, dispatcher) })
   },
@@ -95,7 +95,7 @@ const BACKGROUND = {
   excludes: ['client'] as const,
   keeps: false,
   async open({ http }: LineOver): Promise<Transport> {
-    const { BackgroundTransport } = await import('../lines/background.js')
+    const { BackgroundTransport } = await import('../transports/background.js')
     return new BackgroundTransport(http)
   },
 }

@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { Answer } from '#core/state/answers.js'
 import type { LogStore, Post } from '#core/log/log.js'
-import type { LogSummaries } from '#core/log/digest.js'
+import type { LogSummaries } from '#core/log/summaries.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { RunEvent } from '#core/state/events.js'
 import { codedError, sessionsClosed, storedError, tellProcess } from '../errors.js'

@@ -1,7 +1,7 @@
 import type { LogStore } from '#core/log/log.js'
 import type { RunEvent } from '#core/state/events.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
-import { reduceConversation } from './ended-calls.js'
+import { reduceConversation } from './reduce-conversation.js'
 import { findCall } from './reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from './reduce-chat.js'
 import type { ThreadHistory } from './thread-state.js'

@@ -20,7 +20,7 @@ import {
 import type { LogWriter, ReadFile } from './log-file.js'
 import { listPrunable, removableRuns } from '../pruning.js'
 import type { Removal, Reference } from '../pruning.js'
-import type { LogSummaries, RunDigest, RunSummary } from '#core/log/digest.js'
+import type { LogSummaries, RunDigest, RunSummary } from '#core/log/summaries.js'
 import type { ListOptions, PruneOptions, WaitingOptions } from '#core/log/listing.js'
 import { checkClaim, checkPost, ownedByAnother, storeFailure } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore, FollowOptions, Post, ReadOptions } from '#core/log/log.js'

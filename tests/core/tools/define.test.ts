@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { HarnessError } from '#contracts/errors.js'
-import { callTool } from '#harness/try-tool.js'
+import { callTool } from '#harness/call-tool.js'
 import { defineTool } from '#core/tools/define.js'
 import type { ToolOptions } from '#core/tools/tool-options.js'
 import type { ApprovalContext, ToolContext, ToolSpec } from '#core/tools/tool-spec.js'

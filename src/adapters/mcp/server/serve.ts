@@ -17,7 +17,7 @@ import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { ToolSpec, ToolAnnotations, ToolContext } from '#core/tools/tool-spec.js'
-import { callTool } from '#harness/try-tool.js'
+import { tryTool } from '#harness/try-tool.js'
 import { abortable } from '#util/abort.js'
 import { isObject } from '#util/json.js'
 import type { JsonInput, JsonObject, JsonValue } from '#util/json.js'
@@ -409,7 +409,7 @@ async function callResult(
   const signal = AbortSignal.any([mcpReq.signal, closing, ...limit])
   const context = { root, signal, progress: (update: JsonInput) => notifyProgress(mcpReq, plainJson(update)) }
   try {
-    const { ok, content, metadata } = await abortable(callTool({ ...spec, call }, args, context), signal)
+    const { ok, content, metadata } = await abortable(tryTool({ ...spec, call }, args, context), signal)
     const parts = outcome?.kind === 'succeeded' || outcome?.kind === 'failed' ? (outcome.parts ?? []) : []
     return {
       content: [{ type: 'text', text: content }, ...parts.map(contentBlock)],

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ModelRetry } from '#contracts/errors.js'
-import { callTool } from '#harness/try-tool.js'
+import { callTool } from '#harness/call-tool.js'
 import { defineTool } from '#core/tools/define.js'
 import { invoke } from '#core/tools/boundary/invoke.js'
 import { ToolResult } from '#core/tools/result.js'

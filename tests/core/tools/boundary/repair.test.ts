@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callTool } from '#harness/try-tool.js'
+import { callTool } from '#harness/call-tool.js'
 import { defineTool } from '#core/tools/define.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'

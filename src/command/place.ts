@@ -1,2 +1,0 @@
-/** Where runs are kept, unless `--runs` says so. */
-export const DEFAULT_RUNS = '.thinharness/runs'
