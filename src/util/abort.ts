@@ -265,14 +265,3 @@ function shareListener(signal: AbortSignal): SharedListener {
   shared.set(signal, { listeners, notify })
   return { listeners, notify }
 }
-
-/** The value of `work`. Rejects when the run is aborted; work that ignores its signal is left alone then. */
-export async function untilAborted<T>(
-  { abort, signal }: { readonly abort: RunAbort; readonly signal: AbortSignal },
-  work: () => Promise<T>,
-): Promise<T | undefined> {
-  signal.throwIfAborted()
-  const { value } = await settle(work, { abort, timeoutMs: undefined })
-  signal.throwIfAborted()
-  return value
-}

@@ -1,5 +1,6 @@
 import { renderEnvelope } from '../tools/boundary/envelope.js'
 import type { ContentPart, ContentSource } from '#contracts/entry.js'
+import type { JsonObject } from '#util/json.js'
 
 /** How a call of a batch ended: what its entry will say, and what counts. */
 export interface SettledCall {
@@ -30,23 +31,20 @@ export function acceptedAnswer(at: string): SettledCall {
 
 /** A `final_result` call next to other calls: the answer was given before their results were known. */
 export function setAsideAnswer(at: string): SettledCall {
-  const output = renderEnvelope({
-    ok: false,
-    content:
-      'The answer was not accepted yet, because other calls were made together with it. Read their results, then give the answer again: call `final_result` alone.',
-    metadata: { error_type: 'AnswerNotAlone', retry: true },
-  })
-  return { at, output, parts: null, ok: false, cancelled: false, retryKind: null }
+  const content =
+    'The answer was not accepted yet, because other calls were made together with it. Read their results, then give the answer again: call `final_result` alone.'
+  return failedCall(at, false, content, { error_type: 'AnswerNotAlone', retry: true })
 }
 
 /** A call that had not ended when its run did. */
 export function cutOff(started: boolean, at: string): SettledCall {
-  const output = renderEnvelope({
-    ok: false,
-    content: started
-      ? 'The run ended while this call was under way: its outcome is unknown.'
-      : 'The run ended before this call was made: it had no effect.',
-    metadata: { error_type: started ? 'Interrupted' : 'Cancelled' },
-  })
-  return { at, output, parts: null, ok: false, cancelled: true, retryKind: null }
+  const content = started
+    ? 'The run ended while this call was under way: its outcome is unknown.'
+    : 'The run ended before this call was made: it had no effect.'
+  return failedCall(at, true, content, { error_type: started ? 'Interrupted' : 'Cancelled' })
+}
+
+function failedCall(at: string, cancelled: boolean, content: string, metadata: JsonObject): SettledCall {
+  const output = renderEnvelope({ ok: false, content, metadata })
+  return { at, output, parts: null, ok: false, cancelled, retryKind: null }
 }

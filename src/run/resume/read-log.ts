@@ -7,11 +7,10 @@ import { conversationOf } from '#core/state/closing.js'
 import { FORMAT_VERSION } from '#core/state/events.js'
 import type { DurableEvent, DurablePayloads } from '#core/state/events.js'
 import { isReference, upToEntry } from '#core/state/history.js'
-import type { Conversation } from '#core/state/history.js'
+import type { Conversation, HistoryRef } from '#core/state/history.js'
 import { openState, queuedState } from '#core/state/state.js'
 import type { RunState } from '#core/state/state.js'
 import { shownValue } from '#util/mismatch.js'
-import { recentConversation, rememberConversation } from './recent-conversations.js'
 import { readState } from './stored-state.js'
 import type { StoredState } from './stored-state.js'
 
@@ -98,7 +97,7 @@ export async function opened(event: DurableEvent, resolve: ResolveHistory): Prom
  */
 export async function resolveHistory(log: RunLog, { history, view }: StartHistory): Promise<Conversation> {
   if (!isReference(history)) return { entries: history, ...(view && { view }) }
-  const recent = recentConversation(log, history)
+  const recent = byLog.get(log)?.get(keyOf(history))
   if (recent !== undefined) return recent
   const { runId, seq, entryId } = history
   const found = await foldLog(log, runId, { upTo: seq })
@@ -109,4 +108,29 @@ export async function resolveHistory(log: RunLog, { history, view }: StartHistor
   }
   const message = `The log does not hold the conversation of run \`${runId}\` up to event ${seq}, which another run continues.`
   throw new HarnessError('invalid_log', message)
+}
+
+/** How many conversations are remembered for each log. */
+const MOST = 16
+
+/**
+ * The conversations that runs of this process have continued last. Stored events do not change, so the next run of a
+ * conversation does not have to read all earlier ones.
+ */
+const byLog = new WeakMap<RunLog, Map<string, Conversation>>()
+
+export function rememberConversation(log: RunLog, reference: HistoryRef, conversation: Conversation): void {
+  const recent = byLog.get(log) ?? new Map<string, Conversation>()
+  byLog.set(log, recent)
+  const key = keyOf(reference)
+  recent.delete(key)
+  recent.set(key, conversation)
+  for (const oldest of recent.keys()) {
+    if (recent.size <= MOST) break
+    recent.delete(oldest)
+  }
+}
+
+function keyOf({ runId, seq, entryId }: HistoryRef): string {
+  return `${seq} ${entryId} ${runId}`
 }
