@@ -7,7 +7,7 @@ import type { RunSetup } from '../run-plan.js'
 import type { ViewContext, ViewPolicy, ViewProposal } from '../../extension/view.js'
 import type { DurablePayloads } from '../../state/events.js'
 import { requireRange, viewOf, wholeChanges } from '../../state/view.js'
-import { untilAborted } from '../../../util/abort.js'
+import { settle } from '#util/abort.js'
 
 /**
  * Asks the view policies in order, each about the view that the ones before it left. `refusals`: how often the provider has
@@ -148,4 +148,12 @@ function compactionOf(setup: RunSetup): ViewContext['compact'] {
     const cost = await attempts.cost()
     return { ...compaction, costUsd: cost === null ? null : inDollars(cost) }
   }
+}
+
+/** The value of `work`. Rejects when the run is aborted; work that ignores its signal is left alone then. */
+export async function untilAborted<T>(context: RunContext, work: () => Promise<T>): Promise<T | undefined> {
+  context.signal.throwIfAborted()
+  const { value } = await settle(work, { abort: context.abort, timeoutMs: undefined })
+  context.signal.throwIfAborted()
+  return value
 }

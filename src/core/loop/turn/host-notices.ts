@@ -5,7 +5,7 @@ import type { HostNotices } from '../effects.js'
 import { extensionContext } from '../run-context.js'
 import type { Notice, NoticeSource } from '../../extension/context.js'
 import { sha256 } from '#util/platform/sha256.js'
-import { untilAborted } from '../../../util/abort.js'
+import { untilAborted } from './change-view.js'
 
 /** The notices that changed since the model last read them, or that it no longer sees. */
 export async function hostNotices(context: RunContext): Promise<HostNotices | null> {
