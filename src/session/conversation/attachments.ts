@@ -14,7 +14,7 @@ export interface ContentLimits {
 /** Text files become labelled blocks of text, other files and images stay as they are. */
 export function messageContent(prompt: Prompt, limits: ContentLimits): readonly ContentPart[] {
   const parts: readonly ContentPart[] = typeof prompt === 'string' ? [{ type: 'text', text: prompt }] : prompt
-  if (!Array.isArray(parts as unknown))
+  if (!isList(parts))
     throw new SessionError('invalid_options', 'Expected a message to be a string or content parts.')
   if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
     throw new SessionError('empty_message', 'The message is empty: it has no text and no file.')
@@ -40,6 +40,10 @@ function checkSize(part: ContentPart, most: number): void {
   if (bytes <= most) return
   const name = part.type === 'file' && part.name !== undefined ? `\`${part.name}\`` : `The ${part.type}`
   throw new SessionError('file_too_large', `${name} has ${bytes} bytes: at most ${most} are allowed.`)
+}
+
+function isList(value: unknown): boolean {
+  return Array.isArray(value)
 }
 
 function isTextType(mediaType: string): boolean {
