@@ -14,8 +14,7 @@ export interface ContentLimits {
 /** Text files become labelled blocks of text, other files and images stay as they are. */
 export function messageContent(prompt: Prompt, limits: ContentLimits): readonly ContentPart[] {
   const parts: readonly ContentPart[] = typeof prompt === 'string' ? [{ type: 'text', text: prompt }] : prompt
-  if (!isList(parts))
-    throw new SessionError('invalid_options', 'Expected a message to be a string or content parts.')
+  if (!isList(parts)) throw new SessionError('invalid_options', 'Expected a message to be a string or content parts.')
   if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
     throw new SessionError('empty_message', 'The message is empty: it has no text and no file.')
   const files = parts.filter((part) => part.type !== 'text')
