@@ -1,5 +1,14 @@
-import { tracedAgentName, callErrorType, inDollars } from './attributes.js'
-import { ATTRIBUTE, SPAN_EVENT, METRIC, OPERATION, OTHER, OWN } from './names.js'
+import {
+  tracedAgentName,
+  callErrorType,
+  inDollars,
+  ATTRIBUTE,
+  SPAN_EVENT,
+  METRIC,
+  OPERATION,
+  OTHER,
+  OWN,
+} from './attributes.js'
 import { TRACE_OPTIONS, traceSettings } from './options.js'
 import type { TraceOptions } from './options.js'
 import { RunSpanMaker } from './run-spans.js'

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { SPAN_EVENT } from './names.js'
+import { SPAN_EVENT } from './attributes.js'
 import { stringList } from './spans.js'
 import type { TraceRecord } from './local-traces.js'
 

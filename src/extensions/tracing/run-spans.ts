@@ -18,9 +18,13 @@ import {
   requestAttributes,
   runAttributes,
   runError,
+  ATTRIBUTE,
+  CONTENT,
+  OPERATION,
+  OWN,
+  SPAN_EVENT,
 } from './attributes.js'
 import type { CapturedContent, Identity } from './options.js'
-import { ATTRIBUTE, CONTENT, OPERATION, OWN, SPAN_EVENT } from './names.js'
 import type { Attributes, EventOf, Span, SpanError, SpanSink } from './spans.js'
 
 type Completed = EventOf<'tool_call_completed'>

@@ -6,6 +6,9 @@ import type { KnownFormat } from '../http/wire.js'
 /** The provider's name in entries, native parts, `providerOptions` and events. */
 export const PROVIDER = 'anthropic'
 
+/** Tokens of one reply if no limit is set; the API requires one. */
+export const MAX_TOKENS = 16_384
+
 /** `2023-06-01` has `temperature`; `2026-10-21` rejects it. */
 export type AnthropicApiVersion = '2023-06-01' | '2026-10-21'
 

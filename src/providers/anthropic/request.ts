@@ -18,7 +18,7 @@ import { anthropicServers, anthropicTool, MCP_BETA } from '../hosted/anthropic-t
 import { isHosted } from '../hosted/hosted-definition.js'
 import { compactor } from './compaction.js'
 import { textBlock, encodeMessages } from './messages.js'
-import { hasStrictTools, MESSAGES, PROVIDER, rejectTemperature, thinkingControl } from './models.js'
+import { hasStrictTools, MAX_TOKENS, MESSAGES, PROVIDER, rejectTemperature, thinkingControl } from './models.js'
 import type { AnthropicApiVersion, ThinkingControl } from './models.js'
 import { decodeMessage } from './reply.js'
 import { MessagesReplyFold } from './stream.js'
@@ -108,8 +108,6 @@ function settleThinking(
 function isProviderTool(tool: unknown): boolean {
   return isObject(tool) && (tool['type'] ?? 'custom') !== 'custom'
 }
-
-const MAX_TOKENS = 16_384
 
 function maxTokens({ maxOutputTokens }: ModelSettings, defaults: RequestDefaults): number {
   return maxOutputTokens ?? defaults.maxOutputTokens ?? MAX_TOKENS

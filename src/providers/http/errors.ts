@@ -2,7 +2,7 @@ import { HarnessError, markOversized, messageOf } from '#contracts/errors.js'
 import type { HarnessErrorDetails } from '#contracts/errors.js'
 import { isObject, parseJson } from '#util/json.js'
 import { withoutSecrets } from '#util/secrets.js'
-import { refusalOf } from './refusal.js'
+import { refusalOf } from './classify-error.js'
 
 type Headers = Readonly<Record<string, string>>
 
