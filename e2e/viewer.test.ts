@@ -505,7 +505,10 @@ describe.skipIf(executablePath === undefined)('the run viewer in Chromium', () =
       await clean('phone, rows')
       await press(page, '!')
       await clean('problems')
-      await press(page, 'Escape', 'r')
+      await press(page, 'Escape')
+      // The browser says a little later that it is closed.
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      await press(page, 'r')
       await page.getByRole('main', { name: 'Runs' }).waitFor()
       await clean('runs')
     },

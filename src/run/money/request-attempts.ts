@@ -170,18 +170,7 @@ export class RequestAttempts implements RequestPayer {
 
   #add(candidate: Candidate, { settle: pay }: Reservation, begun: number): Made {
     const { provider, model, batch } = candidate
-    const made: Made = {
-      provider,
-      model,
-      batch,
-      begun,
-      settle: pay,
-      failure: null,
-      status: null,
-      withdrawn: false,
-      ms: 0,
-      cost: null,
-    }
+    const made: Made = { provider, model, batch, begun, settle: pay, ...UNSETTLED }
     this.#made.push(made)
     return made
   }
@@ -197,6 +186,8 @@ export class RequestAttempts implements RequestPayer {
     return this.#spending.reserve(this.#request, asked, isFirst)
   }
 }
+
+const UNSETTLED = { failure: null, status: null, withdrawn: false, ms: 0, cost: null }
 
 /** Of a reply from a cache. */
 const FREE: Reservation = { maxOutputTokens: null, settle: () => Promise.resolve(0) }

@@ -4,6 +4,7 @@ import type { Model, ModelCapabilities } from '#core/model-session.js'
 import type { HarnessResult } from '#contracts/result.js'
 import type { OpenHistory, Opening } from '#core/loop/run-plan.js'
 import type { RunContext } from '#core/loop/run-context.js'
+import { REPLAYED_KINDS } from '#core/state/events.js'
 import type { DurableEvent, RunEvent } from '#core/state/events.js'
 import type { InputPort } from '#core/stream/input.js'
 import type { LoadedRun } from '#core/loop/run-plan.js'
@@ -16,6 +17,7 @@ import type { ResolveHistory } from '../resume/read-log.js'
 import { readState } from '../resume/stored-state.js'
 
 type Started = DurableEvent & { kind: 'run_started' }
+type Request = DurableEvent & { kind: 'model_request_started' }
 
 /** A stretch of a recorded run: from the event with which a process began it to its end in that process. */
 export interface Stretch {
@@ -53,7 +55,7 @@ export async function replayRun<Output>(
     const before: RunContext | null = context
     const opening = openingOf(started, { recording, before, resolve })
     const model = recordedModel(started, events)
-    const stretch = run({ opening, started, recording, model, log: noLog, input: recordedInput(recording) })
+    const stretch = run({ opening, started, recording, model, log: noLog, input: recordedInput(recording, events) })
     context = stretch.context
     const [outcome] = await Promise.allSettled([stretch.outcome])
     if (recording.mismatch !== null) throw recording.mismatch
@@ -100,22 +102,31 @@ export async function recordedEvents(
 }
 
 /** Steering as it was recorded: the messages of the request that comes next. */
-function recordedInput(recording: Recording): InputPort {
+function recordedInput(recording: Recording, events: readonly DurableEvent[]): InputPort {
   let takenBy: unknown = null
   return {
     get waiting() {
-      const { next } = recording
-      return next?.kind === 'model_request_started' && next.requestKind === 'steering' ? 1 : 0
+      return requestAhead(recording, events)?.requestKind === 'steering' ? 1 : 0
     },
     take: () => {
-      const { next } = recording
-      if (next === takenBy) return []
-      takenBy = next
-      return next?.kind === 'model_request_started' ? next.entries.filter(isSteering).map(({ content }) => content) : []
+      const request = requestAhead(recording, events)
+      if (request === takenBy) return []
+      takenBy = request
+      return request?.entries.filter(isSteering).map(({ content }) => content) ?? []
     },
     close: () => [],
     send: () => Promise.resolve(),
   }
+}
+
+/** The request that comes next: messages are taken before its correction is reported, and before events of others. */
+function requestAhead({ next }: Recording, events: readonly DurableEvent[]): Request | undefined {
+  for (let index = next === undefined ? Infinity : next.seq - Number(events[0]?.seq); index < events.length; index++) {
+    const event = events[index]
+    if (event?.kind === 'model_request_started') return event
+    if (event?.kind !== 'model_retry' && event !== undefined && REPLAYED_KINDS.has(event.kind)) return undefined
+  }
+  return undefined
 }
 
 /** A message of a person that a run took, and not a report or a notice. */

@@ -142,6 +142,26 @@ test('RP-07 a steering message is replayed with the notice that it carries', asy
   expect(again.transcript).toEqual(first.transcript)
 })
 
+test('RP-07 a message that came while a reply was corrected is replayed after the correction', async () => {
+  const log = memoryLog()
+  let steer: (message: string) => unknown = () => undefined
+  using model = new ScriptedModel().always(({ transcript }) => {
+    if (transcript.length > 1) return { text: '{"n":1}' }
+    steer('Be brief.')
+    return { text: 'No JSON.' }
+  })
+  const limits = { modelRequests: 2 }
+  const options = { limits, outputType: z.object({ n: z.number() }), outputMode: 'prompted', outputRetries: 1 } as const
+  const stream = harnessOf({ model, log, ...options }).stream('Go.', { runId: 'run_r' })
+  steer = (message) => stream.steer(message)
+  const first = await stream.result
+  const events = await eventsIn(log, 'run_r')
+  expect(JSON.stringify(events)).toContain('Be brief.\\n\\n<harness_notice')
+  using nobody = silent()
+  const again = await harnessOf({ model: nobody, ...options }).replay(events)
+  expect(again.transcript).toEqual(first.transcript)
+})
+
 test.each(['cancelled', 'out of time'])(
   'RP-08 a run that was aborted before its own rules ended it fails as it did: %s',
   async (cause) => {
