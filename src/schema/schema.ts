@@ -81,7 +81,7 @@ function cleanedSchema(schema: StandardSchema, where: string): JsonSchema {
     const text = emittedText(schema)
     // Parsed from text: anything that is not JSON (functions, the library's own marks) is removed.
     const made = byText.get(text) ?? deepFreeze(cleanSchema(JSON.parse(text) as JsonSchema))
-    if (byText.size >= MOST_TEXTS) byText.clear()
+    if (byText.size >= MOST_TEXTS && !byText.has(text)) byText.clear()
     byText.set(text, made)
     return made
   } catch (cause) {
