@@ -2,7 +2,7 @@ import { belowAnother, pendingOf } from '#core/loop/decide.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { ResumeState } from '#contracts/result.js'
 import { toolCallsOf } from '#contracts/entry.js'
-import { isObject, parseJson } from '#util/json.js'
+import { canonicalJson, isObject, parseJson } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'
 import { parseAs } from '#util/shape.js'
 import { checkSignature } from '#core/loop/signature.js'
@@ -22,7 +22,7 @@ export interface StoredState {
  * else, another version, an impossible change, or a wrong signature.
  */
 export function readState(given: unknown, where: string, key: SigningKey | null): StoredState {
-  const stored = copyOf(given, where)
+  const stored = copyOf(given, where, key !== null)
   if (stored['kind'] !== 'run_state')
     throw invalidState(where, 'it is not a stored state of a run: `kind` is not `run_state`.')
   if (stored['version'] !== FORMAT_VERSION) throw invalidState(where, otherVersion(stored['version']))
@@ -61,10 +61,11 @@ export function checkPaused(state: RunState): void {
   throw invalidState('resume', `run \`${runId}\` ${instead}.`)
 }
 
-function copyOf(given: unknown, where: string): Record<string, unknown> {
+function copyOf(given: unknown, where: string, isSigned: boolean): Record<string, unknown> {
   let text: string
   try {
-    text = JSON.stringify(given)
+    // In the form that is signed, which is nested less deeply than an engine can write.
+    text = isSigned ? canonicalJson(given) : JSON.stringify(given)
   } catch {
     throw invalidState(where, 'it is not plain JSON.')
   }
