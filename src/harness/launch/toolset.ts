@@ -155,16 +155,16 @@ export function toolDefinitions(tools: readonly ToolSpec[], model: Model): reado
 }
 
 /** Runs with the same tools share their definitions, and so what models make of them. */
-const known = new WeakMap<ToolSpec, ToolDefinition>()
+const definitions = new WeakMap<ToolSpec, ToolDefinition>()
 
 function definitionOf(spec: ToolSpec): ToolDefinition {
   const { name, description, parameters, strict, examples, hosted } = spec
-  const before = known.get(spec)
+  const before = definitions.get(spec)
   const isSame = before?.name === name && before.description === description && before.parameters === parameters
   if (isSame && before.strict === strict && before.examples === examples && before.hosted === hosted) return before
   const options = { ...(strict !== undefined && { strict }), ...(examples && { examples }), ...(hosted && { hosted }) }
   const definition = { name, description, parameters, ...options }
-  known.set(spec, definition)
+  definitions.set(spec, definition)
   return definition
 }
 

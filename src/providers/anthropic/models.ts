@@ -22,6 +22,8 @@ export const MESSAGES = {
     fields: ['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'mcp_servers'],
   },
 } satisfies KnownFormat
+
+/** The same, with the compaction that the format will have. */
 export const KNOWN: KnownFormat = { compactor: { path: '/v1/messages' }, ...MESSAGES }
 
 /** Throws `invalid_options` if the API has no `temperature`. */

@@ -132,8 +132,8 @@ interface Opening {
   readonly isLong: boolean
 }
 
-/** The latest of each model: runs of one harness share it. */
-const latest = new WeakMap<WireSessionOptions, Opening>()
+/** The latest opening of each model: runs of one harness share it. */
+const openings = new WeakMap<WireSessionOptions, Opening>()
 
 /** The conversation as the server stores it. */
 interface ChainEnd {
@@ -252,7 +252,7 @@ export class WireSession implements ModelSession {
   }
 
   #openingFor(constants: RequestConstants): Opening {
-    const known = latest.get(this.#options)
+    const known = openings.get(this.#options)
     if (known !== undefined && areSameConstants(known.constants, constants)) return known
     const { format, model, capabilities, headers, defaults = {} } = this.#options
     checkEffort(model, capabilities, constants.settings.reasoningEffort)
@@ -265,7 +265,7 @@ export class WireSession implements ModelSession {
       messages: format.opening(constants),
       isLong: mayTakeLong(head, reasoningEffort),
     }
-    latest.set(this.#options, opening)
+    openings.set(this.#options, opening)
     return opening
   }
 

@@ -64,7 +64,7 @@ export function checkPaused(state: RunState): void {
 function copyOf(given: unknown, where: string, isSigned: boolean): Record<string, unknown> {
   let text: string
   try {
-    // In the form that is signed, which is nested less deeply than an engine can write.
+    // What is signed is written by a function that goes less deep than the engine's own: what is too deep for it is refused here.
     text = isSigned ? canonicalJson(given) : JSON.stringify(given)
   } catch {
     throw invalidState(where, 'it is not plain JSON.')
