@@ -308,3 +308,34 @@ describe.each(DAMAGE)(
     )
   },
 )
+
+test('a run whose first event is being stored while its conversation is opened is not a damaged one', async () => {
+  const folder = temporaryFolder()
+  const log = fileLog(folder)
+  const writing = sessionsOf({ log, harness: always() })
+  const chat = await writing.open('t1')
+  await done(chat, 'Now?')
+  await writing.close()
+  const path = join(folder, `${chat.snapshot.runs[0]?.runId ?? ''}.jsonl`)
+  const whole = readFileSync(path, 'utf8')
+  // Its process has created the file, and has written nothing yet.
+  writeFileSync(path, '')
+  const read: LogStore['read'] = async function* (ref, options) {
+    try {
+      yield* log.read(ref, options)
+    } finally {
+      if (ref.kind === 'run') writeFileSync(path, whole)
+    }
+  }
+  const atThatMoment = new Proxy(log, {
+    get(target, name) {
+      if (name === 'read') return read
+      const member: unknown = Reflect.get(target, name, target)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+  await using sessions = sessionsOf({ log: atThatMoment, harness: always() })
+  const { snapshot } = await sessions.open('t1')
+  expect(snapshot.thread.refused).toBeUndefined()
+  expect(snapshot.runs[0]).toMatchObject({ status: 'completed', entries: [{ role: 'assistant' }] })
+})

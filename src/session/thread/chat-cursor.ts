@@ -97,12 +97,17 @@ async function* readable(
   { runId, after }: { readonly runId: string; readonly after: number },
   onDamage: (error: HarnessError, runId: string) => void,
 ): AsyncGenerator<RunEvent, void, undefined> {
+  let hasRead = after > 0
   try {
-    yield* log.read({ kind: 'run', id: runId }, { after })
+    for await (const event of log.read({ kind: 'run', id: runId }, { after })) {
+      hasRead = true
+      yield event
+    }
   } catch (error) {
     if (!isDamage(error)) throw error
-    // Its process may have ended while it stored the first event: then it begins again.
-    if (await hasEvents(log, runId)) onDamage(error, runId)
+    if (hasRead) onDamage(error, runId)
+    // Its process may have ended while it stored the first event, and begins again; or it was storing that at this moment.
+    else if (await hasEvents(log, runId)) yield* readable(log, { runId, after }, onDamage)
   }
 }
 
