@@ -86,9 +86,12 @@ function leftOut(count: number, of: number): string {
   return `\n[… ${count} of ${of} characters left out …]\n`
 }
 
-/** A copy: a slice would keep the whole string in memory as long as the transcript. */
+/**
+ * A copy: a slice would keep the whole string in memory as long as the transcript, and so would its `structuredClone` from
+ * Node 26 on.
+ */
 function detached(text: string): string {
-  return structuredClone(text)
+  return JSON.parse(JSON.stringify(text)) as string
 }
 
 const LONGEST_METADATA = 20_000
