@@ -23,10 +23,10 @@ const below = {
 /** Inside a room: what its folders may import of the room. Folders that are not named may import what their room may. */
 const inside = {
   'core/tools': ['core/model-session'],
-  'core/state': ['core/model-session', 'core/tools', 'core/money'],
+  'core/state': ['core/model-session', 'core/tools', 'core/money-port'],
   'core/log': ['core/state'],
   'core/stream': ['core/state'],
-  'core/extension': ['core/model-session', 'core/tools', 'core/state', 'core/money'],
+  'core/extension': ['core/model-session', 'core/tools', 'core/state', 'core/money-port'],
   'providers/http': [],
   'providers/wire': ['providers/http'],
   'providers/hosted': ['providers/http', 'providers/wire'],

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { FUSED, fuseRanks } from '#extensions/memory/tools.js'
 import { SqliteIndex } from '#extensions/memory/sqlite/sqlite-index.js'
 import type { MemoryRow, Scope } from '#extensions/memory/memory-index.js'
-import { searchWords } from '#extensions/memory/words.js'
+import { searchWords } from '#extensions/memory/search-words.js'
 
 const ENTRIES = Number(/--entries=(\d+)/.exec(process.argv.join(' '))?.[1] ?? 1_000_000)
 const WITH_VECTORS = process.argv.includes('--vectors')

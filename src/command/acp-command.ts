@@ -1,9 +1,9 @@
 import { serveAcp } from '../adapters/acp/index.js'
 import { Sessions } from '../session/index.js'
 import { EXIT } from './exit.js'
-import { openModes, openSetup } from './settings.js'
-import type { RunFlags } from './settings.js'
-import { openRuns } from './store.js'
+import { openModes, openSetup } from './setup.js'
+import type { RunFlags } from './setup.js'
+import { openRuns } from './stored-runs.js'
 
 /** `acp`: an agent for editors, on standard input and output. */
 export async function acp(flags: RunFlags): Promise<number> {

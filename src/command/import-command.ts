@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import type { LogStore } from '../index.js'
 import { CommandError, EXIT } from './exit.js'
-import { openRuns } from './store.js'
+import { openRuns } from './stored-runs.js'
 import { counted, visible } from './terminal/terminal.js'
 import type { Terminal } from './terminal/terminal.js'
 import { FORMAT_NAMES } from './import/formats.js'

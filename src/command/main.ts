@@ -23,6 +23,6 @@ try {
 
 /** The code of an error of the library; anything else is a failure. */
 async function codeFor(error: unknown): Promise<number> {
-  const { codeOf } = await import('./conduct.js')
+  const { codeOf } = await import('./follow-to-end.js')
   return exitCodeOf(codeOf(error))
 }

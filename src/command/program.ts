@@ -1,7 +1,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { EXIT } from './exit.js'
 import type { Terminal } from './terminal/terminal.js'
-import { DEFAULT_RUNS } from './store.js'
+import { DEFAULT_RUNS } from './stored-runs.js'
 
 /** What the parts of the command are called with, once the arguments are understood. */
 export interface Invocation {

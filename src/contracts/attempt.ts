@@ -1,5 +1,5 @@
 import type { TokenUsage } from './entry.js'
-import type { ProviderFailure } from './failure.js'
+import type { ProviderFailure } from './provider-failure.js'
 import type { JsonObject } from '#util/json.js'
 
 /** The run that a session is opened for. */

@@ -1,7 +1,7 @@
 import { withoutCredentials } from '#util/address.js'
 import { causeWithoutSecrets, withoutSecrets } from '#util/secrets.js'
-import { failureOfStatus } from './failure.js'
-import type { ProviderFailure } from './failure.js'
+import { failureOfStatus } from './provider-failure.js'
+import type { ProviderFailure } from './provider-failure.js'
 import type { RunReport } from './result.js'
 
 /** Why a call of this library failed. The list is closed. */

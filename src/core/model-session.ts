@@ -1,7 +1,7 @@
 import type { Attempt, Candidate, ModelRun, RequestWait, SubmittedRequest } from '#contracts/attempt.js'
 import type { Decided, Question } from '#contracts/decision.js'
 import type { ModelRef } from '#contracts/model-reference.js'
-import type { ProviderFailure } from '#contracts/failure.js'
+import type { ProviderFailure } from '#contracts/provider-failure.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import type { AssistantEntry, NativePart, TokenUsage, TranscriptEntry, Unstamped } from '#contracts/entry.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'

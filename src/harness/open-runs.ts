@@ -1,4 +1,4 @@
-import { copyOfBudgets } from './budgets.js'
+import { copyOfBudgets } from './default-limits.js'
 import { inputPort } from './input-port.js'
 import type { CloseOptions, RunOptions } from './options.js'
 import { HarnessError } from '#contracts/errors.js'

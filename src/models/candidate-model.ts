@@ -1,7 +1,7 @@
 import { anthropic } from '#providers/anthropic/index.js'
 import { openaiCompatible, openrouter } from '#providers/chat/index.js'
 import { gemini } from '#providers/google/index.js'
-import { localUrl } from '#providers/infer.js'
+import { localUrl } from '#providers/infer-model.js'
 import { openai } from '#providers/openai/index.js'
 import { parseModelRef } from '#contracts/model-reference.js'
 import type { ModelRef } from '#contracts/model-reference.js'

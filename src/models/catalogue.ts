@@ -1,7 +1,7 @@
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { ModelCapabilities } from '#core/model-session.js'
 import { knownPrices } from '#run/money/known-prices.js'
-import type { Price } from '#run/money/price.js'
+import type { Price } from '#run/money/token-cost.js'
 import { environment } from '#util/platform/node.js'
 import { modelOf } from './candidate-model.js'
 

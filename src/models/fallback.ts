@@ -1,7 +1,7 @@
 import type { ModelRun } from '#contracts/attempt.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
-import type { ProviderFailure } from '#contracts/failure.js'
+import type { ProviderFailure } from '#contracts/provider-failure.js'
 import type { Model, ModelSession, ModelTurn, RequestConstants, TurnOptions } from '#core/model-session.js'
 import { sleep } from '#util/timeout.js'
 import { CandidateModel, CandidateSessions } from './candidate-model.js'

@@ -3,7 +3,7 @@ import { either, functionAtOnce, having, integer, oneOf, partial } from '#util/s
 import { isObject } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'
 import { LONGEST_TIMER_MS } from '#util/timeout.js'
-import type { ProviderFailure } from '#contracts/failure.js'
+import type { ProviderFailure } from '#contracts/provider-failure.js'
 import type { BreakerOptions } from './breaker.js'
 import type { LimitedOptions, LimiterStores, RateLimiterStore } from './limiter.js'
 import type { ComposedWindow } from './composed-model.js'

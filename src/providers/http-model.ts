@@ -7,12 +7,12 @@ import type { JsonObject } from '#util/json.js'
 import { filledString, functionOf, object, optional, partial, record, string } from '#util/shape.js'
 import { errorFromBody, providerError } from './http/errors.js'
 import type { ProviderOptions } from './http/options.js'
-import type { DecodedReply, ReplyFoldOptions, TailOptions, WireFormat } from './http/wire.js'
+import type { DecodedReply, ReplyFoldOptions, TailOptions, WireFormat } from './http/wire-format.js'
 import { ReplyCallIds } from './wire/call-ids.js'
-import { wireModel } from './wire/model.js'
+import { wireModel } from './wire/wire-model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from './wire/options.js'
-import { emitPart } from './wire/session.js'
-import { settingsOf, withCallerFields } from './wire/settings.js'
+import { emitPart } from './wire/wire-session.js'
+import { settingsOf, withCallerFields } from './wire/request-settings.js'
 
 /** A reply as an adapter of one's own reads it. */
 export type HttpReply = Pick<DecodedReply, 'parts' | 'finishReason'> & Partial<DecodedReply>

@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
-import type { LogSummaries, RunSummary } from '#core/log/summaries.js'
+import type { LogSummaries, RunSummary } from '#core/log/run-summary.js'
 import type { ListOptions, PruneOptions, WaitingOptions } from '#core/log/listing.js'
 import type { AppendOptions, FollowOptions, LogEvent, LogStore, Post, ReadOptions } from '#core/log/log.js'
 import { checkRef } from '#core/log/ref.js'
@@ -8,8 +8,8 @@ import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
 import { absolutePath, nodeModule } from '#util/platform/node.js'
 import { boolean, oneOf, partial } from '#util/shape.js'
-import { CIPHER } from './codec/port.js'
-import type { LogCodec, Rewritable, Rewriting } from './codec/port.js'
+import { CIPHER } from './codec/log-codec.js'
+import type { LogCodec, Rewritable, Rewriting } from './codec/log-codec.js'
 import type { Fsync, OpenFileLog, OpenOptions } from './file/open-file-log.js'
 
 export interface FileLogOptions {

@@ -1,6 +1,6 @@
 import { placeOfEvent } from './codec/clear.js'
-import { CIPHER } from './codec/port.js'
-import type { LogCodec } from './codec/port.js'
+import { CIPHER } from './codec/log-codec.js'
+import type { LogCodec } from './codec/log-codec.js'
 import type { RenewedRecord, RewrittenRow, StoredEvent, StoredPost } from './codec/rewrite-tables.js'
 import { changesAfter, newPosition } from './postgres-cursor.js'
 import { columnNames, newRow, versionedRow } from './postgres-rows.js'

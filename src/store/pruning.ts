@@ -1,9 +1,9 @@
-import type { RunStatus, RunSummary } from '#core/log/summaries.js'
+import type { RunStatus, RunSummary } from '#core/log/run-summary.js'
 import { checkPruneOptions } from './list-query.js'
 import type { PruneOptions } from '#core/log/listing.js'
 import { keyOf, runRef } from '#core/log/ref.js'
 import type { LogRef } from '#core/log/ref.js'
-import { inPieces } from '#util/pieces.js'
+import { inPieces } from '#util/in-pieces.js'
 
 /** The fields of a run that `removable` reads. */
 export interface Prunable extends Pick<RunSummary, 'runId' | 'status' | 'updatedAt' | 'parent'> {

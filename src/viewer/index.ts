@@ -1,4 +1,4 @@
 export { viewer } from './viewer.js'
 export type { RedactViewed, ViewedEvent, ViewerOptions, ViewerSource } from './gather.js'
-export { viewerHandler } from './live.js'
+export { viewerHandler } from './viewer-handler.js'
 export type { AnswerViewed, LiveViewerOptions } from './live-answers.js'

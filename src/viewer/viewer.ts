@@ -6,7 +6,7 @@ import type { GatheredLog, ViewerOptions, ViewerSource } from './gather.js'
 import { packContainer } from './reading/container.js'
 import type { ContainerHeader, LiveSource, LogPart, PartSummary } from './reading/container.js'
 import { Outline } from './reading/outline.js'
-import type { ReadEvent } from './reading/fields.js'
+import type { ReadEvent } from './reading/event-fields.js'
 import { totalsOf } from './finding/series.js'
 import { skim } from './reading/skim.js'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { diffOf } from '#command/terminal/edits.js'
+import { diffOf } from '#command/terminal/diff.js'
 import { onTerminal, project, shell } from './shell.js'
 
 const edit = (...edits: readonly object[]): string => JSON.stringify({ edits })

@@ -6,8 +6,8 @@ import { categoryOf, policy } from 'thinharness/policy'
 import { project, toAgUi, toUIMessageStream } from 'thinharness/ui'
 import { responsesProjection } from '#adapters/ui/responses/responses-projection.js'
 import type { RequestConstants } from 'thinharness'
-import { sourcedEntries } from '#run/provenance/hosted.js'
-import { hostedBound, hostedCost } from '#run/money/hosted.js'
+import { sourcedEntries } from '#run/provenance/hosted-sources.js'
+import { hostedBound, hostedCost } from '#run/money/hosted-cost.js'
 
 const USAGE = { inputTokens: 100, outputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
 

@@ -1,7 +1,7 @@
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { AssistantPart, ToolEntry, TranscriptEntry, UserEntry } from '#contracts/entry.js'
 import type { RequestConstants } from 'thinharness'
-import type { DecodedReply, Transport, WireChunk, WireFormat, TransportRequest } from '#providers/http/wire.js'
+import type { DecodedReply, Transport, WireChunk, WireFormat, TransportRequest } from '#providers/http/wire-format.js'
 import { errorFromBody } from '#providers/http/errors.js'
 import type { JsonObject } from '#util/json.js'
 

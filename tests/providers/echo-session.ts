@@ -1,6 +1,6 @@
 import type { ModelDelta, TransportRetry, TurnOptions } from 'thinharness'
 import type { CacheBust } from '#core/model-session.js'
-import { WireSession } from '#providers/wire/session.js'
+import { WireSession } from '#providers/wire/wire-session.js'
 import type { WireSessionOptions } from '#providers/wire/compact-and-count.js'
 import type { TranscriptRepair } from '#contracts/mend.js'
 import { echoFormat } from './echo-format.js'

@@ -2,8 +2,8 @@ import { Agent } from 'undici'
 import { HarnessError } from 'thinharness'
 import { Endpoint } from '#providers/http/endpoint.js'
 import type { Timeouts } from '#providers/http/options.js'
-import { openTransport } from '#providers/http/transport.js'
-import type { Transport, WireChunk, TransportRequest } from '#providers/http/wire.js'
+import { openTransport } from '#providers/http/open-transport.js'
+import type { Transport, WireChunk, TransportRequest } from '#providers/http/wire-format.js'
 
 export const EXCHANGES = ['default', 'fetch', 'dispatcher'] as const
 

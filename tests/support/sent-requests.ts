@@ -1,8 +1,8 @@
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, vi } from 'vitest'
-import type * as TransportModule from '#providers/http/transport.js'
-import type { Transport, TransportRequest } from '#providers/http/wire.js'
+import type * as TransportModule from '#providers/http/open-transport.js'
+import type { Transport, TransportRequest } from '#providers/http/wire-format.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -15,7 +15,7 @@ declare module 'vitest' {
  * Loaded before each test file: writes down the requests of every adapter, over any connection. They are checked after all
  * tests (`checked-requests.ts`).
  */
-vi.mock('#providers/http/transport.js', async (original) => {
+vi.mock('#providers/http/open-transport.js', async (original) => {
   const module = await original<typeof TransportModule>()
   const opened: typeof module.openTransport = (settings) => recording(module.openTransport(settings))
   return { ...module, openTransport: opened }

@@ -7,7 +7,7 @@ import type { FoundRow, MemoryIndex, MemoryRow, Scope } from '#extensions/memory
 import { PostgresIndex } from '#extensions/memory/postgres/postgres-index.js'
 import { FUSED, fuseRanks } from '#extensions/memory/tools.js'
 import { SqliteIndex } from '#extensions/memory/sqlite/sqlite-index.js'
-import { searchWords } from '#extensions/memory/words.js'
+import { searchWords } from '#extensions/memory/search-words.js'
 import { Bm25 } from './bm25.js'
 import { embedderIn } from './embedder.js'
 import { readLocomo } from './locomo.js'

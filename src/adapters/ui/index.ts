@@ -17,7 +17,7 @@ export { encodeUiChunk, UI_STREAM_END, UI_STREAM_HEADERS } from './ai-sdk/chunk.
 export type { Dialect, UiChunk, UiInputPart } from './ai-sdk/chunk.js'
 export { toUIMessages, toUIMessageStream, uiMessageProjection } from './ai-sdk/ui-projection.js'
 export type { UiStreamOptions } from './ai-sdk/chunk.js'
-export { fromUIMessages, UiMessageError } from './ai-sdk/requests.js'
+export { fromUIMessages, UiMessageError } from './ai-sdk/read-messages.js'
 export type { UiMessagesOptions } from './ai-sdk/ui-projection.js'
 export type { UiMessage, UiMessagePart, UiToolPart } from './ai-sdk/message-fold.js'
 export { encodeAgUi } from './ag-ui/event.js'

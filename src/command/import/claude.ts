@@ -1,6 +1,6 @@
 import { isObject } from '#util/json.js'
-import { inside, textIn, timeOf, usageOf } from './fields.js'
-import { readAgentMessage, readAssistant, readToolResult, readUser } from './parts.js'
+import { inside, textIn, timeOf, usageOf } from './record-fields.js'
+import { readAgentMessage, readAssistant, readToolResult, readUser } from './message-parts.js'
 import type { FileRecord, Session } from './session.js'
 
 /** Claude Code: one record a block of a reply; subagents as records of their own, or in files of their own. */

@@ -1,5 +1,5 @@
-import { inside, textIn, timeOf, usageOf } from './fields.js'
-import { partsOf, readCalls, readItem, readAssistant, readUser } from './parts.js'
+import { inside, textIn, timeOf, usageOf } from './record-fields.js'
+import { partsOf, readCalls, readItem, readAssistant, readUser } from './message-parts.js'
 import type { FileRecord, Session } from './session.js'
 
 /** Codex: its `response_item` are items of the Responses API, which `event_msg` repeats. Older files have the items bare. */

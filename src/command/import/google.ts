@@ -1,6 +1,6 @@
 import { isObject } from '#util/json.js'
-import { inside, listOf, saidIn, textIn, timeOf, usageOf } from './fields.js'
-import { outputOf, partsOf } from './parts.js'
+import { inside, listOf, saidIn, textIn, timeOf, usageOf } from './record-fields.js'
+import { outputOf, partsOf } from './message-parts.js'
 import type { FileRecord, ReplyFacts, Session } from './session.js'
 
 /** Gemini CLI: a document with messages, or a line for each; calls have their results in them. */

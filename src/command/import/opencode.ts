@@ -1,6 +1,6 @@
 import { isObject } from '#util/json.js'
-import { inside, listOf, textIn, timeOf, usageOf } from './fields.js'
-import { readUser } from './parts.js'
+import { inside, listOf, textIn, timeOf, usageOf } from './record-fields.js'
+import { readUser } from './message-parts.js'
 import { costOf } from './pi.js'
 import type { FileRecord, Session } from './session.js'
 

@@ -1,5 +1,5 @@
-import { inside, textIn, timeOf, usageOf } from './fields.js'
-import { readAgentMessage } from './parts.js'
+import { inside, textIn, timeOf, usageOf } from './record-fields.js'
+import { readAgentMessage } from './message-parts.js'
 import type { FileRecord, Session } from './session.js'
 
 /** pi, and OpenClaw, whose sessions are those of pi. Entries form a tree: all its branches are read, in the order of the file. */

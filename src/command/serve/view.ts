@@ -9,9 +9,9 @@ import { LOCAL } from '#adapters/ui/handlers/authorization.js'
 import type { LogStore } from '../../index.js'
 import type { ViewerOptions } from '../../viewer/index.js'
 import { CommandError, EXIT } from '../exit.js'
-import { openSetup } from '../settings.js'
-import type { RunFlags } from '../settings.js'
-import { findRun, openRuns } from '../store.js'
+import { openSetup } from '../setup.js'
+import type { RunFlags } from '../setup.js'
+import { findRun, openRuns } from '../stored-runs.js'
 import type { Terminal } from '../terminal/terminal.js'
 
 export interface ViewFlags extends RunFlags {

@@ -12,7 +12,7 @@ import type { AskInput } from '#contracts/input.js'
 import type { Policy } from './policy.js'
 import type { OutputFilter } from '#contracts/reply-filter.js'
 import type { Tracing } from './tracing.js'
-import type { ViewPolicy } from './view.js'
+import type { ViewPolicy } from './view-policy.js'
 
 /**
  * A feature as a value, for `use` of a harness or of a call. All members but `name` are optional. Policies, hooks that can

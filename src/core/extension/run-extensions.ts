@@ -17,7 +17,7 @@ import { INPUT_IS_ASKED } from '#contracts/input.js'
 import type { AskInput } from '#contracts/input.js'
 import { Readers } from './readers.js'
 import type { Tracing } from './tracing.js'
-import type { ViewPolicy } from './view.js'
+import type { ViewPolicy } from './view-policy.js'
 import type { WrapModelCall, WrapToolCall } from './wraps.js'
 
 /** Everything that surrounds the runs of a harness, or one run, by seam. It never changes: what differs is another object. */

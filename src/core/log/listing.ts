@@ -1,4 +1,4 @@
-import type { RunStatus, RunSummary, ThreadSummary } from './summaries.js'
+import type { RunStatus, RunSummary, ThreadSummary } from './run-summary.js'
 import type { LogKind, LogRef } from './ref.js'
 import type { Labels } from '../state/labels.js'
 

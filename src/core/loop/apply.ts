@@ -10,16 +10,16 @@ import {
   leaveInBackground,
   reportFromBackground,
   waitInBackground,
-} from '../state/other-runs.js'
+} from '../state/background-state.js'
 import { asksVerdict } from '../state/batch-call.js'
 import type { BatchCall } from '../state/batch-call.js'
 import { closeReply, complete, fail } from '../state/closing.js'
 import type { DurableEvent } from '../state/events.js'
-import { batchBreach, sizeOf } from '../state/limits.js'
+import { batchBreach, sizeOf } from '../state/limit-checks.js'
 import { retryBudget } from '../state/rules.js'
 import { setAsideAnswer } from '../state/call-endings.js'
 import type { CallNote } from '../state/call-endings.js'
-import { forgetHidden, rememberNotices } from '../state/host-notices.js'
+import { forgetHidden, rememberNotices } from '../state/seen-notices.js'
 import type { Conversation } from '../state/history.js'
 import { openState, promptEntry, queuedState } from '../state/state.js'
 import type { Batch, RunState } from '../state/state.js'

@@ -9,9 +9,9 @@ import {
   requestBreach,
   sizeOf,
   stallBreach,
-} from '../state/limits.js'
-import type { Breach, Standing } from '../state/limits.js'
-import { askedInBackground, worksInBackground } from '../state/other-runs.js'
+} from '../state/limit-checks.js'
+import type { Breach, Standing } from '../state/limit-checks.js'
+import { askedInBackground, worksInBackground } from '../state/background-state.js'
 import type { Answered, Batch, RunState, RunParent } from '../state/state.js'
 import type { BlockedReply } from '../state/resolve-turn.js'
 import { limitNotices } from './limit-notices.js'

@@ -1,6 +1,6 @@
 import type { HarnessNotice } from '#contracts/notices.js'
-import { nearLimits } from '../state/limits.js'
-import type { Breach, NearLimit, Standing } from '../state/limits.js'
+import { nearLimits } from '../state/limit-checks.js'
+import type { Breach, NearLimit, Standing } from '../state/limit-checks.js'
 import type { LimitKind, RunRules } from '../state/rules.js'
 
 /** The form of the keys of these notices. */

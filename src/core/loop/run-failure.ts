@@ -2,7 +2,7 @@ import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { RunReport, StopReason } from '#contracts/result.js'
 import type { Failure } from './decide.js'
-import type { Breach } from '../state/limits.js'
+import type { Breach } from '../state/limit-checks.js'
 import type { LimitKind } from '../state/rules.js'
 
 /** Thrown through the loop when the run's own rules end it. */

@@ -1,7 +1,7 @@
 import type { ModelRun } from '#contracts/attempt.js'
 import type { Decide, Model, ModelSession, ModelSettings, RequestConstants, ToolDefinition } from '../model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
-import type { MoneyPort, RunMoney } from '../money.js'
+import type { MoneyPort, RunMoney } from '../money-port.js'
 import type { AnswerPort, OutputFormat } from '../state/output-format.js'
 import type { SandboxMode, ToolSpec } from '../tools/tool-spec.js'
 import { HarnessError } from '#contracts/errors.js'

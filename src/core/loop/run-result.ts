@@ -17,7 +17,7 @@ import type { StoredChild } from '../state/child-state.js'
 import { closedTranscript, complete } from '../state/closing.js'
 import { withChildren } from '../state/nested-states.js'
 import type { RunState } from '../state/state.js'
-import { otherRunIds } from '../state/other-runs.js'
+import { otherRunIds } from '../state/background-state.js'
 
 /** The documents of the child runs that a run refers to. */
 export interface ChildStates {

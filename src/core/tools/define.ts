@@ -1,5 +1,5 @@
 import type { JsonObject, JsonSchema } from '#util/json.js'
-import { outcomeOf } from './result.js'
+import { outcomeOf } from './tool-result.js'
 import { jsonSchemaOf, validatorOf } from '#schema/schema.js'
 import type { Schema } from '#schema/schema.js'
 import type { ToolContext, ToolSpec } from './tool-spec.js'

@@ -1,4 +1,4 @@
-import type { ProposedChange, ViewContext } from '#core/extension/view.js'
+import type { ProposedChange, ViewContext } from '#core/extension/view-policy.js'
 import type { Extension } from '#core/extension/extension.js'
 import { estimateEntry, estimateText } from '#contracts/estimate.js'
 import type { Need, TriggerOptions } from './context-need.js'

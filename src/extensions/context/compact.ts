@@ -1,7 +1,7 @@
 import { defineExtension } from '#core/extension/extension.js'
 import type { ContentPart, TranscriptEntry } from '#contracts/entry.js'
 import type { Extension } from '#core/extension/extension.js'
-import type { PaidCompaction, ViewContext, ViewProposal } from '#core/extension/view.js'
+import type { PaidCompaction, ViewContext, ViewProposal } from '#core/extension/view-policy.js'
 import { parse } from '#contracts/parse.js'
 import { milliseconds, partial } from '#util/shape.js'
 import { clearResultsOf, clearingField, stepLength } from './clearing.js'

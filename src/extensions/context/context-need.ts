@@ -1,6 +1,6 @@
 import { estimateEntry } from '#contracts/estimate.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import type { ViewContext } from '#core/extension/view.js'
+import type { ViewContext } from '#core/extension/view-policy.js'
 import { functionAtOnce, milliseconds, number, where } from '#util/shape.js'
 import type { PartialFields } from '#util/shape.js'
 

@@ -1,7 +1,7 @@
 import type { Model, RequestConstants, ToolDefinition } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import { inferModel } from '#providers/infer.js'
+import { inferModel } from '#providers/infer-model.js'
 import { estimateEntry, estimateText, entryTokens } from '#contracts/estimate.js'
 
 export interface CountOptions {

@@ -1,6 +1,6 @@
 import { toolCallsOf } from '#contracts/entry.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import type { ViewContext } from '#core/extension/view.js'
+import type { ViewContext } from '#core/extension/view-policy.js'
 import { isObject, parseJson } from '#util/json.js'
 import { estimateText } from '#contracts/estimate.js'
 import { entryContent } from './recall.js'

@@ -1,5 +1,5 @@
 import type { ContentPart, TranscriptEntry } from '#contracts/entry.js'
-import type { ProposedChange, ViewContext, ViewProposal } from '#core/extension/view.js'
+import type { ProposedChange, ViewContext, ViewProposal } from '#core/extension/view-policy.js'
 import { estimateEntry } from '#contracts/estimate.js'
 import type { TriggerOptions } from './context-need.js'
 import { entryContent } from './recall.js'

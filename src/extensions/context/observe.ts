@@ -1,7 +1,7 @@
 import { defineExtension } from '#core/extension/extension.js'
 import type { Extension, RunMembers } from '#core/extension/extension.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import type { ViewContext, ViewProposal } from '#core/extension/view.js'
+import type { ViewContext, ViewProposal } from '#core/extension/view-policy.js'
 import { parse } from '#contracts/parse.js'
 import { clearResultsOf, clearingField, stepLength, replaceBySummary } from './clearing.js'
 import type { Field } from './clearing.js'

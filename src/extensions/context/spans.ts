@@ -1,6 +1,6 @@
 import { toolCallsOf } from '#contracts/entry.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import type { ViewContext } from '#core/extension/view.js'
+import type { ViewContext } from '#core/extension/view-policy.js'
 
 /** An entry of the view, and the originals that it shows: indexes in the transcript, both included. */
 export interface ViewSpan {

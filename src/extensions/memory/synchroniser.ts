@@ -2,13 +2,13 @@ import { HarnessError } from '#contracts/errors.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { JsonObject } from '#util/json.js'
 import type { LogStore } from '#core/log/log.js'
-import type { RunSummary } from '#core/log/summaries.js'
+import type { RunSummary } from '#core/log/run-summary.js'
 import type { Generation, LogState, MemoryIndex, Scope, MemoryRow } from './memory-index.js'
 import { memoryRef, ownerOfMemory, textsInMemory } from './memory-log.js'
 import type { MemoryEvent } from './memory-log.js'
 import { RunReader } from './run-reader.js'
 import type { MemoryText } from './run-reader.js'
-import { splitPieces } from './pieces.js'
+import { splitPieces } from './text-pieces.js'
 
 export interface ReadingOptions {
   readonly log: LogStore

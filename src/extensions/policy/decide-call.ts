@@ -1,6 +1,6 @@
 import type { Subject } from './call-subject.js'
-import { addressHost, hostPattern } from './hosts.js'
-import { pathPattern, pathPlaces, foldCase } from './paths.js'
+import { addressHost, hostPattern } from './argument-hosts.js'
+import { pathPattern, pathPlaces, foldCase } from './argument-paths.js'
 import type { Rule } from './rule.js'
 import type { ShellPart } from './shell/command-line.js'
 import { commandPattern, fitsSurely, fitsWithStarter, mayFit } from './shell/command-pattern.js'

@@ -5,7 +5,7 @@ import type { TokenUsage } from '#contracts/entry.js'
 import type { TracedRun } from '#core/extension/tracing.js'
 import { parseJson, isObject } from '#util/json.js'
 import type { CapturedContent, Identity } from './options.js'
-import type { Attributes, EventOf, SpanError } from './spans.js'
+import type { Attributes, EventOf, SpanError } from './span-sink.js'
 
 /**
  * Every name in a trace. They follow the semantic conventions of OpenTelemetry for generative AI of version 1.41, the

@@ -11,7 +11,7 @@ import { ATTRIBUTE, OWN } from './attributes.js'
 import { TRACE_OPTIONS, traceSettings } from './options.js'
 import type { TraceOptions } from './options.js'
 import { RunSpanMaker } from './run-spans.js'
-import type { Attributes, RunSpanStart, Span, SpanError, SpanSink, SpanStart } from './spans.js'
+import type { Attributes, RunSpanStart, Span, SpanError, SpanSink, SpanStart } from './span-sink.js'
 
 /** Content is captured unless `captureContent` says otherwise: local traces are there to be read. */
 export interface LocalTracesOptions extends TraceOptions {

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { SPAN_EVENT } from './attributes.js'
-import { stringList } from './spans.js'
+import { stringList } from './span-sink.js'
 import type { TraceRecord } from './local-traces.js'
 
 /**

@@ -25,7 +25,7 @@ import {
   SPAN_EVENT,
 } from './attributes.js'
 import type { CapturedContent, Identity } from './options.js'
-import type { Attributes, EventOf, Span, SpanError, SpanSink } from './spans.js'
+import type { Attributes, EventOf, Span, SpanError, SpanSink } from './span-sink.js'
 
 type Completed = EventOf<'tool_call_completed'>
 

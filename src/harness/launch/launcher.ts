@@ -7,7 +7,7 @@ import type { BudgetOptions } from '#contracts/limits.js'
 import type { Decide, Model } from '#core/model-session.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { HarnessResult } from '#contracts/result.js'
-import { budgetsOf } from '../budgets.js'
+import { budgetsOf } from '../default-limits.js'
 import type { OpenRun, OpenRuns } from '../open-runs.js'
 import type { ForkOptions, ReplayOptions, ResumeOptions, RunOptions } from '../options.js'
 import { missingRoot } from './resources.js'
@@ -32,17 +32,17 @@ import { RunContext } from '#core/loop/run-context.js'
 import type { RunSurroundings } from '#core/loop/run-context.js'
 import { forkOpening } from '#run/replay/fork.js'
 import { ChildDocuments } from '#run/resume/child-documents.js'
-import { childRuns } from '#run/children/other-runs.js'
+import { childRuns } from '#run/children/background-runs.js'
 import { Programs } from '#run/children/programs.js'
 import { RecordedEffects } from '#run/replay/recorded-effects.js'
 import type { Effects } from '#core/loop/effects.js'
 import type { Recording } from '#core/loop/recording.js'
-import { cancelChildren, cancelStored, endForgotten, endRun } from '#run/resume/cancel.js'
-import type { CancelMeans } from '#run/resume/cancel.js'
+import { cancelChildren, cancelStored, endForgotten, endRun } from '#run/resume/cancel-stored.js'
+import type { CancelMeans } from '#run/resume/cancel-stored.js'
 import type { RunExtensions } from '#core/extension/run-extensions.js'
-import { matchAnswers } from '#run/resume/given-answers.js'
-import type { GivenHistory } from '#run/resume/given-history.js'
-import { findHistory, inline } from '#run/resume/history.js'
+import { matchAnswers } from '#run/resume/match-answers.js'
+import type { GivenHistory } from '#run/resume/parse-history.js'
+import { findHistory, inline } from '#run/resume/find-history.js'
 import { resolveHistory } from '#run/resume/read-log.js'
 import type { ResolveHistory } from '#run/resume/read-log.js'
 import { pendingOf } from '#core/loop/decide.js'
@@ -215,7 +215,7 @@ export class RunLauncher<Output> implements RunHost {
   decider(context: RunContext, prepared: Pick<PreparedRun, 'model' | 'money'>): Decide {
     const loadModel = (model: ModelRef | Model): Promise<Model> => this.loadModel(model)
     return async (question) => {
-      const { decideInRun } = await import('#run/decide.js')
+      const { decideInRun } = await import('#run/decide-in-run.js')
       return decideInRun(question, { context, loadModel, ...prepared, signal: context.signal })
     }
   }

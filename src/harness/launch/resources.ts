@@ -7,7 +7,7 @@ import type { Model } from '#core/model-session.js'
 import type { CheckEvidence } from '#core/tools/evidence.js'
 import type { ToolSourceHost } from '#core/tools/source.js'
 import type { ToolSource, ToolSpec, SandboxMode } from '#core/tools/tool-spec.js'
-import type { EvidenceSources } from '#toolbox/evidence.js'
+import type { EvidenceSources } from '#toolbox/evidence-check.js'
 import type { SandboxState } from '#toolbox/sandbox/sandbox.js'
 import type { LoadedSkills } from '#toolbox/skills/load-skills.js'
 import { nodeModule } from '#util/platform/node.js'
@@ -146,7 +146,7 @@ export class HarnessResources {
     if (typeof model !== 'string') return Promise.resolve(model)
     let loading = this.#models.get(model)
     if (loading === undefined) {
-      loading = import('#providers/infer.js').then(({ inferModel }) => inferModel(model))
+      loading = import('#providers/infer-model.js').then(({ inferModel }) => inferModel(model))
       this.#models.set(model, loading)
       // The next run tries again.
       loading.catch(() => this.#models.delete(model))
@@ -156,7 +156,7 @@ export class HarnessResources {
 
   /** Checks that a quotation is in its source. */
   async evidenceCheck(sources: EvidenceSources): Promise<CheckEvidence> {
-    const { evidenceCheck } = await import('#toolbox/evidence.js')
+    const { evidenceCheck } = await import('#toolbox/evidence-check.js')
     return evidenceCheck(sources)
   }
 

@@ -1,13 +1,13 @@
 import { HarnessError, messageOf } from '#contracts/errors.js'
-import { WHOLE_REPLY } from '#providers/http/wire.js'
-import type { Transport, TransportRequest, WireChunk } from '#providers/http/wire.js'
+import { WHOLE_REPLY } from '#providers/http/wire-format.js'
+import type { Transport, TransportRequest, WireChunk } from '#providers/http/wire-format.js'
 import { markUnsent } from '#providers/http/errors.js'
 import { listenToAbort } from '#util/abort.js'
 import { byteLength } from '#util/bytes.js'
 import type { JsonObject } from '#util/json.js'
 import { sleep } from '#util/timeout.js'
-import { unknownResult } from './apis.js'
-import type { BatchApi, BatchResults } from './apis.js'
+import { unknownResult } from './batch-api.js'
+import type { BatchApi, BatchResults } from './batch-api.js'
 
 export interface BatchedOptions {
   /** How long requests are gathered after the first one, in ms. Default 5,000. */

@@ -1,7 +1,7 @@
 import type { ModelRun } from '#contracts/attempt.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { Model, ModelTurn, TurnOptions } from '#core/model-session.js'
-import type { RequestPayer } from '#core/money.js'
+import type { RequestPayer } from '#core/money-port.js'
 import { abortable } from '#util/abort.js'
 import { FREE, Prepaid } from '../prepaid.js'
 import { factsOf } from './facts.js'
@@ -86,7 +86,7 @@ export class Resemblance {
 
   async #isConfirmed(earlier: string, options: TurnOptions, run: ModelRun | undefined): Promise<boolean> {
     const { runId = '', agentName = null, metadata = {}, labels = {} } = run ?? {}
-    const { choose } = await import('#run/decide.js')
+    const { choose } = await import('#run/decide-in-run.js')
     const { choice } = await choose(
       { question: QUESTION, choices: ['yes', 'no'], context: { one: earlier, other: this.#text } },
       {

@@ -1,5 +1,5 @@
 import { providerError, waitsForClient } from '../http/errors.js'
-import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
+import type { DecodedReply, ReplyFoldOptions } from '../http/wire-format.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import type { WireCall } from '../wire/repeated-calls.js'

@@ -1,7 +1,7 @@
 import { isObject, mergeJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { providerError } from '../http/errors.js'
-import type { ReplyFoldOptions } from '../http/wire.js'
+import type { ReplyFoldOptions } from '../http/wire-format.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import { listIn, stringIn } from '../wire/wire-fields.js'

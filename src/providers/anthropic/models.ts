@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
 import { ANTHROPIC_HOSTED } from '../hosted/anthropic-tools.js'
-import type { KnownFormat } from '../http/wire.js'
+import type { KnownFormat } from '../http/wire-format.js'
 
 /** The provider's name in entries, native parts, `providerOptions` and events. */
 export const PROVIDER = 'anthropic'

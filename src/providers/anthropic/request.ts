@@ -6,14 +6,14 @@ import type {
   ToolChoice,
   ToolDefinition,
 } from '#core/model-session.js'
-import { acceptedSchema } from '#schema/input-schema.js'
+import { acceptedSchema } from '#schema/tool-schema.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { ProviderOptions } from '../http/options.js'
-import type { WireFormat } from '../http/wire.js'
+import type { WireFormat } from '../http/wire-format.js'
 import { strictParameters } from '../hosted/tool-definitions.js'
-import { checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
-import type { RequestDefaults } from '../wire/settings.js'
+import { checkOwnFields, settingsOf, withCallerFields } from '../wire/request-settings.js'
+import type { RequestDefaults } from '../wire/request-settings.js'
 import { anthropicServers, anthropicTool, MCP_BETA } from '../hosted/anthropic-tools.js'
 import { isHosted } from '../hosted/hosted-definition.js'
 import { compactor } from './compaction.js'

@@ -1,7 +1,7 @@
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { OPENAI_ACCOUNT } from '../wire/model.js'
-import type { ServerSpec } from '../wire/model.js'
+import { OPENAI_ACCOUNT } from '../wire/wire-model.js'
+import type { ServerSpec } from '../wire/wire-model.js'
 import { countIn, listIn, objectsIn } from '../wire/wire-fields.js'
 
 /** What an API answers: the vectors in the order of the texts, as far as they are vectors. */

@@ -3,9 +3,9 @@ import { invalidOptions } from '#contracts/parse.js'
 import { partial } from '#util/shape.js'
 import { late } from '#util/late.js'
 import type { ProviderOptions } from '../http/options.js'
-import { wireModel } from '../wire/model.js'
+import { wireModel } from '../wire/wire-model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'
-import { lateFormat } from '../http/wire.js'
+import { lateFormat } from '../http/wire-format.js'
 import { knownContent, modelCapabilities, PROVIDER } from './models.js'
 
 /** `baseUrl` ends with the version, such as `/v1beta`. The official client has methods of another form, so none can be given. */

@@ -1,5 +1,5 @@
 import type { HostedTool, ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
-import type { KnownFormat } from '../http/wire.js'
+import type { KnownFormat } from '../http/wire-format.js'
 
 /** The provider's name in entries, native parts, `providerOptions`, prices and events. */
 export const PROVIDER = 'google'

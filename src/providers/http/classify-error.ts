@@ -1,5 +1,5 @@
-import { failureOfStatus } from '#contracts/failure.js'
-import type { ProviderFailure } from '#contracts/failure.js'
+import { failureOfStatus } from '#contracts/provider-failure.js'
+import type { ProviderFailure } from '#contracts/provider-failure.js'
 
 /** What a refusal means. */
 export interface Refusal {

@@ -7,8 +7,8 @@ import { withCallers } from './endpoint.js'
 import { REST_AFTER_REPLY_MS } from './http-transport.js'
 import { RequestGuard } from './request-guard.js'
 import type { TimeLimits } from './time-limits.js'
-import { WHOLE_REPLY } from './wire.js'
-import type { Transport, WireChunk, TransportRequest } from './wire.js'
+import { WHOLE_REPLY } from './wire-format.js'
+import type { Transport, WireChunk, TransportRequest } from './wire-format.js'
 
 /** A method of an official client: resolves to the parsed reply, or to an async iterable of a stream's parsed events. */
 export type ClientMethod = (body: JsonObject, options: ClientCallOptions) => PromiseLike<unknown>

@@ -1,6 +1,6 @@
 import { markUnsent, providerError } from './errors.js'
 import type { TimeLimits } from './time-limits.js'
-import type { TransportRequest } from './wire.js'
+import type { TransportRequest } from './wire-format.js'
 
 type Phase = 'connectMs' | 'firstByteMs' | 'idleMs'
 

@@ -4,7 +4,7 @@ import { errorFromBody, providerError } from './errors.js'
 import type { HarnessError } from '#contracts/errors.js'
 import { nodeModule } from '#util/platform/node.js'
 import { withoutSecrets } from '#util/secrets.js'
-import type { WireChunk } from './wire.js'
+import type { WireChunk } from './wire-format.js'
 
 /** Longest event, in characters. */
 const LONGEST_EVENT = 64 * 1024 * 1024

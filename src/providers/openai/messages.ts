@@ -29,8 +29,8 @@ import { membersThat, objectsIn, without } from '../wire/wire-fields.js'
 import { compactedItems } from './compaction.js'
 import { PROVIDER } from './models.js'
 import type { Inputs } from './models.js'
-import { nativeDataOf } from './parts.js'
-import type { NativeData } from './parts.js'
+import { nativeDataOf } from './output-items.js'
+import type { NativeData } from './output-items.js'
 
 interface EncodeOptions {
   /** Reasoning items are sent back unchanged; otherwise only their text, if any (RF-07). */

@@ -1,4 +1,4 @@
-import type { KnownFormat } from '../http/wire.js'
+import type { KnownFormat } from '../http/wire-format.js'
 
 /** Name of the provider in entries, events and native parts. */
 export const PROVIDER = 'openai'

@@ -4,13 +4,13 @@ import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import { withoutSecrets } from '#util/secrets.js'
 import { errorFromBody, waitsForClient } from '../http/errors.js'
-import type { DecodedReply, ReplyFoldOptions } from '../http/wire.js'
+import type { DecodedReply, ReplyFoldOptions } from '../http/wire-format.js'
 import { withHostedCalls } from '../hosted/calls.js'
 import { ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import { countIn, objectsIn, outputTokens, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
-import { nativeDataOf, callIdOf, clientItems, outputParts, itemCall } from './parts.js'
+import { nativeDataOf, callIdOf, clientItems, outputParts, itemCall } from './output-items.js'
 
 /**
  * A whole reply. A refusal has the finish reason `refusal`; its text is in `refusal` and in an opaque part, not in a text

@@ -6,13 +6,13 @@ import type {
   ToolChoice,
   ToolDefinition,
 } from '#core/model-session.js'
-import { inputSchema } from '#schema/input-schema.js'
+import { inputSchema } from '#schema/tool-schema.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import type { TailOptions, WireFormat } from '../http/wire.js'
+import type { TailOptions, WireFormat } from '../http/wire-format.js'
 import { describedTool, strictParameters } from '../hosted/tool-definitions.js'
-import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/settings.js'
-import type { RequestDefaults } from '../wire/settings.js'
+import { cacheKeyFields, checkOwnFields, settingsOf, withCallerFields } from '../wire/request-settings.js'
+import type { RequestDefaults } from '../wire/request-settings.js'
 import { openAiChoice, openAiHostedFields, openAiTool } from '../hosted/openai-tools.js'
 import { isHosted } from '../hosted/hosted-definition.js'
 import { encodeEntries } from './messages.js'

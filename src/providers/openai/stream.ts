@@ -4,7 +4,7 @@ import type { ModelDelta } from '#core/model-session.js'
 import { GrowingText } from '#util/growing-text.js'
 import { isObject, parseJson } from '#util/json.js'
 import { errorFromBody } from '../http/errors.js'
-import type { DecodedReply, ReplyFoldOptions, ReplyFold, WireChunk } from '../http/wire.js'
+import type { DecodedReply, ReplyFoldOptions, ReplyFold, WireChunk } from '../http/wire-format.js'
 import { ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'
 import { objectsIn, stringIn } from '../wire/wire-fields.js'
@@ -19,7 +19,7 @@ import {
   reasoningText,
   REASONING_SEPARATOR,
   itemCall,
-} from './parts.js'
+} from './output-items.js'
 import { decodedReply, responseFailure } from './reply.js'
 
 /**

@@ -3,8 +3,8 @@ import { joinedBytes, textOfBytes } from '#util/bytes.js'
 import { isObject, parseJson } from '#util/json.js'
 import { sleep } from '#util/timeout.js'
 import { markUnsent, notJson, providerError } from '../http/errors.js'
-import { WHOLE_REPLY } from '../http/wire.js'
-import type { Transport, TransportRequest, WireChunk } from '../http/wire.js'
+import { WHOLE_REPLY } from '../http/wire-format.js'
+import type { Transport, TransportRequest, WireChunk } from '../http/wire-format.js'
 import { stringIn } from '../wire/wire-fields.js'
 
 /** Time before the provider is asked for the first time, and at most between two times, in ms. */

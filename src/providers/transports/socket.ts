@@ -9,9 +9,9 @@ import { connectionError, errorFromBody, markUnsent, notJson, providerError } fr
 import { flatHeaders } from '../http/exchange.js'
 import { RequestGuard } from '../http/request-guard.js'
 import type { TimeLimits } from '../http/time-limits.js'
-import type { Dispatcher } from '../http/transport.js'
-import { StreamedAnswer } from '../http/wire.js'
-import type { Transport, TransportRequest, WireChunk } from '../http/wire.js'
+import type { Dispatcher } from '../http/open-transport.js'
+import { StreamedAnswer } from '../http/wire-format.js'
+import type { Transport, TransportRequest, WireChunk } from '../http/wire-format.js'
 import { stringIn } from '../wire/wire-fields.js'
 
 /** The server closes a connection after an hour: no request begins on one that is older than this, in ms. */

@@ -3,7 +3,7 @@ import type { AssistantPart, NativePart, TranscriptEntry } from '#contracts/entr
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { sha256 } from '#util/platform/sha256.js'
-import type { DecodedReply } from '../http/wire.js'
+import type { DecodedReply } from '../http/wire-format.js'
 
 /**
  * The ids of the tool calls of a transcript. Some servers restart the numbering with each reply and so repeat ids. An id

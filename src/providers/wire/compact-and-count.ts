@@ -4,7 +4,7 @@ import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { errorWithin, providerError } from '../http/errors.js'
 import { withRetries } from '../http/retry.js'
-import type { Transport, WireFormat, TransportRequest } from '../http/wire.js'
+import type { Transport, WireFormat, TransportRequest } from '../http/wire-format.js'
 import { OwnParts } from './call-ids.js'
 
 /** The options that all sessions of a model share. */

@@ -3,7 +3,7 @@ import type { TranscriptEntry } from '#contracts/entry.js'
 import { NO_USAGE, withCall, withUsage } from '#contracts/result.js'
 import type { HarnessResult, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
 import type { ChildRun, SpawnOptions } from '#core/tools/tool-spec.js'
-import { wholeStart } from '#core/tools/boundary/summaries.js'
+import { wholeStart } from '#core/tools/boundary/input-summary.js'
 import { ChildPaused } from '#core/tools/ask.js'
 import type {
   CallRuns,

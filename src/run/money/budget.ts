@@ -1,8 +1,8 @@
-import type { RunBudget } from '#core/money.js'
+import type { RunBudget } from '#core/money-port.js'
 import { parse } from '#contracts/parse.js'
 import { dollars, leaf, object, optional } from '#util/shape.js'
-import { inDollars } from '#core/money.js'
-import { inMicroDollars } from './price.js'
+import { inDollars } from '#core/money-port.js'
+import { inMicroDollars } from './token-cost.js'
 import { Purse } from './purse.js'
 
 export interface BudgetSettings {

@@ -1,4 +1,4 @@
-import type { OuterPurse } from '#core/money.js'
+import type { OuterPurse } from '#core/money-port.js'
 import { listenToAbort } from '#util/abort.js'
 
 /** The reason that an amount cannot be held. All amounts are whole micro-dollars. */

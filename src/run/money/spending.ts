@@ -1,12 +1,12 @@
 import type { TranscriptEntry, AssistantPart, ContentPart } from '#contracts/entry.js'
 import type { Candidate } from '#contracts/attempt.js'
 import type { RequestConstants } from '#core/model-session.js'
-import { hostedBound } from './hosted.js'
-import { affordableOutput, costBound, withoutLongCaching } from './price.js'
-import type { Price } from './price.js'
+import { hostedBound } from './hosted-cost.js'
+import { affordableOutput, costBound, withoutLongCaching } from './token-cost.js'
+import type { Price } from './token-cost.js'
 import type { Purse, Shortage } from './purse.js'
 import { budgetOf } from './budget.js'
-import type { AnsweredTurn, PricedRequest, RunBudget } from '#core/money.js'
+import type { AnsweredTurn, PricedRequest, RunBudget } from '#core/money-port.js'
 import { byteLength } from '#util/bytes.js'
 
 /** Cap of a reply if its model has none, in tokens. */

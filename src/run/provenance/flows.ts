@@ -1,6 +1,6 @@
 import type { ContentFlow } from '#contracts/flows.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
-import { sourcedEntries } from './hosted.js'
+import { sourcedEntries } from './hosted-sources.js'
 import type { ContentSource, SourcedEntry, TranscriptEntry } from '#contracts/entry.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'

@@ -1,5 +1,5 @@
-import { addressesIn, commandsIn, plainForm, shareAddress, wordsOf } from './tokens.js'
-import type { Addresses } from './tokens.js'
+import { addressesIn, commandsIn, plainForm, shareAddress, wordsOf } from './compared-text.js'
+import type { Addresses } from './compared-text.js'
 
 /** Letters and digits that two strings must have in common in a row to count as near: any run of twice as many is found. */
 const BLOCK = 12

@@ -1,5 +1,5 @@
 import type { ToolOutcome } from '#core/tools/outcome.js'
-import { checkArguments } from '#core/tools/boundary/arguments.js'
+import { checkArguments } from '#core/tools/boundary/check-arguments.js'
 import { parseEnvelope } from '#core/tools/boundary/envelope.js'
 import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
 import type { DurableEvent } from '#core/state/events.js'

@@ -8,7 +8,7 @@ import type { RunSetup } from '#core/loop/run-plan.js'
 import type { BatchCall } from '#core/state/batch-call.js'
 import { RecordingCut, recordedFailure } from '#core/loop/recording.js'
 import type { Recording } from '#core/loop/recording.js'
-import { isAskedByOther, otherRunIds } from '#core/state/other-runs.js'
+import { isAskedByOther, otherRunIds } from '#core/state/background-state.js'
 
 /** Events of tools and people in a batch, besides those that are taken as they are. */
 const OF_BATCHES: ReadonlySet<DurableEvent['kind']> = new Set([

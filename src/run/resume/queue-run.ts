@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import { digestOf } from '#core/log/summaries.js'
+import { digestOf } from '#core/log/run-summary.js'
 import { storeFailure } from '#core/log/log.js'
 import type { RunLog } from '#core/log/log.js'
 import { nameOf, runRef } from '#core/log/ref.js'

@@ -28,7 +28,7 @@ import type { ApprovalAnswer, DeclinedAnswer, KeptAnswer, QuestionAnswer, Verdic
 import type { BatchCall } from '#core/state/batch-call.js'
 import type { ChildReference } from '#core/state/child-state.js'
 import { FORMAT_VERSION } from '#core/state/events.js'
-import type { Background } from '#core/state/other-runs.js'
+import type { Background } from '#core/state/background-state.js'
 import type { RunRules } from '#core/state/rules.js'
 import type { SettledCall } from '#core/state/call-endings.js'
 import type { Answered, Batch, Phase, Position, RunState } from '#core/state/state.js'

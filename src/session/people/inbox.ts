@@ -1,7 +1,7 @@
 import { isDamage, SessionError, tellProcess } from '../errors.js'
 import type { ChatCallAnswer } from '../thread/reduce-chat.js'
 import type { PendingItem } from '#contracts/result.js'
-import type { LogSummaries } from '#core/log/summaries.js'
+import type { LogSummaries } from '#core/log/run-summary.js'
 import type { LogStore } from '#core/log/log.js'
 
 export interface InboxOptions {

@@ -1,5 +1,5 @@
 import { defineTool } from '#core/tools/define.js'
-import { ToolResult } from '#core/tools/result.js'
+import { ToolResult } from '#core/tools/tool-result.js'
 import type { JsonSchema } from '#util/json.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'

@@ -1,4 +1,4 @@
-import { ToolResult } from '#core/tools/result.js'
+import { ToolResult } from '#core/tools/tool-result.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 

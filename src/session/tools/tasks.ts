@@ -1,6 +1,6 @@
 import { defineExtension } from '#core/extension/extension.js'
 import { defineTool } from '#core/tools/define.js'
-import { ToolResult } from '#core/tools/result.js'
+import { ToolResult } from '#core/tools/tool-result.js'
 import type { Extension, RunMembers } from '#core/extension/extension.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'

@@ -1,5 +1,5 @@
 import { CLEAR, COMPRESSED, ENCRYPTED, HIDDEN_OWNER, unreadableRecord } from './clear.js'
-import type { RecordCodec, RecordPlace } from './port.js'
+import type { RecordCodec, RecordPlace } from './log-codec.js'
 import { DEFLATE, deflate, inflate } from './deflate.js'
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 

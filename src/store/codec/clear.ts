@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import { nameOf } from '#core/log/ref.js'
 import type { LogRef } from '#core/log/ref.js'
-import type { RecordCodec, RecordPlace } from './port.js'
+import type { RecordCodec, RecordPlace } from './log-codec.js'
 
 export function placeOfEvent(ref: LogRef, seq: number): RecordPlace {
   return { ref, part: 'event', key: seq }

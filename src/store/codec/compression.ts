@@ -1,4 +1,4 @@
-import type { LogCodec } from './port.js'
+import type { LogCodec } from './log-codec.js'
 
 /** Compresses what a store holds: its `cipher` option. Reads records that are not compressed, too. */
 export function compression(): LogCodec {

@@ -1,5 +1,5 @@
 import { CLEAR, COMPRESSED, unreadableRecord } from './clear.js'
-import type { RecordCodec } from './port.js'
+import type { RecordCodec } from './log-codec.js'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 
 /** What events have in common: most are short, and a third of their size without it. It is a part of the form, and never changes. */

@@ -1,7 +1,7 @@
 import { messageOf } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
 import { boolean, functionOf, matching, object, optional } from '#util/shape.js'
-import type { LogCodec } from './port.js'
+import type { LogCodec } from './log-codec.js'
 
 export interface EncryptionOptions {
   /** The 32 bytes of a key, at once; undefined if there is none of that name. It is asked once for each. */

@@ -2,7 +2,7 @@ import type { LogEvent } from '#core/log/log.js'
 import type { LogRef } from '#core/log/ref.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { placeOfEvent } from './clear.js'
-import type { LogCodec, RecordPlace } from './port.js'
+import type { LogCodec, RecordPlace } from './log-codec.js'
 import { StoreCodec } from './store-codec.js'
 
 /** A record as a log in memory keeps it. */

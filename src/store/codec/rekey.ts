@@ -1,7 +1,7 @@
 import { invalidOptions } from '#contracts/parse.js'
 import type { LogStore } from '#core/log/log.js'
 import { isObject } from '#util/json.js'
-import type { LogCodec, Rewritable, Rewriting } from './port.js'
+import type { LogCodec, Rewritable, Rewriting } from './log-codec.js'
 
 /**
  * Writes all logs that no process owns anew with `cipher`, which the store has from then on: encrypts what is stored, or changes the

@@ -2,7 +2,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
 import { isObject, parseJson } from '#util/json.js'
 import { HIDDEN_OWNER, placeOfDigest, placeOfEvent, placeOfPost } from './clear.js'
-import type { LogCodec, RecordCodec, RecordPlace, Rewriting } from './port.js'
+import type { LogCodec, RecordCodec, RecordPlace, Rewriting } from './log-codec.js'
 import { StoreCodec } from './store-codec.js'
 
 /** The rows that are written anew, of a log and of its events and posts. */

@@ -1,5 +1,5 @@
 import { CLEAR } from './clear.js'
-import type { LogCodec, RecordCodec, RecordPlace } from './port.js'
+import type { LogCodec, RecordCodec, RecordPlace } from './log-codec.js'
 
 /** The codec of a store whose records may have been written by others. */
 export class StoreCodec implements RecordCodec {

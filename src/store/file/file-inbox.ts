@@ -3,7 +3,7 @@ import type { LogRef } from '#core/log/ref.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
 import { isEncoded, placeOfPost } from '../codec/clear.js'
-import type { RecordCodec } from '../codec/port.js'
+import type { RecordCodec } from '../codec/log-codec.js'
 import type { StoreCodec } from '../codec/store-codec.js'
 import { fileNameOf, fileNamesIn, makeFolder } from './file-paths.js'
 import {

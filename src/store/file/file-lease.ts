@@ -6,7 +6,7 @@ import { isObject, parseJson } from '#util/json.js'
 import { makeFolder } from './file-paths.js'
 import { mendTail } from './log-file.js'
 import type { LogRef } from '#core/log/ref.js'
-import type { RecordCodec } from '../codec/port.js'
+import type { RecordCodec } from '../codec/log-codec.js'
 
 /** How long a lease file without content counts as a lease, in ms: its owner is about to write it. */
 const BEING_WRITTEN_MS = 5000

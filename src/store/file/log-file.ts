@@ -3,8 +3,8 @@ import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { LogEvent } from '#core/log/log.js'
 import { lastSeqOf, nameOf } from '#core/log/ref.js'
 import type { LogRef } from '#core/log/ref.js'
-import type { RecordCodec } from '../codec/port.js'
-import { eventIn, lineOf } from './file-lines.js'
+import type { RecordCodec } from '../codec/log-codec.js'
+import { eventIn, lineOf } from './encoded-lines.js'
 import {
   closeSync,
   constants,

@@ -6,7 +6,7 @@ import { unlessDamaged } from '../fold-run.js'
 import { replaceText } from './file-paths.js'
 import type { LogPaths } from './file-paths.js'
 import type { StoreCodec } from '../codec/store-codec.js'
-import { digestText, fileDigest, renewedLine } from './file-lines.js'
+import { digestText, fileDigest, renewedLine } from './encoded-lines.js'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,4 +1,4 @@
-import type { RunSummary } from '#core/log/summaries.js'
+import type { RunSummary } from '#core/log/run-summary.js'
 import type { LogStore } from '#core/log/log.js'
 import type { LogKind } from '#core/log/ref.js'
 import { expectSame } from '../expect.js'

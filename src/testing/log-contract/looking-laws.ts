@@ -1,5 +1,5 @@
 import type { LogEvent, LogStore } from '#core/log/log.js'
-import type { RunSummary, ThreadSummary } from '#core/log/summaries.js'
+import type { RunSummary, ThreadSummary } from '#core/log/run-summary.js'
 import { Events, threadStory } from './story.js'
 import type { Beginning } from './story.js'
 import { expectSame } from '../expect.js'

@@ -3,7 +3,7 @@ import { NO_USAGE } from '#contracts/result.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { LogRef } from '#core/log/ref.js'
 import type { PendingItem, RunUsage } from '#contracts/result.js'
-import type { RunDigest } from '#core/log/summaries.js'
+import type { RunDigest } from '#core/log/run-summary.js'
 
 const FIRST_MS = Date.UTC(2026, 0, 1)
 

@@ -2,7 +2,7 @@ import { messageOf } from '#contracts/errors.js'
 import { textFiles } from '#util/platform/text-files.js'
 import { FileFailure } from '../workspace/file-failure.js'
 import { escapeControls } from '../workspace/path-text.js'
-import { isInside } from '../workspace/paths.js'
+import { isInside } from '../workspace/path-policy.js'
 import type { Workspace } from '../workspace/workspace.js'
 
 /** Absolute and allowed, and as the model knows it. */

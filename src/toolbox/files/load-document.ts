@@ -1,4 +1,4 @@
-import { convertDocument, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
+import { convertDocument, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert-document.js'
 import { docxToMarkdown } from '../workspace/docx.js'
 import { failedOutcome, FileFailure } from '../workspace/file-failure.js'
 import { fileOptionsOf } from '../workspace/file-tool.js'

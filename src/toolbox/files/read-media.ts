@@ -1,7 +1,7 @@
 import type { ToolOutcome } from '#core/tools/outcome.js'
 import { parseJson } from '#util/json.js'
 import { mediaTypeOf } from '#contracts/media-type.js'
-import { convertDocument, PDF_TO_PAGES } from '../workspace/convert.js'
+import { convertDocument, PDF_TO_PAGES } from '../workspace/convert-document.js'
 import { FileFailure, invalidInput } from '../workspace/file-failure.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 

@@ -1,4 +1,4 @@
-import { isInside } from '../workspace/paths.js'
+import { isInside } from '../workspace/path-policy.js'
 import type { ReplacedFolder } from './git-folder.js'
 import type { GuardedFile } from './guarded-files.js'
 

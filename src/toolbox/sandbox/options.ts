@@ -1,4 +1,4 @@
-import { hosts } from '../web/hosts.js'
+import { hosts } from '../web/host-list.js'
 import { expandHome, escapeControls } from '../workspace/path-text.js'
 import type { ProtectedFiles } from '../workspace/protection.js'
 import { invalidOptions } from '#contracts/parse.js'

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { messageOf } from '#contracts/errors.js'
-import { isAmong, plainHost } from '../web/hosts.js'
+import { isAmong, plainHost } from '../web/host-list.js'
 import { isPublicAddress } from '../web/addresses.js'
 import type { HostAddress, Lookup } from '../web/options.js'
 

@@ -1,7 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path'
-import { isInside } from '../workspace/paths.js'
+import { isInside } from '../workspace/path-policy.js'
 
 /** Contain more than one program. */
 const SHARED = new Set(['.local', '.config', '.cache'])

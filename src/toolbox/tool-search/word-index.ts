@@ -1,4 +1,4 @@
-import { indexedWords, queryWords } from './words.js'
+import { indexedWords, queryWords } from './stems-and-synonyms.js'
 import type { ToolText } from './tool-text.js'
 
 /** How much a word of a text counts, and how far the length of the text takes from that (0: not at all, 1: in full). */

@@ -1,4 +1,4 @@
-import { convertDocument, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert.js'
+import { convertDocument, HTML_TO_MARKDOWN, PDF_TO_TEXT } from '../workspace/convert-document.js'
 import { contentTypeOf, decodeText, contentKind, kindOfType, refuseBinary } from './content.js'
 import type { ContentKind, ContentType } from './content.js'
 import { failureAt, fetchFailure, shownUrl } from './fetch-failure.js'

@@ -1,7 +1,7 @@
 import { parse } from '#contracts/parse.js'
 import { boolean, either, functionOf, integer, matching, milliseconds, partial, string } from '#util/shape.js'
 import type { Complete } from '#util/shape.js'
-import { hosts } from './hosts.js'
+import { hosts } from './host-list.js'
 
 /** Finds the addresses of a name; rejects if it has none. */
 export type Lookup = (hostname: string) => Promise<readonly HostAddress[]>

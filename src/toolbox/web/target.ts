@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { isPublicAddress } from './addresses.js'
 import { fetchFailure, shownUrl } from './fetch-failure.js'
-import { isAmong, plainHost } from './hosts.js'
+import { isAmong, plainHost } from './host-list.js'
 import type { FetchSettings, HostAddress } from './options.js'
 
 const MAX_URL_CHARS = 8_192

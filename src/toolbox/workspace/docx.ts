@@ -1,5 +1,5 @@
-import { convertDocument, HTML_TO_MARKDOWN } from './convert.js'
-import type { Conversion, Converter } from './convert.js'
+import { convertDocument, HTML_TO_MARKDOWN } from './convert-document.js'
+import type { Conversion, Converter } from './convert-document.js'
 import { FileFailure } from './file-failure.js'
 import { escapeControls } from './path-text.js'
 

@@ -1,7 +1,7 @@
 import { isObject } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
 import type { Book } from '../reading/book.js'
-import { memberOf, numberAt, textAt } from '../reading/fields.js'
+import { memberOf, numberAt, textAt } from '../reading/event-fields.js'
 import type { EventPlace } from '../reading/nodes.js'
 import { search } from './search.js'
 

@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { Book } from '../reading/book.js'
-import { memberOf, objectAt, objectsAt, textAt, timeAt } from '../reading/fields.js'
-import type { ReadEvent } from '../reading/fields.js'
+import { memberOf, objectAt, objectsAt, textAt, timeAt } from '../reading/event-fields.js'
+import type { ReadEvent } from '../reading/event-fields.js'
 import type { CallNode, RunNode } from '../reading/nodes.js'
 
 /** Everything that a log says of one call. Argument texts are JSON text. */

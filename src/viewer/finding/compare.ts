@@ -2,7 +2,7 @@ import { diffArrays, diffWordsWithSpace } from 'diff'
 import { canonicalJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { Book } from '../reading/book.js'
-import { memberOf, objectAt, objectsAt, textAt } from '../reading/fields.js'
+import { memberOf, objectAt, objectsAt, textAt } from '../reading/event-fields.js'
 import type { RunNode, TurnNode } from '../reading/nodes.js'
 
 /** A row of the comparison of two runs. */

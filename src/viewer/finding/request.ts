@@ -9,7 +9,7 @@ import { viewOf } from '#core/state/view.js'
 import { firstDifference } from '#util/first-difference.js'
 import { isObject } from '#util/json.js'
 import type { Book } from '../reading/book.js'
-import { memberOf, objectAt, textAt } from '../reading/fields.js'
+import { memberOf, objectAt, textAt } from '../reading/event-fields.js'
 
 /** What went to the model at a turn. */
 export interface RequestView {

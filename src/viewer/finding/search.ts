@@ -1,5 +1,5 @@
 import type { Book, LogText } from '../reading/book.js'
-import { textAt } from '../reading/fields.js'
+import { textAt } from '../reading/event-fields.js'
 import type { EventPlace } from '../reading/nodes.js'
 import { escapedPattern, linePattern, textsIn } from '../reading/texts.js'
 

@@ -1,4 +1,4 @@
-import { numberAt, objectAt } from '../reading/fields.js'
+import { numberAt, objectAt } from '../reading/event-fields.js'
 import type { EventPlace, Pause, RunNode, TurnNode } from '../reading/nodes.js'
 
 /** The numbers of one turn, for a plot; null where they are not known. */

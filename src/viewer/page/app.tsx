@@ -17,7 +17,7 @@ import { Sheets } from './sheets.js'
 import { StepCells, kindOf } from './list/step-row.js'
 import type { Store } from './store.js'
 import { VirtualList } from './list/virtual-list.js'
-import { plainText, timeOf } from './text/words.js'
+import { plainText, timeOf } from './text/formatted-text.js'
 
 /** The whole page. */
 export function App({ store }: { readonly store: Store }) {

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { totalsOf } from '../finding/series.js'
 import type { LimitUse } from '../finding/series.js'
 import type { RunNode } from '../reading/nodes.js'
-import { countOf, moneyOf, plainText, timeOf } from './text/words.js'
+import { countOf, moneyOf, plainText, timeOf } from './text/formatted-text.js'
 
 /** Totals of a run, and how much of its limits it has used. */
 export function Figures({ run }: { readonly run: RunNode }) {

@@ -4,7 +4,7 @@ import { render } from 'preact'
 import { Book } from '../reading/book.js'
 import { readContainer } from '../reading/container.js'
 import { App } from './app.js'
-import { follow } from './live.js'
+import { follow } from './follow-run.js'
 import { Store } from './store.js'
 
 const page = document.getElementById('page')

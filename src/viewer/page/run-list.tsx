@@ -1,5 +1,5 @@
 import type { Store } from './store.js'
-import { countOf, moneyOf, plainText } from './text/words.js'
+import { countOf, moneyOf, plainText } from './text/formatted-text.js'
 
 /** The runs of the page, to pick one; without reading their logs. */
 export function RunList({ store }: { readonly store: Store }) {

@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { search } from '../finding/search.js'
 import type { SearchHit, LogSearch } from '../finding/search.js'
 import type { Store } from './store.js'
-import { countOf, plainText } from './text/words.js'
+import { countOf, plainText } from './text/formatted-text.js'
 
 /** Time that the search takes before the page may draw, in ms. */
 const SLICE = 12

@@ -3,7 +3,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { ProblemKind } from '../finding/problems.js'
 import { ACTIONS } from './keys.js'
 import type { Store } from './store.js'
-import { plainText } from './text/words.js'
+import { plainText } from './text/formatted-text.js'
 
 /** What opens above the page: the keys, and the list of problems. */
 export function Sheets({ store }: { readonly store: Store }) {

@@ -1,7 +1,7 @@
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { ContainerHeader, LogPart, PackedLog } from './container.js'
-import type { ReadEvent } from './fields.js'
+import type { ReadEvent } from './event-fields.js'
 import type { Damage, EventPlace, RunNode } from './nodes.js'
 import { Outline } from './outline.js'
 import { skim } from './skim.js'

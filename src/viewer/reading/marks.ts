@@ -1,5 +1,5 @@
-import { brief, memberOf, numberAt, objectAt, objectsAt, textAt } from './fields.js'
-import type { ReadEvent } from './fields.js'
+import { brief, memberOf, numberAt, objectAt, objectsAt, textAt } from './event-fields.js'
+import type { ReadEvent } from './event-fields.js'
 import type { Mark } from './nodes.js'
 
 /** What an event says, in one line. */

@@ -9,8 +9,8 @@ import {
   objectsAt,
   textAt,
   timeAt,
-} from './fields.js'
-import type { ReadEvent } from './fields.js'
+} from './event-fields.js'
+import type { ReadEvent } from './event-fields.js'
 import { isKnownKind, markOf } from './marks.js'
 import type {
   AttemptMark,

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { RequestConstants } from 'thinharness'
-import { MessageList } from '#providers/wire/session.js'
+import { MessageList } from '#providers/wire/wire-session.js'
 import type { AssistantPart, ContentPart, TranscriptEntry } from '#contracts/entry.js'
 import { expectValidRequest } from '../../support/request-schemas.js'
 import { assistant, bodyOf, CONSTANTS, format, tool, user } from './support.js'

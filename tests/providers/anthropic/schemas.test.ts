@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { inputSchema } from '#schema/input-schema.js'
+import { inputSchema } from '#schema/tool-schema.js'
 import { outputSchema } from '#providers/anthropic/request.js'
 import type { JsonSchema } from '#util/json.js'
 

@@ -2,8 +2,8 @@ import { HarnessError } from 'thinharness'
 import type { ModelDelta, RequestConstants } from 'thinharness'
 import { messagesFormat } from '#providers/anthropic/request.js'
 import type { MessagesRequestOptions } from '#providers/anthropic/request.js'
-import { MessageList } from '#providers/wire/session.js'
-import type { DecodedReply, TailOptions, WireFormat } from '#providers/http/wire.js'
+import { MessageList } from '#providers/wire/wire-session.js'
+import type { DecodedReply, TailOptions, WireFormat } from '#providers/http/wire-format.js'
 import type {
   AssistantEntry,
   AssistantPart,

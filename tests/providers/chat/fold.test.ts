@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { WireChunk } from '#providers/http/wire.js'
+import type { WireChunk } from '#providers/http/wire-format.js'
 import { chunksOf, hear } from './wire.js'
 
 describe('RF-03 pieces of reasoning are joined', () => {

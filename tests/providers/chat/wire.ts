@@ -3,7 +3,7 @@ import { OPENAI, OPENROUTER, dialectFor } from '#providers/chat/dialect.js'
 import type { ChatDialect } from '#providers/chat/dialect.js'
 import { EventReader } from '#providers/http/sse.js'
 import type { ProviderOptions } from '#providers/http/options.js'
-import type { DecodedReply, WireChunk, WireFormat } from '#providers/http/wire.js'
+import type { DecodedReply, WireChunk, WireFormat } from '#providers/http/wire-format.js'
 import type { ModelDelta, RequestConstants } from '#core/model-session.js'
 import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type {

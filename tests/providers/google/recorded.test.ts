@@ -6,7 +6,7 @@ import { textOf, toolCallsOf } from '#contracts/entry.js'
 import type { AssistantPart } from '#contracts/entry.js'
 import { errorFromBody } from '#providers/http/errors.js'
 import { EventReader } from '#providers/http/sse.js'
-import type { DecodedReply } from '#providers/http/wire.js'
+import type { DecodedReply } from '#providers/http/wire-format.js'
 import type { JsonObject } from '#util/json.js'
 import {
   answerOf,

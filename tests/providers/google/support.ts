@@ -10,8 +10,8 @@ import type {
 } from '#contracts/entry.js'
 import { contentFormat } from '#providers/google/request.js'
 import type { ContentRequestOptions } from '#providers/google/request.js'
-import type { DecodedReply, TailOptions, WireFormat } from '#providers/http/wire.js'
-import { MessageList } from '#providers/wire/session.js'
+import type { DecodedReply, TailOptions, WireFormat } from '#providers/http/wire-format.js'
+import { MessageList } from '#providers/wire/wire-session.js'
 import type { JsonObject } from '#util/json.js'
 
 const STAMP = { id: 'e', at: '2026-01-01T00:00:00.000Z' }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { lateFormat } from '#providers/http/wire.js'
+import { lateFormat } from '#providers/http/wire-format.js'
 import { late } from '#util/late.js'
-import type { WireFormat } from '#providers/http/wire.js'
+import type { WireFormat } from '#providers/http/wire-format.js'
 import { responsesFormat } from '#providers/openai/request.js'
 import { RESPONSES } from '#providers/openai/models.js'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { EventReader } from '#providers/http/sse.js'
-import type { WireChunk } from '#providers/http/wire.js'
+import type { WireChunk } from '#providers/http/wire-format.js'
 import { rounds } from '../../support/length.js'
 
 /** The events and the failure of a stream that arrives in these pieces. */

@@ -97,7 +97,7 @@ describe('kept connections', () => {
   test('closing the last user closes them; others lose nothing', async () => {
     // Other tests of this file have left users: a new copy of the module has none.
     vi.resetModules()
-    const { httpExchange } = await import('#providers/http/http-exchange.js')
+    const { httpExchange } = await import('#providers/http/node-exchange.js')
     await using server = await loopback((response) => response.end('{}'))
     const [first, second] = [httpExchange(), httpExchange()]
     const post = async (exchange: typeof first): Promise<void> => {

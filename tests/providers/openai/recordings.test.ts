@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ModelTurn } from '#core/model-session.js'
 import { responsesFormat } from '#providers/openai/request.js'
 import { openai } from '#providers/openai/index.js'
-import { nativeDataOf } from '#providers/openai/parts.js'
+import { nativeDataOf } from '#providers/openai/output-items.js'
 import { UNREPORTED_USAGE, toolCallsOf } from '#contracts/entry.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import {

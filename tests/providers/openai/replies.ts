@@ -1,7 +1,7 @@
 import type { ModelDelta, RequestConstants } from '#core/model-session.js'
 import { responsesFormat } from '#providers/openai/request.js'
 import { without } from '#providers/wire/wire-fields.js'
-import type { DecodedReply, WireChunk } from '#providers/http/wire.js'
+import type { DecodedReply, WireChunk } from '#providers/http/wire-format.js'
 
 export const NO_CONSTANTS: RequestConstants = { instructions: '', tools: [], structuredOutput: null, settings: {} }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { MessageList } from '#providers/wire/session.js'
+import { MessageList } from '#providers/wire/wire-session.js'
 import type { JsonObject } from '#util/json.js'
 
 function textOf(list: MessageList, tail: JsonObject = {}): string {

@@ -4,7 +4,7 @@ import { HarnessError } from 'thinharness'
 import type { ToolSpec } from 'thinharness'
 import { fetchUrl, fileTools, subagent } from 'thinharness/tools'
 import { ScriptedModel } from 'thinharness/testing'
-import { checkGrants } from '#run/children/grants.js'
+import { checkGrants } from '#run/children/child-approvals.js'
 import { harnessOf, tool } from '../../harness/support.js'
 import { rounds } from '../../support/length.js'
 

@@ -6,8 +6,8 @@ import { anthropic, openai, openaiChat, openrouter } from 'thinharness/providers
 import type { ProviderOptions } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
 import { NO_TOKENS } from '#contracts/entry.js'
-import { costOf } from '#run/money/price.js'
-import type { Price } from '#run/money/price.js'
+import { costOf } from '#run/money/token-cost.js'
+import type { Price } from '#run/money/token-cost.js'
 import { failureOf, harnessOf, ofKind, told, tool } from '../../harness/support.js'
 import { rounds } from '../../support/length.js'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { anthropic } from 'thinharness/providers'
 import type { AnthropicOptions } from 'thinharness/providers'
-import { openSpending } from '#run/money/open.js'
-import type { Price } from '#run/money/price.js'
+import { openSpending } from '#run/money/open-spending.js'
+import type { Price } from '#run/money/token-cost.js'
 import type { ModelSettings } from '#core/model-session.js'
 
 const PRICE: Price = { inputPerMillion: 1, outputPerMillion: 0, longCacheWritePerMillion: 100 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
 import { readTool } from '#toolbox/files/read.js'
-import { convertDocument } from '#toolbox/workspace/convert.js'
+import { convertDocument } from '#toolbox/workspace/convert-document.js'
 import { pdfBomb, pdfOf } from '../pdf.js'
 import { call, folderWith, textOf } from '../support.js'
 

@@ -1,5 +1,5 @@
 import { messageOf } from '#contracts/errors.js'
-import { clipped } from '#core/tools/boundary/summaries.js'
+import { clipped } from '#core/tools/boundary/input-summary.js'
 import { isObject, parseJson } from '#util/json.js'
 import { withoutTerminalCodes } from '#util/platform/terminal.js'
 import { LARGEST_MESSAGE } from '../sdk/connection.js'

@@ -5,7 +5,7 @@ import { isObject } from '#util/json.js'
 import { unknownKey } from '#util/suggest.js'
 import type { McpServer } from './mcp-server.js'
 import type { McpServerOptions } from './server-options.js'
-import { mcpHttp, mcpSse, mcpStdio } from './servers.js'
+import { mcpHttp, mcpSse, mcpStdio } from './stdio-and-http.js'
 
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 

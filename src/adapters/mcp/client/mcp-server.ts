@@ -1,5 +1,5 @@
 import type { McpConnection, McpEndpoint, McpSdk, ConnectionSetup } from '../sdk/connection.js'
-import { outcomeOfResult } from './content.js'
+import { outcomeOfResult } from './result-content.js'
 import { callFailure, isUnauthorized } from './call-failure.js'
 import type { CallFailure } from './call-failure.js'
 import { OpenToolCalls } from './open-calls.js'

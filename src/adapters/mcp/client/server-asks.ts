@@ -17,7 +17,7 @@ import type { ServerSettings } from './server-options.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { ToolContext } from '#core/tools/tool-spec.js'
-import { contentParts } from './content.js'
+import { contentParts } from './result-content.js'
 
 /** How a server's requests to us are answered. */
 export function serverAsks(

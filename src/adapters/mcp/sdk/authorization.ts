@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import type * as http from '@modelcontextprotocol/client'
 import { messageOf } from '#contracts/errors.js'
 import { isPublicAddress } from '#toolbox/web/addresses.js'
-import { plainHost } from '#toolbox/web/hosts.js'
+import { plainHost } from '#toolbox/web/host-list.js'
 import { isObject, parseJson } from '#util/json.js'
 import type { McpAuthProvider } from './connection.js'
 

@@ -1,7 +1,7 @@
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
 import type { LogStore } from '#core/log/log.js'
-import type { RunSummary } from '#core/log/summaries.js'
+import type { RunSummary } from '#core/log/run-summary.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import type { ThreadItem } from '#session/sessions.js'
 import { CLIENT_TOOLS, readClientTools } from '#session/tools/client-tools.js'

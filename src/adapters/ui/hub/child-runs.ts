@@ -1,6 +1,6 @@
 import { isStretchEnd } from '../projection.js'
 import type { AnyRunEvent } from '../projection.js'
-import type { RunSummary } from '#core/log/summaries.js'
+import type { RunSummary } from '#core/log/run-summary.js'
 import type { LogStore, RunLog } from '#core/log/log.js'
 
 /**

@@ -2,11 +2,11 @@ import type { FollowedEvent } from '../client/follow-run.js'
 import { textOfRun } from '#session/thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '#session/thread/reduce-chat.js'
 import type { ContentPart } from '#contracts/entry.js'
-import { answerActions, answeringAfter } from './actions.js'
-import type { AnswerActions, AnswerFacts } from './actions.js'
-import { LiveStore } from './live.js'
-import type { RequestOutcome, ConnectionOptions, ConnectionStatus, LiveFacts, LoadedChat } from './live.js'
-import type { ReadableStore } from './store.js'
+import { answerActions, answeringAfter } from './answer-actions.js'
+import type { AnswerActions, AnswerFacts } from './answer-actions.js'
+import { LiveStore } from './live-store.js'
+import type { RequestOutcome, ConnectionOptions, ConnectionStatus, LiveFacts, LoadedChat } from './live-store.js'
+import type { ReadableStore } from './readable-store.js'
 
 export interface FollowedRunOptions extends ConnectionOptions {
   readonly runId: string

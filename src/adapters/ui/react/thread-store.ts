@@ -4,11 +4,11 @@ import { reduceChat } from '#session/thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '#session/thread/reduce-chat.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
-import { answerActions, answeringAfter } from './actions.js'
-import type { AnswerActions, AnswerFacts } from './actions.js'
-import { LiveStore, request } from './live.js'
-import type { RequestOutcome, ConnectionOptions, ConnectionStatus, LiveFacts, LoadedChat } from './live.js'
-import type { ReadableStore } from './store.js'
+import { answerActions, answeringAfter } from './answer-actions.js'
+import type { AnswerActions, AnswerFacts } from './answer-actions.js'
+import { LiveStore, request } from './live-store.js'
+import type { RequestOutcome, ConnectionOptions, ConnectionStatus, LiveFacts, LoadedChat } from './live-store.js'
+import type { ReadableStore } from './readable-store.js'
 
 export interface ChatThreadOptions extends ConnectionOptions {
   readonly threadId: string

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
-import { sameMembers } from './store.js'
-import type { ReadableStore } from './store.js'
+import { sameMembers } from './readable-store.js'
+import type { ReadableStore } from './readable-store.js'
 
 /**
  * A part of what a store knows. The component renders again when that part has changed: not for each piece of a reply if it looks at

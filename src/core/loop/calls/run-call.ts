@@ -1,6 +1,6 @@
 import { savedAs } from '#contracts/entry.js'
 import type { ContentSource } from '#contracts/entry.js'
-import type { CheckedArguments } from '../../tools/boundary/arguments.js'
+import type { CheckedArguments } from '../../tools/boundary/check-arguments.js'
 import { failureOf, invoke, noteRepairs } from '../../tools/boundary/invoke.js'
 import { bound } from '../../tools/boundary/truncate-output.js'
 import type { ToolOutcome } from '../../tools/outcome.js'

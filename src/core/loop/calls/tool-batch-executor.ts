@@ -1,5 +1,5 @@
 import type { PendingItem } from '#contracts/result.js'
-import type { CheckedArguments } from '../../tools/boundary/arguments.js'
+import type { CheckedArguments } from '../../tools/boundary/check-arguments.js'
 import type { ToolOutcome } from '../../tools/outcome.js'
 import type { LeftChild } from '../child-run.js'
 import type { RunContext } from '../run-context.js'

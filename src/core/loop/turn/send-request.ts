@@ -1,6 +1,6 @@
 import type { SubmittedRequest } from '#contracts/attempt.js'
 import type { ModelTurn, RequestConstants, TurnOptions } from '../../model-session.js'
-import type { RequestPayer } from '../../money.js'
+import type { RequestPayer } from '../../money-port.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import { deepFreeze, readOnly } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'

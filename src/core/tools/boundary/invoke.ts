@@ -4,9 +4,9 @@ import { errorName, errorText } from '#util/plain-json.js'
 import { ChildPaused, Suspension } from '../ask.js'
 import type { SuspendedCall } from '../ask.js'
 import type { ToolOutcome } from '../outcome.js'
-import { isOutcome, outcomeOf } from '../result.js'
+import { isOutcome, outcomeOf } from '../tool-result.js'
 import type { ToolContext, ToolSpec } from '../tool-spec.js'
-import { clipped } from './summaries.js'
+import { clipped } from './input-summary.js'
 
 /**
  * Calls a tool once with checked arguments. Its result, or the error that it throws, becomes an outcome, which

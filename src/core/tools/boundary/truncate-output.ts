@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '#util/json.js'
 import { plainJson } from '#util/plain-json.js'
 import type { ToolOutcome } from '../outcome.js'
 import type { ToolSpec } from '../tool-spec.js'
-import { wholeEnd, wholeStart } from './summaries.js'
+import { wholeEnd, wholeStart } from './input-summary.js'
 
 /**
  * An outcome with a text of at most `maxOutputChars` characters (UTF-16 units) and metadata of at most 20,000 as JSON. A longer

@@ -12,7 +12,7 @@ import type {
   RowVector,
   Scope,
 } from '../memory-index.js'
-import { indexedWords } from '../words.js'
+import { indexedWords } from '../search-words.js'
 
 const SCHEMA = 'thinharness_memory'
 const NO_OWNER = ''

@@ -19,7 +19,7 @@ import type { ContentSource } from '#contracts/entry.js'
 import { parseJson } from '#util/json.js'
 import { isSource } from '../run-reader.js'
 import type { IdRange } from './sqlite-schema.js'
-import { indexedWords } from '../words.js'
+import { indexedWords } from '../search-words.js'
 
 /** An index in a file of SQLite, or in memory. Any number of processes may share the file. */
 export class SqliteIndex implements MemoryIndex {

@@ -4,10 +4,10 @@ import { compareRuns, wordChanges } from '../../finding/compare.js'
 import type { ComparedTurn } from '../../finding/compare.js'
 import { totalsOf } from '../../finding/series.js'
 import type { Book } from '../../reading/book.js'
-import { objectAt, objectsAt, textAt } from '../../reading/fields.js'
+import { objectAt, objectsAt, textAt } from '../../reading/event-fields.js'
 import type { RunNode, TurnNode } from '../../reading/nodes.js'
 import type { Store } from '../store.js'
-import { beginning, countOf, moneyOf, plainText, timeOf } from '../text/words.js'
+import { beginning, countOf, moneyOf, plainText, timeOf } from '../text/formatted-text.js'
 
 interface CompareViewProps {
   readonly store: Store

@@ -1,15 +1,15 @@
 import type { ComponentChildren } from 'preact'
 import { parseJson } from '#util/json.js'
 import { structuredAnswer } from '../../finding/answer.js'
-import { memberOf, objectAt, objectsAt, textAt } from '../../reading/fields.js'
+import { memberOf, objectAt, objectsAt, textAt } from '../../reading/event-fields.js'
 import type { CallNode, TurnNode } from '../../reading/nodes.js'
-import { EditView, editsOf } from '../text/edits.js'
+import { EditView, editsOf } from '../text/edit-view.js'
 import { JsonTree, JsonView } from '../text/json-tree.js'
-import { Content } from '../text/parts.js'
+import { Content } from '../text/entry-content.js'
 import type { Row } from '../list/rows.js'
 import type { Store } from '../store.js'
 import { CallTags, Fold, RowLabel, StateTag, durationOf } from '../list/step-row.js'
-import { Words, countOf, plainText, timeOf } from '../text/words.js'
+import { Words, countOf, plainText, timeOf } from '../text/formatted-text.js'
 
 interface EntryProps {
   readonly row: Row

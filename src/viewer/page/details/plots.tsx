@@ -5,7 +5,7 @@ import type { TurnPoint } from '../../finding/series.js'
 import type { RunNode } from '../../reading/nodes.js'
 import { keys } from '../list/rows.js'
 import type { Store } from '../store.js'
-import { countOf, moneyOf, plainText, timeOf } from '../text/words.js'
+import { countOf, moneyOf, plainText, timeOf } from '../text/formatted-text.js'
 
 interface PlotSeries {
   readonly name: string

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import type { CallNode, Pause, RunNode, TurnNode } from '../../reading/nodes.js'
 import type { Row } from './rows.js'
 import type { TimeScale } from './scale.js'
-import { countOf, plainText, timeOf } from '../text/words.js'
+import { countOf, plainText, timeOf } from '../text/formatted-text.js'
 
 interface StepRowProps {
   readonly row: Row

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { Words, plainText } from './words.js'
+import { Words, plainText } from './formatted-text.js'
 
 /** Members of one level that are shown at once. */
 const MOST_MEMBERS = 100

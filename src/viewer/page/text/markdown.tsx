@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { plainText } from './words.js'
+import { plainText } from './formatted-text.js'
 
 /** A small subset of Markdown, built as elements: headings, lists, quotes, code, emphasis and links. Everything else is text. */
 export function Markdown({ text }: { readonly text: string }) {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { nextFrame, sameMembers } from '#adapters/ui/react/store.js'
+import { nextFrame, sameMembers } from '#adapters/ui/react/readable-store.js'
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
 afterEach(() => {

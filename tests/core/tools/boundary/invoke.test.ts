@@ -4,7 +4,7 @@ import { ModelRetry } from '#contracts/errors.js'
 import { callTool } from '#harness/call-tool.js'
 import { defineTool } from '#core/tools/define.js'
 import { invoke } from '#core/tools/boundary/invoke.js'
-import { ToolResult } from '#core/tools/result.js'
+import { ToolResult } from '#core/tools/tool-result.js'
 import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
 
 const context: ToolContext = {

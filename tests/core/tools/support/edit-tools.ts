@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { checkArguments } from '#core/tools/boundary/arguments.js'
-import type { CheckedArguments } from '#core/tools/boundary/arguments.js'
+import { checkArguments } from '#core/tools/boundary/check-arguments.js'
+import type { CheckedArguments } from '#core/tools/boundary/check-arguments.js'
 import { defineTool } from '#core/tools/define.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonSchema } from '#util/json.js'

@@ -1,5 +1,5 @@
-import { checkArguments } from '#core/tools/boundary/arguments.js'
-import type { CheckedArguments } from '#core/tools/boundary/arguments.js'
+import { checkArguments } from '#core/tools/boundary/check-arguments.js'
+import type { CheckedArguments } from '#core/tools/boundary/check-arguments.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 
 type Refused = CheckedArguments & { readonly ok: false }

@@ -1,0 +1,202 @@
+import { ClientTransport } from './client-transport.js'
+import type { ClientMethod } from './client-transport.js'
+import { connectionError } from './errors.js'
+import type { Exchange } from './exchange.js'
+import { flatHeaders } from './exchange.js'
+import { httpExchange } from './node-exchange.js'
+import { HttpTransport } from './http-transport.js'
+import type { Endpoint } from './endpoint.js'
+import type { Timeouts } from './options.js'
+import { readableBody } from './readable-body.js'
+import { timeLimitsOf } from './time-limits.js'
+import type { Transport } from './wire-format.js'
+import { joinedBytes, textualBytes } from '#util/bytes.js'
+import { environment, hostProcess } from '#util/platform/node.js'
+import { HarnessError } from '#contracts/errors.js'
+import type { Readable } from 'node:stream'
+
+interface TransportSettings {
+  readonly timeouts?: Timeouts
+  readonly over: Connection
+}
+
+/** The connection for requests. `endpoint` is called for each request and may throw, such as `missing_key`. */
+export type Connection =
+  | { readonly kind: 'default'; readonly endpoint: () => Endpoint }
+  | { readonly kind: 'fetch'; readonly endpoint: () => Endpoint; readonly fetch: typeof globalThis.fetch }
+  | { readonly kind: 'dispatcher'; readonly endpoint: () => Endpoint; readonly dispatcher: Dispatcher }
+  | { readonly kind: 'client'; readonly call: ClientMethod; readonly headers: Readonly<Record<string, string>> }
+
+/** The transport for a model's options. It does no I/O, loads nothing and opens no connection yet. */
+export function openTransport({ over, timeouts }: TransportSettings): Transport {
+  const limits = timeLimitsOf(timeouts)
+  if (over.kind === 'client') return new ClientTransport(over.call, over.headers, limits)
+  return new HttpTransport(exchangeOver(over), over.endpoint, limits)
+}
+
+function exchangeOver(over: Exclude<Connection, { readonly kind: 'client' }>): Exchange {
+  switch (over.kind) {
+    case 'default':
+      return defaultExchange()
+    case 'fetch':
+      return fetchExchange(over.fetch)
+    case 'dispatcher':
+      return dispatcherExchange(async () => over.dispatcher)
+  }
+}
+
+/**
+ * `node:http(s)`, or undici if the environment names a proxy for the server (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`,
+ * in upper or lower case). The local machine is never reached through a proxy. Undici is loaded only then.
+ */
+function defaultExchange(): Exchange {
+  // Browsers and workers have `fetch` alone.
+  if (hostProcess().getBuiltinModule === undefined) return fetchExchange((...given) => globalThis.fetch(...given))
+  const direct = httpExchange()
+  const proxied = dispatcherExchange(proxyDispatcher)
+  return {
+    post: (request, guard) => (hasProxy(request.url) ? proxied : direct).post(request, guard),
+    connect: async (url, guard) => (hasProxy(url) ? undefined : direct.connect?.(url, guard)),
+    close: () => direct.close(),
+  }
+}
+
+/** The dispatcher that reaches a server outside HTTP's own transport: the caller's, or that of a proxy in the environment. */
+export async function dispatcherFor(url: URL, given: object | undefined): Promise<Dispatcher | undefined> {
+  return (given as Dispatcher | undefined) ?? (hasProxy(url) ? await proxyDispatcher() : undefined)
+}
+
+/** Undici decides which of the two variables applies, and the exceptions of `NO_PROXY`. */
+function hasProxy({ hostname }: URL): boolean {
+  return !/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname) && proxySettings() !== ''
+}
+
+function proxySettings(): string {
+  const proxyOf = (name: string): string => environment(name) ?? environment(name.toUpperCase()) ?? ''
+  return `${proxyOf('https_proxy')} ${proxyOf('http_proxy')}`.trim()
+}
+
+/** One for each value of the variables; all models share its connections. */
+const dispatchers = new Map<string, Promise<Dispatcher>>()
+
+function proxyDispatcher(): Promise<Dispatcher> {
+  const settings = proxySettings()
+  let dispatcher = dispatchers.get(settings)
+  if (dispatcher === undefined) {
+    dispatcher = openProxy()
+    dispatchers.set(settings, dispatcher)
+  }
+  return dispatcher
+}
+
+async function openProxy(): Promise<Dispatcher> {
+  const { EnvHttpProxyAgent } = await import('undici')
+  try {
+    return new EnvHttpProxyAgent()
+  } catch {
+    // The values may contain a password and are not repeated.
+    const message = 'Expected `HTTPS_PROXY` and `HTTP_PROXY` to hold the URL of a proxy, such as `http://proxy:3128`.'
+    throw new HarnessError('invalid_options', message)
+  }
+}
+
+/**
+ * An exchange over the caller's `fetch`. It hides its connections, so connecting is part of the time to the first byte.
+ * A `fetch` or a body that ignores its signal is abandoned when a limit is reached.
+ */
+export function fetchExchange(fetch: typeof globalThis.fetch): Exchange {
+  return {
+    async post({ url, method = 'POST', headers, body }, guard) {
+      const controller = new AbortController()
+      guard.onStop(() => controller.abort())
+      const init: RequestInit = {
+        method,
+        headers: { ...headers },
+        // A `fetch` of the caller's may read it by `String` or `JSON.parse`, as it reads the bodies of other clients.
+        ...(method === 'POST' && { body: textualBytes(joinedBytes(body)) }),
+        redirect: 'manual',
+        signal: controller.signal,
+      }
+      const response = await guard.wait(
+        'firstByteMs',
+        () => fetch(url.href, init),
+        (error) => connectionError(error, url.host, false),
+      )
+      const reader = (response.body as ReadableStream<Uint8Array> | null)?.getReader()
+      guard.onStop(() => {
+        controller.abort()
+        reader?.cancel().catch(() => undefined)
+      })
+      return {
+        // A `fetch` may hide the details of a redirect.
+        status: response.type === 'opaqueredirect' ? 302 : response.status,
+        headers: Object.fromEntries(response.headers),
+        async read() {
+          if (reader === undefined) return null
+          const { value } = await guard.wait(
+            'idleMs',
+            () => reader.read(),
+            (error) => connectionError(error, url.host, true),
+          )
+          return value ?? null
+        },
+      }
+    },
+    close: async () => undefined,
+  }
+}
+
+/** The part of an undici dispatcher that is used, of any version: an `Agent`, a `ProxyAgent`, one with HTTP/2. */
+export interface Dispatcher {
+  request(options: DispatcherRequest): Promise<DispatcherAnswer>
+}
+
+interface DispatcherRequest {
+  readonly origin: string
+  readonly path: string
+  readonly method: 'GET' | 'POST'
+  readonly headers: Record<string, string>
+  readonly body: Uint8Array
+  readonly signal: AbortSignal
+  readonly headersTimeout: number
+  readonly bodyTimeout: number
+}
+
+interface DispatcherAnswer {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Readable
+}
+
+/**
+ * An exchange over an undici dispatcher. The dispatcher's owner owns the connections and limits the time to connect:
+ * here it is part of the time to the first byte.
+ */
+export function dispatcherExchange(dispatcher: () => Promise<Dispatcher>): Exchange {
+  return {
+    async post({ url, method = 'POST', headers, body }, guard) {
+      const controller = new AbortController()
+      guard.onStop(() => controller.abort())
+      const request: DispatcherRequest = {
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method,
+        headers: { ...headers },
+        body: joinedBytes(body),
+        signal: controller.signal,
+        // The guard has the limits.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      }
+      const answer = await guard.wait(
+        'firstByteMs',
+        async () => await (await dispatcher()).request(request),
+        (error) => (error instanceof HarnessError ? error : connectionError(error, url.host, false)),
+      )
+      const flat = flatHeaders(answer.headers)
+      const origin = { host: url.host, encoding: flat['content-encoding'] }
+      return { status: answer.statusCode, headers: flat, ...(await readableBody(answer.body, origin, guard)) }
+    },
+    close: async () => undefined,
+  }
+}
