@@ -41,7 +41,7 @@ import { cancelChildren, cancelStored, endForgotten, endRun } from '#run/resume/
 import type { CancelMeans } from '#run/resume/cancel-stored.js'
 import type { RunExtensions } from '#core/extension/run-extensions.js'
 import { matchAnswers } from '#run/resume/match-answers.js'
-import type { GivenHistory } from '#run/resume/parse-history.js'
+import type { GivenHistory } from '#run/resume/given-history.js'
 import { findHistory, inline } from '#run/resume/find-history.js'
 import { resolveHistory } from '#run/resume/read-log.js'
 import type { ResolveHistory } from '#run/resume/read-log.js'
