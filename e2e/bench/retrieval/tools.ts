@@ -1,5 +1,6 @@
 // `npm run bench:tools-found -- [folder of tool-search]`: how often the right one of 264 tools is found, by words, by the vectors of a real
-// embedder, and by both as `toolSearch({ embed })` joins them. `--vectors <folder>` for the packages and the vectors.
+// embedder, by both as `toolSearch({ embed })` joins them, and by what Anthropic says of its own search, which can be called with a key
+// only: BM25 over names, descriptions, and names and descriptions of arguments (platform.claude.com, Tool search tool). `--vectors <folder>` for the packages and the vectors.
 import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +8,8 @@ import { parseArgs } from 'node:util'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { ToolIndex } from '#toolbox/tool-search/tool-index.js'
 import { nearest } from '#toolbox/tool-search/vectors.js'
+import { textOfTool } from '#toolbox/tool-search/tool-text.js'
+import { Bm25 } from './bm25.js'
 import { embedderIn } from './embedder.js'
 
 interface Definition {
@@ -31,6 +34,12 @@ const tools = (read('tools.jsonl') as readonly Definition[]).map(
     return { name, description, parameters: inputSchema, metadata: { key }, call: () => Promise.reject(new Error()) }
   },
 )
+const asDocumented = new Bm25(
+  tools.map((tool, place) => {
+    const { name, description, parameters, details } = textOfTool(tool)
+    return { id: String(place), text: `${name}\n${description}\n${parameters}\n${details}` }
+  }),
+)
 const vectors = await embedderIn(values.vectors)
 const embed = async (texts: readonly string[]) => (await vectors(texts)).map((vector) => Array.from(vector))
 const { signal } = new AbortController()
@@ -38,6 +47,9 @@ const ofTools = await vectors(tools.map(({ name, description }) => `${name}\n${d
 const byBoth = new ToolIndex(embed)
 const byWords = new ToolIndex()
 
+await print('hosted, as documented', async (query) =>
+  asDocumented.search(query, tools.length).flatMap((place) => tools[Number(place)] ?? []),
+)
 await print('words', (query) => byWords.search(query, tools, signal))
 await print('vectors', byMeaning)
 await print('both', (query) => byBoth.search(query, tools, signal))
@@ -61,5 +73,5 @@ async function print(title: string, find: (query: string) => Promise<readonly To
     ranks.push(rank < 0 ? Infinity : rank)
   }
   const at = (k: number): string => (ranks.filter((rank) => rank < k).length / ranks.length).toFixed(2)
-  console.log(`${title.padEnd(8)} first ${at(1)}, among 5 ${at(5)}, among 10 ${at(10)}`)
+  console.log(`${title.padEnd(21)} first ${at(1)}, among 5 ${at(5)}, among 10 ${at(10)}`)
 }
