@@ -1,0 +1,137 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { defineTool, Harness, memoryLog } from 'thinharness'
+import { ScriptedModel, scriptedProvider } from 'thinharness/testing'
+import { expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { answerInTime } from '../../docs/snippets/subjects/cancelling.js'
+import { evaluate } from '../../docs/snippets/subjects/evals.js'
+import { lookUpFirst } from '../../docs/snippets/subjects/first-call.js'
+import { answer } from '../../docs/snippets/subjects/instructions.js'
+import { logged } from '../../docs/snippets/subjects/logging.js'
+import { invoiceOf } from '../../docs/snippets/subjects/results.js'
+import { searchHandbook } from '../../docs/snippets/subjects/retrieval.js'
+import { thinkHard } from '../../docs/snippets/subjects/settings.js'
+import { log, removeOldRuns } from '../../docs/snippets/subjects/storage.js'
+import { ask, tools as shopTools } from '../../docs/snippets/subjects/users.js'
+import { report } from '../../docs/snippets/subjects/workflows.js'
+import { inTemporaryFolder } from '../support/folder.js'
+
+inTemporaryFolder()
+
+const lookUp = defineTool({ name: 'look_up', description: 'Looks up.', parameters: {}, handler: () => 'Open at 9.' })
+
+test('docs/cancelling.md: a caller that goes away gets null', async () => {
+  const controller = new AbortController()
+  const model = new ScriptedModel().replies(() => {
+    controller.abort()
+    return new Promise(() => undefined)
+  })
+  await using harness = new Harness({ model })
+  expect(await answerInTime(harness, 'Hello?', controller.signal)).toBeNull()
+  await using other = new Harness({ model: new ScriptedModel().says('Hi.') })
+  expect(await answerInTime(other, 'Hello?', new AbortController().signal)).toBe('Hi.')
+})
+
+test('docs/evals.md: the share of right answers', async () => {
+  vi.spyOn(console, 'log').mockImplementation(() => undefined)
+  const prices = { unknown: { inputPerMillion: 1, outputPerMillion: 1 } }
+  await using agent = new Harness({ model: new ScriptedModel().says('At 9.').says('At 9.'), prices })
+  await using provider = await scriptedProvider()
+  provider.says('{"choice":"yes"}').says('{"choice":"no"}')
+  vi.stubEnv('ANTHROPIC_API_KEY', 'test-key')
+  vi.stubEnv('ANTHROPIC_BASE_URL', provider.url.messages)
+  const cases = [
+    { id: 'a', question: 'When do you open?', expected: '9' },
+    { id: 'b', question: 'When do you close?', expected: '18' },
+  ]
+  expect(await evaluate(agent, 'anthropic:claude-haiku-4-5', cases)).toBe(0.5)
+})
+
+test('docs/settings.md: the first request has to call the tool, later ones need not', async () => {
+  const model = new ScriptedModel().calls('look_up', {}).says('At 9.')
+  await using harness = new Harness({ model, tools: [lookUp], use: [lookUpFirst] })
+  await harness.run('When do you open?')
+  expect(model.requests.map(({ constants }) => constants.settings.toolChoice)).toEqual([{ tool: 'look_up' }, undefined])
+})
+
+test('docs/settings.md: a model with options of its own', async () => {
+  await using provider = await scriptedProvider()
+  provider.says('Proved.')
+  vi.stubEnv('OPENAI_API_KEY', 'test-key')
+  vi.stubEnv('OPENAI_BASE_URL', provider.url.responses)
+  expect(await thinkHard('Prove it.')).toBe('Proved.')
+})
+
+test('docs/instructions.md: the prompt of the system is that of the run, and the day is a notice', async () => {
+  await mkdir('prompts')
+  await writeFile('prompts/support.md', 'Be brief.')
+  await using provider = await scriptedProvider()
+  provider.says('Guten Tag.')
+  vi.stubEnv('ANTHROPIC_API_KEY', 'test-key')
+  vi.stubEnv('ANTHROPIC_BASE_URL', provider.url.messages)
+  expect(await answer('Hello.', 'Ana')).toBe('Guten Tag.')
+})
+
+test('docs/logging.md: requests and calls are logged', async () => {
+  const lines: string[] = []
+  const model = new ScriptedModel().calls('look_up', {}).says('At 9.')
+  const logger = { info: (_fields: object, message: string) => void lines.push(message) }
+  await using harness = new Harness({ model, tools: [lookUp], use: [logged(logger)] })
+  await harness.run('When do you open?')
+  expect(lines).toEqual(['model request', 'tool call', 'model request'])
+})
+
+test('docs/results.md: the output has the type of the schema', async () => {
+  await using provider = await scriptedProvider()
+  provider.says('{"customer":"Ana","cents":3900}')
+  vi.stubEnv('OPENAI_API_KEY', 'test-key')
+  vi.stubEnv('OPENAI_BASE_URL', provider.url.responses)
+  expect(await invoiceOf('Ana pays 39 euros.')).toEqual({ customer: 'Ana', cents: 3900 })
+})
+
+test('docs/retrieval.md: passages that are near are the result of the tool', async () => {
+  const tool = searchHandbook(
+    { nearest: (vector) => Promise.resolve([{ text: `Near ${vector.join()}`, url: '/a' }]) },
+    () => Promise.resolve([[1, 2]]),
+  )
+  const model = new ScriptedModel().calls('search_handbook', { question: 'Holidays?' }).says('30 days (/a).')
+  await using harness = new Harness({ model, tools: [tool] })
+  const { toolCallRecords } = await harness.run('How many holidays do I have?')
+  expect(toolCallRecords[0]?.output).toContain('Near 1,2')
+})
+
+test('docs/storage.md: without a database runs are files', async () => {
+  expect(log.outlives).toBe(true)
+  await removeOldRuns()
+})
+
+test('docs/users.md: a member may not delete, and the tools know the user', async () => {
+  await using provider = await scriptedProvider()
+  provider.calls('list_orders', {}).calls('delete_order', { id: '7' })
+  provider.says('Sorry.')
+  vi.stubEnv('ANTHROPIC_API_KEY', 'test-key')
+  vi.stubEnv('ANTHROPIC_BASE_URL', provider.url.messages)
+  await using harness = new Harness({ model: 'anthropic:claude-sonnet-5', tools: [...shopTools] })
+  expect(await ask(harness, { id: 'ana', role: 'member', spentUsd: 0 }, 'Delete my order.')).toBe('Sorry.')
+  const sent = JSON.stringify(provider.requests)
+  expect([sent.includes('Orders of ana'), sent.includes('For admins.'), sent.includes('Deleted 7')]).toEqual([
+    true,
+    true,
+    false,
+  ])
+})
+
+test('docs/workflows.md: a workflow that is started again repeats no step that has ended', async () => {
+  const log = memoryLog()
+  const models = [
+    new ScriptedModel().says('A fact.').says('A critic.'),
+    new ScriptedModel().says('Draft.').says('Better.'),
+    new ScriptedModel().answers(false).answers(true),
+  ] as const
+  const [search, write, reviewer] = models
+  const review = new Harness({ model: reviewer, log, outputType: z.boolean() })
+  const agents = { search: new Harness({ model: search, log }), write: new Harness({ model: write, log }), review }
+  expect(await report('r1', 'tea', agents)).toBe('Better.')
+  expect(await report('r1', 'tea', agents)).toBe('Better.')
+  expect(models.map(({ requests }) => requests.length)).toEqual([2, 2, 2])
+})
