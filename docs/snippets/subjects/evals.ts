@@ -1,5 +1,5 @@
-import { Budget, Harness } from 'thinharness'
-import type { Model } from 'thinharness'
+import { Budget } from 'thinharness'
+import type { Harness, Model } from 'thinharness'
 import { decide } from 'thinharness/models'
 
 export interface Case {

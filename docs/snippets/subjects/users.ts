@@ -14,7 +14,8 @@ const listOrders = defineTool({
   description: 'List the orders of the customer.',
   parameters: z.object({}),
   // The owner comes from the run, never from the model.
-  handler: (_args, { metadata }) => `Orders of ${String(metadata['resourceId'])}: none.`,
+  handler: (_args, { metadata: { resourceId } }) =>
+    `Orders of ${typeof resourceId === 'string' ? resourceId : 'nobody'}: none.`,
 })
 const deleteOrder = defineTool({
   name: 'delete_order',
