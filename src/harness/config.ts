@@ -43,11 +43,9 @@ export interface Config<Output> extends Budgets {
   readonly outputType: OutputType<Output> | null
   readonly outputMode: StructuredOutputMode | 'auto'
   readonly outputValidator: OutputValidator<unknown> | null
-  readonly outputRetries: number
   /** Null: costs are not counted, unless a limit needs them. */
   readonly prices: Prices | null
   readonly budget: Budget | null
-  readonly toolRetries: number
   readonly sequential: boolean
   /** The options that are members of extensions, and the extensions of `use`. */
   readonly extensions: RunExtensions
@@ -111,11 +109,9 @@ export function resolveConfig<Output>(given: HarnessOptions<Output>, needsDeps =
     outputMode,
     // It receives the parsed answer.
     outputValidator: (options.outputValidator ?? null) as OutputValidator<unknown> | null,
-    outputRetries: options.outputRetries ?? 1,
     ...budgetsOf(options),
     prices: options.prices === false ? null : (options.prices ?? {}),
     budget: options.budget ?? null,
-    toolRetries: options.toolRetries ?? 3,
     sequential: options.toolExecution === 'sequential',
     extensions,
     log: options.log ?? defaultLog({ keepEnded: REMEMBERED_RUNS }),

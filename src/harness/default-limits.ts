@@ -3,11 +3,13 @@ import type { Given } from '#util/shape.js'
 import type { PlannedRules } from '#core/loop/run-plan.js'
 import type { RunState } from '#core/state/state.js'
 
-/** The limits of a run, and the effect of reaching one. */
+/** The limits of a run, the effect of reaching one, and how often the model is asked again. */
 export interface Budgets {
   readonly limits: RunLimits
   readonly onLimit: 'fail' | 'answer'
   readonly stall: StallRules | null
+  readonly outputRetries: number
+  readonly toolRetries: number
 }
 
 const DEFAULTS: Budgets = {
@@ -21,14 +23,24 @@ const DEFAULTS: Budgets = {
   },
   onLimit: 'fail',
   stall: null,
+  outputRetries: 1,
+  toolRetries: 3,
+}
+
+interface RetryOptions {
+  readonly outputRetries?: number | undefined
+  readonly toolRetries?: number | undefined
 }
 
 /** The budgets of parsed options, with defaults from `defaults`. */
-export function budgetsOf({ limits, onLimit, stall }: BudgetOptions, defaults = DEFAULTS): Budgets {
+export function budgetsOf(options: BudgetOptions & RetryOptions, defaults = DEFAULTS): Budgets {
+  const { limits, onLimit, stall } = options
   return {
     limits: limits === undefined ? defaults.limits : { ...defaults.limits, ...(limits as Given<Limits>) },
     onLimit: onLimit ?? defaults.onLimit,
     stall: stall === undefined ? defaults.stall : stallRules(stall),
+    outputRetries: options.outputRetries ?? defaults.outputRetries,
+    toolRetries: options.toolRetries ?? defaults.toolRetries,
   }
 }
 
@@ -47,21 +59,13 @@ function stallRules(stall: boolean | StallOptions): StallRules | null {
   return stall === true ? steps : { ...steps, ...(stall as Given<StallOptions>) }
 }
 
-interface RetryOptions {
-  readonly outputRetries?: number | undefined
-  readonly toolRetries?: number | undefined
-}
-
 /** The rules of a run, by its options and those of the harness. */
-export function plannedRules(
-  options: BudgetOptions & RetryOptions,
-  defaults: Budgets & { readonly outputRetries: number; readonly toolRetries: number },
-): PlannedRules {
-  const { limits, onLimit, stall } = budgetsOf(options, defaults)
+export function plannedRules(options: BudgetOptions & RetryOptions, defaults: Budgets): PlannedRules {
+  const { limits, onLimit, stall, outputRetries, toolRetries } = budgetsOf(options, defaults)
   return {
     limits,
-    outputRetries: options.outputRetries ?? defaults.outputRetries,
-    toolRetries: options.toolRetries ?? defaults.toolRetries,
+    outputRetries,
+    toolRetries,
     ...(onLimit === 'answer' && { onLimit }),
     ...(stall !== null && { stall }),
   }

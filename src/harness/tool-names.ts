@@ -2,8 +2,7 @@ import { invalidOptions } from '#contracts/parse.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import type { OutputType } from '#core/tools/output-type.js'
 import type { JsonObject } from '#util/json.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolOutcome, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
 
 /** Throws `invalid_options` for a repeated name, and for that of the tool for structured answers if there is one. */
 export function checkToolNames(names: readonly string[], outputType: OutputType | null): void {

@@ -7,8 +7,7 @@ import { checkArguments } from '#core/tools/boundary/check-arguments.js'
 import { envelopeOf } from '#core/tools/boundary/envelope.js'
 import { invoke, noteRepairs } from '#core/tools/boundary/invoke.js'
 import { withinBounds } from '#core/tools/boundary/truncate-output.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolContext, ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { absolutePath } from '#util/platform/node.js'
 
 /** Options of `callTool`: the context of the handler. */

@@ -32,6 +32,10 @@ export class SessionError extends Error {
   }
 }
 
+export function threadNotFound(threadId: string): SessionError {
+  return new SessionError('thread_not_found', `There is no thread \`${threadId}\`.`)
+}
+
 /** An error as events have it. */
 export interface StoredError {
   readonly code: SessionErrorCode | HarnessErrorCode

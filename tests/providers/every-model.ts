@@ -7,7 +7,7 @@ import { anthropic, fromAiSdk, gemini, openai, openaiChat, openaiCompatible, ope
 import { scriptedProvider } from 'thinharness/testing'
 import type { ProviderApi, ScriptedProvider } from 'thinharness/testing'
 import { envelopeOf, renderEnvelope } from '#core/tools/boundary/envelope.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolOutcome } from '#core/tools/tool-spec.js'
 
 /** Every kind of model, before one scripted provider, which is as strict as the APIs are. */
 const MODELS: Readonly<Record<string, (url: Readonly<Record<ProviderApi, string>>) => Model>> = {

@@ -1,7 +1,6 @@
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { HarnessResult, PendingItem, RunUsage } from '#contracts/result.js'
-import type { ToolOutcome } from '../tools/outcome.js'
-import type { ChildRun, SpawnOptions } from '../tools/tool-spec.js'
+import type { ChildRun, SpawnOptions, ToolOutcome } from '../tools/tool-spec.js'
 import type { RunAbort } from '#util/abort.js'
 import type { Answer } from '../state/answers.js'
 import type { BatchCall } from '../state/batch-call.js'

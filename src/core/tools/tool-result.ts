@@ -4,7 +4,7 @@ import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { parse } from '#contracts/parse.js'
 import { boolean, leaf, list, object, optional } from '#util/shape.js'
-import type { ToolOutcome } from './outcome.js'
+import type { ToolOutcome } from './tool-spec.js'
 import { compactText, plainJson } from '#util/plain-json.js'
 
 export interface ToolResultFields {

@@ -5,7 +5,6 @@ import type { HarnessResult } from '#contracts/result.js'
 import type { ContentPart, ContentSource, TranscriptEntry } from '#contracts/entry.js'
 import type { JsonInput, JsonObject, JsonSchema, JsonValue } from '#util/json.js'
 import type { Ask } from './ask.js'
-import type { ToolOutcome } from './outcome.js'
 import type { AgentOutputValidator, InferOutput, OutputType } from './output-type.js'
 import type { Schema } from '#schema/schema.js'
 import type { ToolSourceHost } from './source.js'
@@ -103,6 +102,30 @@ export interface ToolSpec<in Deps = unknown> {
   /** Runs the tool. An error that it throws becomes a failed result and does not end the run. */
   readonly call: (args: JsonObject, context: ToolContext<Deps>) => Promise<ToolOutcome>
 }
+
+/** How one tool call ended, for the loop. Its envelope is recorded, and the model reads the content. */
+export type ToolOutcome =
+  | {
+      readonly kind: 'succeeded'
+      readonly content: string
+      /** The value whose JSON is the content; absent if the text is the value. */
+      readonly value?: JsonValue
+      readonly metadata?: JsonObject
+      /** Images and files for the model, in addition to the text. */
+      readonly parts?: readonly ContentPart[]
+    }
+  | {
+      readonly kind: 'failed'
+      /** Short class of the failure, such as `NotFound`; in the envelope as `error_type`. */
+      readonly errorType: string
+      readonly content: string
+      /** The model can mend it by calling again; counts against the tool's retry budget. */
+      readonly retry: boolean
+      readonly metadata?: JsonObject
+      readonly parts?: readonly ContentPart[]
+    }
+  | { readonly kind: 'cancelled'; readonly reason: string; readonly metadata?: JsonObject }
+  | { readonly kind: 'rejected'; readonly reason: string | null }
 
 /** A result that is too long for the model. */
 export interface LongOutput {

@@ -1,8 +1,7 @@
 import { resultForModel, toolCallsOf } from '#contracts/entry.js'
 import { defineTool } from '#core/tools/define.js'
 import type { ContentPart, ContentSource, TranscriptEntry } from '#contracts/entry.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { entryIndex } from './spans.js'
 
 /** Longest text of a page, in characters. */

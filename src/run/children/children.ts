@@ -2,7 +2,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import { NO_USAGE, withCall, withUsage } from '#contracts/result.js'
 import type { HarnessResult, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
-import type { ChildRun, SpawnOptions } from '#core/tools/tool-spec.js'
+import type { ChildRun, SpawnOptions, ToolOutcome } from '#core/tools/tool-spec.js'
 import { wholeStart } from '#core/tools/boundary/input-summary.js'
 import { ChildPaused } from '#core/tools/ask.js'
 import type {
@@ -17,7 +17,6 @@ import type {
 import type { RunContext } from '#core/loop/run-context.js'
 import type { RunSetup } from '#core/loop/run-plan.js'
 import { answersOf, whenUnknown } from '#core/loop/tool-context.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
 import type { StoredChild } from '#core/state/child-state.js'
 import { sha256 } from '#util/platform/sha256.js'
 

@@ -1,7 +1,6 @@
-import type { ToolOutcome } from '#core/tools/outcome.js'
 import { checkArguments } from '#core/tools/boundary/check-arguments.js'
 import { parseEnvelope } from '#core/tools/boundary/envelope.js'
-import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolContext, ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { OwnExtension } from '#core/extension/own-extension.js'
 import type { Extension } from '#core/extension/extension.js'

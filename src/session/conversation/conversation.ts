@@ -4,7 +4,7 @@ import type { LogStore, Post } from '#core/log/log.js'
 import type { LogSummaries } from '#core/log/run-summary.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { RunEvent } from '#core/state/events.js'
-import { codedError, sessionsClosed, storedError, tellProcess } from '../errors.js'
+import { codedError, sessionsClosed, storedError, tellProcess, threadNotFound } from '../errors.js'
 import { Feed } from './feed.js'
 import { Grants } from '../thread/grants.js'
 import { MessageEnds } from './message.js'
@@ -13,14 +13,14 @@ import type { MessageOutcome, StopListener } from './message.js'
 import { ActiveRun, isElsewhere, threadRunId, RunStarter } from './run-starter.js'
 import type { ConversationDeps, RunOutcome, RunStart } from './run-starter.js'
 import { SeenEvents } from './seen-events.js'
-import { doNothing, Turns } from './mutex.js'
+import { doNothing, Mutex } from './mutex.js'
 import { eventsAfterEnd, eventsAfterRun, eventsOfRefusal, eventsWithoutRun } from '../thread/next-events.js'
 import { readBy, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { ThreadMessage, NewThreadEvent, ReplacedRuns, ThreadEvent } from '../thread/thread-events.js'
 import { isHeld, nextMessage } from '../thread/thread-state.js'
 import type { ThreadRun, ThreadState } from '../thread/thread-state.js'
-import { existing, ThreadWriter, threadNotFound, withoutOtherOwner } from '../thread/thread-writer.js'
+import { existing, ThreadWriter, withoutOtherOwner } from '../thread/thread-writer.js'
 import type { PlanOutcome } from '../tools/ask-people.js'
 
 export type ChatPhase = 'idle' | 'running' | 'waiting' | 'cancelling' | 'interrupted'
@@ -55,7 +55,7 @@ export class ThreadConversation {
   readonly #owner: ThreadOwner
   #loading: Promise<unknown> = Promise.resolve()
   /** Its changes, one after the other. */
-  readonly turns = new Turns(() => this.#watchIdle())
+  readonly turns = new Mutex(() => this.#watchIdle())
   #idleTimer: NodeJS.Timeout | undefined
   #followsOwner = false
   #isCancelling = false

@@ -1,7 +1,7 @@
 export const doNothing = (): void => undefined
 
 /** Pieces of work that are done one after the other, in the order in which they came. */
-export class Turns {
+export class Mutex {
   readonly #onEnd: () => void
   #last: Promise<void> = Promise.resolve()
   #count = 0

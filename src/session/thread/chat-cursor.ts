@@ -1,7 +1,7 @@
 import type { HarnessError } from '#contracts/errors.js'
 import type { LogStore } from '#core/log/log.js'
 import type { RunEvent } from '#core/state/events.js'
-import { isDamage, SessionError } from '../errors.js'
+import { isDamage, SessionError, threadNotFound } from '../errors.js'
 import type { ThreadEvent } from './thread-events.js'
 
 /** An event of a conversation: of its thread, or of one of its runs. `cursor` is the reader's place after it. */
@@ -75,8 +75,7 @@ export async function* storedEvents(
   const ref = { kind: 'thread', id: threadId } as const
   for await (const event of log.read<ThreadEvent>(ref, { after: thread })) {
     // The log of something else.
-    if (thread === 0 && event.kind !== 'thread_opened')
-      throw new SessionError('thread_not_found', `There is no thread \`${threadId}\`.`)
+    if (thread === 0 && event.kind !== 'thread_opened') throw threadNotFound(threadId)
     yield* eventsOfThread(event)
   }
   for (;;) {

@@ -3,7 +3,7 @@ import { endOwner, newOwner } from '#util/platform/owner.js'
 import type { LogRef } from '#core/log/ref.js'
 import type { LogStore, Post } from '#core/log/log.js'
 import { canonicalJson, deepFreeze, withMembers } from '#util/json.js'
-import { isDamage, SessionError } from '../errors.js'
+import { isDamage, threadNotFound } from '../errors.js'
 import type { NewThreadEvent, RunPlace, ThreadEvent } from './thread-events.js'
 import { applyThread, threadDigest } from './thread-state.js'
 import type { ThreadState } from './thread-state.js'
@@ -154,10 +154,6 @@ function eventReferences(event: NewThreadEvent): readonly LogRef[] {
   if (event.kind === 'run_begun') return [{ kind: 'run', id: event.runId }]
   const history = event.kind === 'thread_opened' ? (event.fork?.history ?? null) : null
   return history === null ? [] : [{ kind: 'run', id: history.runId }]
-}
-
-export function threadNotFound(threadId: string): SessionError {
-  return new SessionError('thread_not_found', `There is no thread \`${threadId}\`.`)
 }
 
 /** What the events of a thread add up to. Throws a `SessionError` if it has none. */

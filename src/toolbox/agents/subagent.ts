@@ -1,7 +1,13 @@
 import { HarnessError } from '#contracts/errors.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
 import { plainJson } from '#util/plain-json.js'
-import type { BackgroundLine, SpawnOptions, ToolContext, ToolReach, ToolSpec } from '#core/tools/tool-spec.js'
+import type {
+  BackgroundLine,
+  SpawnOptions,
+  ToolContext,
+  ToolOutcome,
+  ToolReach,
+  ToolSpec,
+} from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
 import { Slots } from '#util/queue/slots.js'
 import { parseSubagentOptions } from './subagent-options.js'

@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolContext } from '#core/tools/tool-spec.js'
+import type { ToolContext, ToolOutcome } from '#core/tools/tool-spec.js'
 import { FileFailure, invalidInput, isMissing } from '../workspace/file-failure.js'
 import { shownPath } from '../workspace/path-text.js'
 import { environmentOf } from '../process/environment.js'

@@ -1,6 +1,5 @@
 import { lstat } from 'node:fs/promises'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { FileFailure, isSystemError } from '../workspace/file-failure.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'

@@ -8,8 +8,7 @@ import type { ContentSource } from '#contracts/entry.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 import { workspaceOf } from '../workspace/workspace.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolContext } from '#core/tools/tool-spec.js'
+import type { ToolContext, ToolOutcome } from '#core/tools/tool-spec.js'
 import { contentTypeOf, decodeText, contentKind } from '../web/content.js'
 
 const MAX_BYTES = 32_000_000

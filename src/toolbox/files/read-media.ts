@@ -1,4 +1,4 @@
-import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolOutcome } from '#core/tools/tool-spec.js'
 import { parseJson } from '#util/json.js'
 import { mediaTypeOf } from '#contracts/media-type.js'
 import { convertDocument, PDF_TO_PAGES } from '../workspace/convert-document.js'

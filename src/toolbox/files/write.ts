@@ -1,7 +1,6 @@
 import { constants, lstatSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { hasLoneSurrogate } from '#util/characters.js'
 import { FileFailure, invalidInput } from '../workspace/file-failure.js'
 import { fileTool } from '../workspace/file-tool.js'

@@ -1,5 +1,4 @@
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolContext, ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { cutText } from '#util/characters.js'
 import { FileFailure, failedOutcome } from '../workspace/file-failure.js'
 import { shownPath } from '../workspace/path-text.js'

@@ -1,7 +1,6 @@
 import { parse } from '#contracts/parse.js'
 import type { Extension } from '#core/extension/extension.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { isObject } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
 import { boolean, filledString, functionOf, integer, partial } from '#util/shape.js'

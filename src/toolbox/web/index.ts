@@ -1,5 +1,4 @@
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolContext, ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { failedOutcome } from '../workspace/file-failure.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { spill } from '../workspace/spill.js'

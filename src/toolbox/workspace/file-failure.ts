@@ -1,5 +1,5 @@
 import { getSystemErrorMap } from 'node:util'
-import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolOutcome } from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
 
 /** A path that a policy does not allow. The model sees the name of this class as `error_type`. */

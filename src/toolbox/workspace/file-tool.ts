@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolContext, ToolReach, ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolContext, ToolOutcome, ToolReach, ToolSpec } from '#core/tools/tool-spec.js'
 import { failedOutcome } from './file-failure.js'
 import { fileToolLimits } from './options.js'
 import type { FileToolOptions } from './options.js'

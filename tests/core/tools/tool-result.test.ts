@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { HarnessError, ModelRetry } from '#contracts/errors.js'
 import { failureOf } from '#core/tools/boundary/invoke.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolOutcome } from '#core/tools/tool-spec.js'
 import { outcomeOf, ToolResult } from '#core/tools/tool-result.js'
 
 const succeeded = (content: string): ToolOutcome => ({ kind: 'succeeded', content })

@@ -1,5 +1,5 @@
 import { plainJsonText } from '#util/plain-json.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolOutcome } from '#core/tools/tool-spec.js'
 import type { ContentPart } from '#contracts/entry.js'
 import { canonicalJson, isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'

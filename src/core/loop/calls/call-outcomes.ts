@@ -1,6 +1,5 @@
-import type { ToolOutcome } from '../../tools/outcome.js'
 import { outcomeOf } from '../../tools/tool-result.js'
-import type { ToolSpec } from '../../tools/tool-spec.js'
+import type { ToolOutcome, ToolSpec } from '../../tools/tool-spec.js'
 import { didYouMean, namesAlike } from '#util/suggest.js'
 import type { PolicyDecision } from '../../extension/policy.js'
 import type { DeclinedAnswer } from '../../state/answers.js'

@@ -1,6 +1,6 @@
 import type { PendingItem } from '#contracts/result.js'
 import type { CheckedArguments } from '../../tools/boundary/check-arguments.js'
-import type { ToolOutcome } from '../../tools/outcome.js'
+import type { ToolOutcome } from '../../tools/tool-spec.js'
 import type { LeftChild } from '../child-run.js'
 import type { RunContext } from '../run-context.js'
 import type { RunSetup } from '../run-plan.js'

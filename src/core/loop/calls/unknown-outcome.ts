@@ -1,7 +1,6 @@
 import type { CheckedArguments } from '../../tools/boundary/check-arguments.js'
-import type { ToolOutcome } from '../../tools/outcome.js'
 import { outcomeOf } from '../../tools/tool-result.js'
-import type { Reconciliation, ToolSpec } from '../../tools/tool-spec.js'
+import type { Reconciliation, ToolOutcome, ToolSpec } from '../../tools/tool-spec.js'
 import { settle } from '#util/abort.js'
 import type { RunContext } from '../run-context.js'
 import { namesOf } from '../../state/batch-call.js'

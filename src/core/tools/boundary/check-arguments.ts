@@ -7,10 +7,9 @@ import { isRepairable, repairArguments } from './repair.js'
 import type { Repaired } from './repair.js'
 import { coversParameters } from '#schema/schema.js'
 import { schemaProblems } from '#schema/schema-check.js'
-import type { ToolSpec } from '../tool-spec.js'
+import type { ToolOutcome, ToolSpec } from '../tool-spec.js'
 import type { ArgumentIssue } from '#schema/argument-issues.js'
 import { clipped, wholeStart, dotted, inputAt, shownName, summaryOf } from './input-summary.js'
-import type { ToolOutcome } from '../outcome.js'
 
 /** A tool as far as its arguments are concerned, whatever its handler needs. */
 type CallableTool = Omit<ToolSpec, 'call'>

@@ -1,6 +1,6 @@
 import { isObject, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import type { ToolOutcome } from '../outcome.js'
+import type { ToolOutcome } from '../tool-spec.js'
 
 /** The result of a tool call for the model: `{"ok","content","metadata"}`, the same in every API. */
 export interface Envelope {

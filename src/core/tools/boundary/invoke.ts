@@ -3,9 +3,8 @@ import type { JsonObject } from '#util/json.js'
 import { errorName, errorText } from '#util/plain-json.js'
 import { ChildPaused, Suspension } from '../ask.js'
 import type { SuspendedCall } from '../ask.js'
-import type { ToolOutcome } from '../outcome.js'
 import { isOutcome, outcomeOf } from '../tool-result.js'
-import type { ToolContext, ToolSpec } from '../tool-spec.js'
+import type { ToolContext, ToolOutcome, ToolSpec } from '../tool-spec.js'
 import { clipped } from './input-summary.js'
 
 /**

@@ -2,8 +2,7 @@ import type { ContentSource } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { plainJson } from '#util/plain-json.js'
-import type { ToolOutcome } from '../outcome.js'
-import type { ToolSpec } from '../tool-spec.js'
+import type { ToolOutcome, ToolSpec } from '../tool-spec.js'
 import { wholeEnd, wholeStart } from './input-summary.js'
 
 /**

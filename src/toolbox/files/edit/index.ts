@@ -1,5 +1,4 @@
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
 import { hasLoneSurrogate } from '#util/characters.js'
 import { fileFailureOf, invalidInput } from '../../workspace/file-failure.js'

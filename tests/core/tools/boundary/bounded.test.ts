@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { withinBounds } from '#core/tools/boundary/truncate-output.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolOutcome } from '#core/tools/tool-spec.js'
 
 const bounded = (outcome: ToolOutcome, maxOutputChars: number): ToolOutcome => withinBounds({ maxOutputChars }, outcome)
 
