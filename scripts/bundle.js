@@ -14,7 +14,9 @@ const paths = new Map(
 const main = paths.get('index')
 const source = (name) => resolve(`.build/src/${name}.js`)
 /** What a run loads when it begins, what tells it which model is meant, and what finds its price. */
-const RUN = ['harness/launch/launcher', 'harness/map', 'providers/infer-model', 'run/money/price-table'].map(source)
+const RUN = ['harness/launch/launcher', 'harness/map-rows', 'providers/infer-model', 'run/money/price-table'].map(
+  source,
+)
 /** The formats of the providers, each loaded when one of its models is first asked. */
 const FORMATS = ['ai-sdk', 'anthropic', 'chat', 'google', 'openai'].map((name) => source(`providers/${name}/request`))
 const command = resolve('.build/src/command')

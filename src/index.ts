@@ -18,7 +18,7 @@ export type {
 } from './contracts/result.js'
 
 export { callTool } from './harness/call-tool.js'
-export { defineTool } from './core/tools/define.js'
+export { defineTool } from './core/tools/define-tool.js'
 export { ToolResult } from './core/tools/tool-result.js'
 export type { ToolOptions } from './core/tools/tool-options.js'
 export type { Envelope } from './core/tools/boundary/envelope.js'
@@ -36,7 +36,7 @@ export { rekey } from './store/codec/rekey.js'
 export type { Hook, HookContext } from './core/extension/hooks.js'
 export type { HookEvent } from './core/extension/hooks.js'
 export { trusted } from './contracts/trusted.js'
-export type { History } from './run/resume/given-history.js'
+export type { History } from './run/resume/parse-history.js'
 export { inputPort } from './harness/input-port.js'
 export type { InputPort } from './core/stream/input.js'
 export type {
@@ -59,8 +59,8 @@ export type { WrapModelCall, WrapToolCall } from './core/extension/wraps.js'
 export { defineExtension } from './core/extension/extension.js'
 export type { Extension } from './core/extension/extension.js'
 export type { Notice } from './core/extension/context.js'
-export type { Decision, Policy } from './core/extension/policy.js'
-export type { Tracing } from './core/extension/tracing.js'
+export type { Decision, Policy } from './core/extension/policy-decision.js'
+export type { Tracing } from './core/extension/run-tracer.js'
 export type { ProposedChange, ViewContext, ViewPolicy } from './core/extension/view-policy.js'
 
 export type {

@@ -1,6 +1,6 @@
 import { serveAcp } from '../adapters/acp/index.js'
 import { Sessions } from '../session/index.js'
-import { EXIT } from './exit.js'
+import { EXIT } from './exit-codes.js'
 import { openModes, openSetup } from './setup.js'
 import type { RunFlags } from './setup.js'
 import { openRuns } from './stored-runs.js'

@@ -1,4 +1,4 @@
-import { CommandError } from './exit.js'
+import { CommandError } from './exit-codes.js'
 
 const KEYS = ['ANTHROPIC_API_KEY', 'OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'GEMINI_API_KEY'] as const
 /** The model of somebody who has a key and has named none. */

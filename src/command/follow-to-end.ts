@@ -7,7 +7,7 @@ import type {
   RunOptions,
   RunSummary,
 } from '../index.js'
-import { CommandError, EXIT, exitCodeOf } from './exit.js'
+import { CommandError, EXIT, exitCodeOf } from './exit-codes.js'
 import { askPeople } from './terminal/people.js'
 import { RunTree } from './terminal/run-tree.js'
 import { costText, counted, countText, visible } from './terminal/terminal.js'

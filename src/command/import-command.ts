@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import type { LogStore } from '../index.js'
-import { CommandError, EXIT } from './exit.js'
+import { CommandError, EXIT } from './exit-codes.js'
 import { openRuns } from './stored-runs.js'
 import { counted, visible } from './terminal/terminal.js'
 import type { Terminal } from './terminal/terminal.js'

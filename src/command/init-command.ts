@@ -2,7 +2,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'no
 import { createRequire } from 'node:module'
 import { basename, dirname, join, resolve } from 'node:path'
 import { ownVersion } from '#util/platform/own-package.js'
-import { CommandError, EXIT } from './exit.js'
+import { CommandError, EXIT } from './exit-codes.js'
 import type { Terminal } from './terminal/terminal.js'
 
 /** An example of `examples/examples.json`. */

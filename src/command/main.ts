@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import Module, { createRequire } from 'node:module'
-import { CommandError, EXIT, exitCodeOf } from './exit.js'
+import { CommandError, EXIT, exitCodeOf } from './exit-codes.js'
 import { perform } from './program.js'
 import { Terminal } from './terminal/terminal.js'
 

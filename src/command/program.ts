@@ -1,5 +1,5 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
-import { EXIT } from './exit.js'
+import { EXIT } from './exit-codes.js'
 import type { Terminal } from './terminal/terminal.js'
 import { DEFAULT_RUNS } from './stored-runs.js'
 

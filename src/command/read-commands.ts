@@ -1,6 +1,6 @@
 import type { DurableEvent, RunStatus, RunSummary } from '../index.js'
 import { codeOf, messageOf } from './follow-to-end.js'
-import { CommandError, EXIT } from './exit.js'
+import { CommandError, EXIT } from './exit-codes.js'
 import { argumentText } from './terminal/run-tree.js'
 import { isReference, openSetup, storedFlags } from './setup.js'
 import type { RunFlags } from './setup.js'

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Harness as HarnessOf, HarnessOptions, LogStore, RunOptions } from '../index.js'
-import { CommandError } from './exit.js'
+import { CommandError } from './exit-codes.js'
 import { modelOf } from './default-model.js'
 
 type AnyHarness = HarnessOf<unknown>

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { DurableEvent, LogStore, RunSummary } from '../index.js'
-import { CommandError, EXIT } from './exit.js'
+import { CommandError, EXIT } from './exit-codes.js'
 
 /** Where runs are kept, unless `--runs` says so. */
 export const DEFAULT_RUNS = '.thinharness/runs'

@@ -1,5 +1,5 @@
-import { boolean, dollars, either, integer, list, nullable, oneOf, optional, partial, string } from '#util/shape.js'
-import type { Complete, Fields, PartialFields } from '#util/shape.js'
+import { boolean, dollars, either, integer, list, nullable, oneOf, optional, partial, string } from '#util/validate.js'
+import type { Complete, Fields, PartialFields } from '#util/validate.js'
 import { LONGEST_TIMER_MS } from '#util/timeout.js'
 
 /** The limits of a run, and what happens when one is reached. */

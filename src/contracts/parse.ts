@@ -1,7 +1,7 @@
 import { HarnessError } from './errors.js'
 import { Mismatch } from '#util/mismatch.js'
-import { matching } from '#util/shape.js'
-import type { Given, Shape } from '#util/shape.js'
+import { matching } from '#util/validate.js'
+import type { Given, Shape } from '#util/validate.js'
 
 /**
  * A copy of the caller's options. `name` names their owner in the message: '`bash`'. Throws `invalid_options` with the option,

@@ -1,7 +1,7 @@
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { Model, ModelTurn, RequestConstants, TurnOptions } from './model-session.js'
 import type { RequestAttempt } from '#contracts/attempt.js'
-import type { RunRules } from './state/rules.js'
+import type { RunRules } from './state/run-rules.js'
 
 /** What the core needs to know of money: the prices and purses are in `run/money`. Amounts are whole micro-dollars. */
 export interface MoneyPort {

@@ -1,5 +1,5 @@
 import type { BudgetOptions, Limits, RunLimits, StallOptions, StallRules } from '#contracts/limits.js'
-import type { Given } from '#util/shape.js'
+import type { Given } from '#util/validate.js'
 import type { PlannedRules } from '#core/loop/run-plan.js'
 import type { RunState } from '#core/state/state.js'
 

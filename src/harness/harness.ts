@@ -23,12 +23,12 @@ import { admittedInput } from '#contracts/input.js'
 import type { InputAbout } from '#contracts/input.js'
 import { NO_FILTERS } from '#core/extension/readers.js'
 import type { FollowOptions, RunLog } from '#core/log/log.js'
-import { HarnessResources } from './launch/resources.js'
+import { HarnessResources } from './launch/harness-resources.js'
 import type * as Runs from './launch/launcher.js'
 import { checkRecorded, checkRun, chosenModel, parseResumed, parseResumedRun } from './launch/run-checks.js'
 import type { Resumed } from './launch/run-checks.js'
 import type { Launch, RunLauncher } from './launch/launcher.js'
-import type { MapOptions, MappedRow, RowMapper } from './map.js'
+import type { MapOptions, MappedRow, RowMapper } from './map-rows.js'
 import type {
   CloseOptions,
   DepsOption,
@@ -45,16 +45,16 @@ import type { HarnessResult, ResumeState } from '#contracts/result.js'
 import type { Answer } from '#core/state/answers.js'
 import type { RunEvent, StreamEvent } from '#core/state/events.js'
 import type { ForkPoint } from '#run/replay/fork.js'
-import { parseHistory } from '#run/resume/given-history.js'
+import { parseHistory } from '#run/resume/parse-history.js'
 import type { InputMessage } from '#core/stream/input.js'
 import { openStream } from '#core/stream/stream.js'
 import type { HarnessStream, StreamedRun } from '#core/stream/stream.js'
-import { flushTracing } from '#core/extension/tracing.js'
+import { flushTracing } from '#core/extension/run-tracer.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { defineExtension } from '#core/extension/extension.js'
 import type { Extension } from '#core/extension/extension.js'
 import type { Schema } from '#schema/schema.js'
-import { defineTool } from '#core/tools/define.js'
+import { defineTool } from '#core/tools/define-tool.js'
 import type { ToolOptions } from '#core/tools/tool-options.js'
 import type { InferOutput } from '#core/tools/output-type.js'
 import type { JsonSchema } from '#util/json.js'
@@ -155,7 +155,7 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
     const newRunId = (): string => this.#newRunId()
     return {
       [Symbol.asyncIterator]: async function* () {
-        const { mapRows } = await import('./map.js')
+        const { mapRows } = await import('./map-rows.js')
         yield* mapRows({ rows, toRun, start: startRow, newRunId }, { ...parsed, ...(budget !== null && { budget }) })
       },
     }

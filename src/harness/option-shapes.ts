@@ -36,11 +36,11 @@ import {
   secret,
   string,
   dollars,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import { LONGEST_TIMER_MS } from '#util/timeout.js'
-import type { PartialFields, Shape, Fields } from '#util/shape.js'
+import type { PartialFields, Shape, Fields } from '#util/validate.js'
 import { budget } from '#run/money/budget.js'
-import type { MapOptions } from './map.js'
+import type { MapOptions } from './map-rows.js'
 import type { FollowOptions } from '#core/log/log.js'
 import type {
   BuiltinToolName,

@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { JsonInput, JsonObject, JsonValue } from '#util/json.js'
 import { plainJson } from '#util/plain-json.js'
-import { withoutUndefined } from '#util/shape.js'
+import { withoutUndefined } from '#util/validate.js'
 import { askWith, FIRST_KEY } from '#core/tools/ask.js'
 import { checkArguments } from '#core/tools/boundary/check-arguments.js'
 import { envelopeOf } from '#core/tools/boundary/envelope.js'

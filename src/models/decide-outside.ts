@@ -12,7 +12,7 @@ import { priceOf } from '#run/money/prices.js'
 import type { Prices } from '#run/money/prices.js'
 import { RequestAttempts } from '#run/money/request-attempts.js'
 import type { JsonInput } from '#util/json.js'
-import { abortSignal, anything, list, object, optional, string } from '#util/shape.js'
+import { abortSignal, anything, list, object, optional, string } from '#util/validate.js'
 import { modelOf } from './candidate-model.js'
 
 export interface DecideOptions<Choice extends string> extends Omit<Question<Choice>, 'model'> {

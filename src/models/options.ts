@@ -1,5 +1,5 @@
 import { invalidOptions, parse } from '#contracts/parse.js'
-import { either, functionAtOnce, having, integer, oneOf, partial } from '#util/shape.js'
+import { either, functionAtOnce, having, integer, oneOf, partial } from '#util/validate.js'
 import { isObject } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'
 import { LONGEST_TIMER_MS } from '#util/timeout.js'

@@ -4,7 +4,7 @@ import type { Model, ModelCapabilities, ModelDelta, RequestConstants } from '#co
 import { parse } from '#contracts/parse.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { filledString, functionOf, object, optional, partial, record, string } from '#util/shape.js'
+import { filledString, functionOf, object, optional, partial, record, string } from '#util/validate.js'
 import { errorFromBody, providerError } from './http/errors.js'
 import type { ProviderOptions } from './http/options.js'
 import type { DecodedReply, ReplyFoldOptions, TailOptions, WireFormat } from './http/wire-format.js'

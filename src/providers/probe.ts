@@ -15,7 +15,7 @@ import type {
   TransportRetry,
 } from '#core/model-session.js'
 import { isObject, parseJson } from '#util/json.js'
-import { abortSignal, integer, milliseconds, partial } from '#util/shape.js'
+import { abortSignal, integer, milliseconds, partial } from '#util/validate.js'
 
 export type ProbeCheckName =
   | 'answers'

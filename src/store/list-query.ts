@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { LogSummaries, RunDigest, RunStatus } from '#core/log/run-summary.js'
-import type { ListOptions, ListPlace, ListPlaces, PruneOptions, WaitingOptions } from '#core/log/listing.js'
+import type { ListOptions, ListPlace, ListPlaces, PruneOptions, WaitingOptions } from '#core/log/list-options.js'
 import type { LogKind } from '#core/log/ref.js'
 import { shownValue } from '#util/mismatch.js'
 import { unknownKey } from '#util/suggest.js'

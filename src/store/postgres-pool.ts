@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions } from '#contracts/parse.js'
-import { having, matching, secret, string } from '#util/shape.js'
-import type { PartialFields } from '#util/shape.js'
+import { having, matching, secret, string } from '#util/validate.js'
+import type { PartialFields } from '#util/validate.js'
 
 export interface OwnPool extends PostgresPool {
   end(): Promise<void>

@@ -1,6 +1,6 @@
 import type { RunStatus, RunSummary } from '#core/log/run-summary.js'
 import { checkPruneOptions } from './list-query.js'
-import type { PruneOptions } from '#core/log/listing.js'
+import type { PruneOptions } from '#core/log/list-options.js'
 import { keyOf, runRef } from '#core/log/ref.js'
 import type { LogRef } from '#core/log/ref.js'
 import { inPieces } from '#util/in-pieces.js'

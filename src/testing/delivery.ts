@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { parse } from '#contracts/parse.js'
 import type { JsonObject } from '#util/json.js'
-import { anything, integer, object, oneOf, optional } from '#util/shape.js'
+import { anything, integer, object, oneOf, optional } from '#util/validate.js'
 import type { ScriptedReply } from './reply.js'
 
 /** A failure between a provider and its client. */

@@ -13,8 +13,8 @@ import {
   parseAs,
   partial,
   string,
-} from '#util/shape.js'
-import type { Shape } from '#util/shape.js'
+} from '#util/validate.js'
+import type { Shape } from '#util/validate.js'
 import type { ScriptMessage } from './script-request.js'
 
 /** The answer of a scripted model in one turn. */

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
-import { CommandError } from '#command/exit.js'
+import { CommandError } from '#command/exit-codes.js'
 import { serveLoopback } from '#command/serve/loopback.js'
 import type { Loopback, LoopbackOptions } from '#command/serve/loopback.js'
 

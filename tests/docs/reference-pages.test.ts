@@ -78,7 +78,7 @@ test.each<[string, readonly (readonly [string, string])[]]>([
   ['Continued runs', [[OPTIONS, 'ResumeOptions']]],
   ['Forks', [['src/run/replay/fork.ts', 'ForkEffects']]],
   ['Replay', [[OPTIONS, 'ReplayOptions']]],
-  ['Batches', [['src/harness/map.ts', 'MapOptions']]],
+  ['Batches', [['src/harness/map-rows.ts', 'MapOptions']]],
   ['Closing', [[OPTIONS, 'CloseOptions']]],
   ['Limits', [[LIMITS, 'Limits']]],
   ['Loop detection', [[LIMITS, 'StallOptions']]],

@@ -6,7 +6,7 @@ import { parse } from '#contracts/parse.js'
 import type { Chat } from '#session/conversation/chat.js'
 import type { ChatAnswer } from '#session/thread/grants.js'
 import type { CreateOptions, ListThreadsOptions, Sessions, ThreadItem } from '#session/sessions.js'
-import { boolean, filledString, functionOf, having, list, object, oneOf, optional, partial } from '#util/shape.js'
+import { boolean, filledString, functionOf, having, list, object, oneOf, optional, partial } from '#util/validate.js'
 
 /** Options of `serveAcp`. */
 export interface AcpOptions {

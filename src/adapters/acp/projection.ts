@@ -10,7 +10,7 @@ import type { AnyRunEvent } from '../ui/projection.js'
 import { errorSentence } from '../ui/error-sentence.js'
 import { TurnReader } from '../ui/turn-reader.js'
 import type { ReplyChange } from '../ui/turn-reader.js'
-import { contentBlock } from './blocks.js'
+import { contentBlock } from './content-blocks.js'
 import { editDiffs, oneLine, partContent, shownCall, textContent } from './shown-call.js'
 import type { ToolFacts } from './shown-call.js'
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import { CommandError } from '../exit.js'
+import { CommandError } from '../exit-codes.js'
 
 export interface LoopbackOptions {
   /** Answers a request. `path` is what follows the token: it begins with `/`, and has no query. A rejection is answered with 500. */

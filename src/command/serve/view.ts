@@ -8,7 +8,7 @@ import { pathToFileURL } from 'node:url'
 import { LOCAL } from '#adapters/ui/handlers/authorization.js'
 import type { LogStore } from '../../index.js'
 import type { ViewerOptions } from '../../viewer/index.js'
-import { CommandError, EXIT } from '../exit.js'
+import { CommandError, EXIT } from '../exit-codes.js'
 import { openSetup } from '../setup.js'
 import type { RunFlags } from '../setup.js'
 import { findRun, openRuns } from '../stored-runs.js'
@@ -92,14 +92,14 @@ async function sideOf(named: string, runs: string, readOnly: boolean): Promise<S
     return { source: log, runId: summary.runId, isAlone: true }
   }
   const source = await readFile(named, 'utf8')
-  const { gatherLogs } = await import('../../viewer/gather.js')
+  const { gatherLogs } = await import('../../viewer/gather-logs.js')
   const logs = await gatherLogs(source, {})
   const tops = logs.filter(({ parentRunId }) => parentRunId === null)
   return { source, runId: logs[0]?.runId ?? '', isAlone: tops.length <= 1 }
 }
 
 async function textOfSide({ source, runId }: Side): Promise<string> {
-  const { gatherLogs } = await import('../../viewer/gather.js')
+  const { gatherLogs } = await import('../../viewer/gather-logs.js')
   const logs = await gatherLogs(source, { runId })
   return logs.flatMap(({ lines }) => lines).join('\n')
 }

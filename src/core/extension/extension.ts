@@ -9,9 +9,9 @@ import type { DurablePayloads, StreamEvent } from '../state/events.js'
 import type { Labels } from '../state/labels.js'
 import type { NoticeSource } from './context.js'
 import type { AskInput } from '#contracts/input.js'
-import type { Policy } from './policy.js'
+import type { Policy } from './policy-decision.js'
 import type { OutputFilter } from '#contracts/reply-filter.js'
-import type { Tracing } from './tracing.js'
+import type { Tracing } from './run-tracer.js'
 import type { ViewPolicy } from './view-policy.js'
 
 /**

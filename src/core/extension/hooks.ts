@@ -23,9 +23,9 @@ import {
   partial,
   string,
   where,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import { withTimeout } from '#util/timeout.js'
-import type { LimitKind } from '../state/rules.js'
+import type { LimitKind } from '../state/run-rules.js'
 import { failedMember, OF_HARNESS } from './context.js'
 import type { Decide } from '../model-session.js'
 import type { Named } from './context.js'

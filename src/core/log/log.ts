@@ -6,7 +6,7 @@ import { shownValue } from '#util/mismatch.js'
 import { LONGEST_TIMER_MS } from '#util/timeout.js'
 import type { DurableEvent } from '../state/events.js'
 import type { LogSummaries, RunDigest, RunSummary } from './run-summary.js'
-import type { ListOptions, PruneOptions, WaitingOptions } from './listing.js'
+import type { ListOptions, PruneOptions, WaitingOptions } from './list-options.js'
 import { checkRef, nameOf } from './ref.js'
 import type { LogKind, LogRef } from './ref.js'
 

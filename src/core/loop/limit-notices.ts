@@ -1,7 +1,7 @@
 import type { HarnessNotice } from '#contracts/notices.js'
 import { nearLimits } from '../state/limit-checks.js'
 import type { Breach, NearLimit, Standing } from '../state/limit-checks.js'
-import type { LimitKind, RunRules } from '../state/rules.js'
+import type { LimitKind, RunRules } from '../state/run-rules.js'
 
 /** The form of the keys of these notices. */
 export const NOTICE_KEY =

@@ -3,7 +3,7 @@ import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { RunReport, StopReason } from '#contracts/result.js'
 import type { Failure } from './decide.js'
 import type { Breach } from '../state/limit-checks.js'
-import type { LimitKind } from '../state/rules.js'
+import type { LimitKind } from '../state/run-rules.js'
 
 /** Thrown through the loop when the run's own rules end it. */
 export class RunStopped extends HarnessError {

@@ -14,7 +14,7 @@ import type { ConfigDigest } from './config-digest.js'
 import type { StoredHistory } from './history.js'
 import type { Labels } from './labels.js'
 import type { Breach } from './limit-checks.js'
-import type { LimitKind, RunRules } from './rules.js'
+import type { LimitKind, RunRules } from './run-rules.js'
 import type { View, ViewChange } from './view.js'
 
 /** Version of the stored form of events and states. Others are rejected. */

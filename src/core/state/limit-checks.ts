@@ -1,7 +1,7 @@
 import type { RunUsage } from '#contracts/result.js'
 import { FINAL_RESULT } from './output-format.js'
 import type { BatchCall } from './batch-call.js'
-import type { LimitKind, RunRules } from './rules.js'
+import type { LimitKind, RunRules } from './run-rules.js'
 
 /** A budget that is used up. */
 export interface Breach {

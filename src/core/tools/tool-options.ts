@@ -20,7 +20,7 @@ import {
   partial,
   record,
   string,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import type { ApprovalContext, ToolContext, ToolSpec } from './tool-spec.js'
 import { isList, isSchema, schemasIn } from '#schema/subschemas.js'
 

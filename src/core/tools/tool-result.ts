@@ -3,7 +3,7 @@ import { plainBase64 } from '#util/base64.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { parse } from '#contracts/parse.js'
-import { boolean, leaf, list, object, optional } from '#util/shape.js'
+import { boolean, leaf, list, object, optional } from '#util/validate.js'
 import type { ToolOutcome } from './tool-spec.js'
 import { compactText, plainJson } from '#util/plain-json.js'
 

@@ -7,7 +7,7 @@ import type { JsonInput, JsonObject, JsonSchema, JsonValue } from '#util/json.js
 import type { Ask } from './ask.js'
 import type { AgentOutputValidator, InferOutput, OutputType } from './output-type.js'
 import type { Schema } from '#schema/schema.js'
-import type { ToolSourceHost } from './source.js'
+import type { ToolSourceHost } from './tool-source.js'
 import type { Validate } from '#schema/argument-issues.js'
 
 /** A tool: its description for the model, its options for the loop, and its code. Plain and immutable. */

@@ -1,8 +1,8 @@
 import { estimateEntry } from '#contracts/estimate.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { ViewContext } from '#core/extension/view-policy.js'
-import { functionAtOnce, milliseconds, number, where } from '#util/shape.js'
-import type { PartialFields } from '#util/shape.js'
+import { functionAtOnce, milliseconds, number, where } from '#util/validate.js'
+import type { PartialFields } from '#util/validate.js'
 
 /** When a policy acts, and which entries it leaves alone. */
 export interface TriggerOptions {

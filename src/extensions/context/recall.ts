@@ -1,5 +1,5 @@
 import { resultForModel, toolCallsOf } from '#contracts/entry.js'
-import { defineTool } from '#core/tools/define.js'
+import { defineTool } from '#core/tools/define-tool.js'
 import type { ContentPart, ContentSource, TranscriptEntry } from '#contracts/entry.js'
 import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { entryIndex } from './spans.js'

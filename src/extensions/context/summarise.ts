@@ -16,7 +16,7 @@ import type { Extension } from '#core/extension/extension.js'
 import type { ViewContext, ViewProposal } from '#core/extension/view-policy.js'
 import type { Model } from '#core/model-session.js'
 import type { Prices } from '#run/money/prices.js'
-import { anything, either, filledString, having, integer, milliseconds, object, optional } from '#util/shape.js'
+import { anything, either, filledString, having, integer, milliseconds, object, optional } from '#util/validate.js'
 
 export interface SummariseOptions extends TriggerOptions, WriterOptions {
   /** Added to the instructions of the model that writes: what matters in these conversations. Default: none. */

@@ -29,7 +29,7 @@ import {
   oneOf,
   optional,
   partial,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import { resolve } from 'node:path'
 
 export interface MemoryOptions {

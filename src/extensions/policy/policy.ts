@@ -2,7 +2,7 @@ import { readlink, realpath } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { parse } from '#contracts/parse.js'
 import { sourcesIn } from '#run/provenance/flows.js'
-import type { Decision, Policy, PolicyCall, PolicyContext } from '#core/extension/policy.js'
+import type { Decision, Policy, PolicyCall, PolicyContext } from '#core/extension/policy-decision.js'
 import type { Extension } from '#core/extension/extension.js'
 import type { ToolAnnotations, ToolReach, ToolSpec } from '#core/tools/tool-spec.js'
 import {
@@ -19,7 +19,7 @@ import {
   optional,
   partial,
   string,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import { pathsToFollow, callSubject, categoryOf } from './call-subject.js'
 import type { DescribedCall } from './call-subject.js'
 import { decideCall, compiledRule } from './decide-call.js'

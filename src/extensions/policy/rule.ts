@@ -2,7 +2,7 @@ import { parse } from '#contracts/parse.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { JsonInput } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
-import { either, filledString, list, matching, object, oneOf, optional, record, where } from '#util/shape.js'
+import { either, filledString, list, matching, object, oneOf, optional, record, where } from '#util/validate.js'
 
 /** The kind of effect that a tool has. */
 export type Category = 'read' | 'edit' | 'execute' | 'network' | 'mcp' | 'other'

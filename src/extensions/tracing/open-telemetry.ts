@@ -17,11 +17,11 @@ import type { Attributes, RunSpanStart, Span, SpanError, SpanSink, SpanStart, Ev
 import type { TokenUsage } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
-import type { RunTrace, Tracing } from '#core/extension/tracing.js'
+import type { RunTrace, Tracing } from '#core/extension/run-tracer.js'
 import type { RequestConstants } from '#core/model-session.js'
 import type { RunEvent } from '#core/state/events.js'
 import type { JsonValue } from '#util/json.js'
-import { having, partial } from '#util/shape.js'
+import { having, partial } from '#util/validate.js'
 
 /** Content is captured only if `captureContent` asks for it. */
 export interface OpenTelemetryOptions extends TraceOptions {

@@ -1,7 +1,7 @@
 import type { JsonValue } from '#util/json.js'
 import { parseJson } from '#util/json.js'
-import { boolean, either, functionAtOnce, partial, string } from '#util/shape.js'
-import type { Complete, PartialFields } from '#util/shape.js'
+import { boolean, either, functionAtOnce, partial, string } from '#util/validate.js'
+import type { Complete, PartialFields } from '#util/validate.js'
 
 /** Which content of a run a trace may contain. */
 export interface ContentKinds {

@@ -2,7 +2,7 @@ import { contentOf, textOf } from '#contracts/entry.js'
 import { withText } from '#contracts/notices.js'
 import type { RequestConstants } from '#core/model-session.js'
 import type { RunEvent } from '#core/state/events.js'
-import type { RunTrace, TracedRun, TraceScope } from '#core/extension/tracing.js'
+import type { RunTrace, TracedRun, TraceScope } from '#core/extension/run-tracer.js'
 import type { UserEntry, AssistantEntry, AssistantPart, ContentPart, ToolEntry } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import {

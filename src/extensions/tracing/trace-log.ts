@@ -1,5 +1,5 @@
 import type { DurableEvent, RunEvent } from '#core/state/events.js'
-import type { RunTrace, TracedRun, Tracing } from '#core/extension/tracing.js'
+import type { RunTrace, TracedRun, Tracing } from '#core/extension/run-tracer.js'
 import type { RunUsage } from '#contracts/result.js'
 import { NO_USAGE } from '#contracts/result.js'
 

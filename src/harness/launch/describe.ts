@@ -6,7 +6,7 @@ import { outputSchemaOf } from '#run/output/output-form.js'
 import type { JsonSchema } from '#util/json.js'
 import type { RunLimits } from '#contracts/limits.js'
 import type { SubagentSpec } from '#toolbox/agents/subagent-options.js'
-import { missingRoot, sandboxWarning } from './resources.js'
+import { missingRoot, sandboxWarning } from './harness-resources.js'
 import type { SandboxState } from '#toolbox/sandbox/sandbox.js'
 import type { SandboxMode, ToolAnnotations, ToolReach, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
 

@@ -16,7 +16,7 @@ import { plannedRules, programRules } from '../default-limits.js'
 import { checkToolNames } from '../tool-names.js'
 import type { Config } from '../config.js'
 import type { RunOptions } from '../options.js'
-import type { HarnessResources } from './resources.js'
+import type { HarnessResources } from './harness-resources.js'
 import { toolDefinitions, Toolset } from './toolset.js'
 import type { LaunchedEffects } from './toolset.js'
 

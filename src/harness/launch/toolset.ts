@@ -1,7 +1,7 @@
-import type { RunRules } from '#core/state/rules.js'
+import type { RunRules } from '#core/state/run-rules.js'
 import type { Config } from '../config.js'
 import { HarnessError } from '#contracts/errors.js'
-import type { HarnessResources } from './resources.js'
+import type { HarnessResources } from './harness-resources.js'
 import { withEffects } from '#run/replay/fork.js'
 import type { ForkEffects } from '#run/replay/fork.js'
 import type { RecordedCalls } from '#run/replay/recorded-calls.js'
@@ -9,7 +9,7 @@ import type { Offer, ToolOffers } from '#core/loop/run-plan.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import { checkDeferred, checkToolNames, withUniqueIds } from '../tool-names.js'
 import type { Model, ToolDefinition } from '#core/model-session.js'
-import type { ToolSourceHost } from '#core/tools/source.js'
+import type { ToolSourceHost } from '#core/tools/tool-source.js'
 import type { ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
 
 /** How the tools of a fork are run, with the results of the recording if they are taken from there. */

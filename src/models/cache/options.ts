@@ -12,7 +12,7 @@ import {
   number,
   object,
   optional,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import type { ReplyStore } from './reply-store.js'
 import type { CacheEmbedder, SemanticOptions } from './semantic.js'
 

@@ -1,5 +1,5 @@
 import { invalidOptions, parse } from '#contracts/parse.js'
-import { integer, partial } from '#util/shape.js'
+import { integer, partial } from '#util/validate.js'
 
 /** How long a reply is kept, and with which others it is compared. */
 export interface KeepOptions {

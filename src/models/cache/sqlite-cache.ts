@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import { parse } from '#contracts/parse.js'
 import type { Database } from '#util/platform/sqlite.js'
-import { integer, partial } from '#util/shape.js'
+import { integer, partial } from '#util/validate.js'
 import { checkPath } from './reply-store.js'
 import type { KeepOptions, ReplyStore } from './reply-store.js'
 

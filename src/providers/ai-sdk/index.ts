@@ -8,7 +8,7 @@ import { checkLanguageModel } from './language-model.js'
 import type { AiSdkLanguageModel } from './language-model.js'
 import { CALLS, checkEffortOption, OPTIONS } from './options.js'
 import type { AiSdkOptions } from './options.js'
-import { traitsOf } from './traits.js'
+import { traitsOf } from './provider-traits.js'
 import { AiSdkTransport } from './transport.js'
 
 export type { AiSdkLanguageModel } from './language-model.js'

@@ -26,8 +26,8 @@ import {
 } from '../wire/content.js'
 import { stringIn } from '../wire/wire-fields.js'
 import type { PromptFile, FileSource, Version } from './language-model.js'
-import { promptCallId } from './traits.js'
-import type { ProviderTraits } from './traits.js'
+import { promptCallId } from './provider-traits.js'
+import type { ProviderTraits } from './provider-traits.js'
 import { nativeData } from './reply.js'
 
 export type EncodeRules = ReplayRules & AiSdkContentRules

@@ -1,12 +1,12 @@
 import { invalidOptions } from '#contracts/parse.js'
 import type { ReasoningEffort } from '#core/model-session.js'
 import type { JsonObject } from '#util/json.js'
-import { jsonObject, list, number, partial, record, string } from '#util/shape.js'
+import { jsonObject, list, number, partial, record, string } from '#util/validate.js'
 import type { ProviderOptions } from '../http/options.js'
 import type { KnownFormat } from '../http/wire-format.js'
 import { PROVIDER_OPTIONS } from '../wire/options.js'
 import type { Version } from './language-model.js'
-import type { ProviderTraits } from './traits.js'
+import type { ProviderTraits } from './provider-traits.js'
 
 /** The options of every model that apply when the AI SDK's provider sends the requests, and options of the AI SDK. */
 export interface AiSdkOptions extends Pick<ProviderOptions, SharedOption> {

@@ -14,7 +14,7 @@ import type { EncodeRules } from './messages.js'
 import { StreamFold } from './stream.js'
 import { CALLS, checkEffortOption } from './options.js'
 import type { AiSdkOptions, CallRules } from './options.js'
-import type { PromptCache, ProviderTraits } from './traits.js'
+import type { PromptCache, ProviderTraits } from './provider-traits.js'
 
 /** The calls of a language model as a wire format: the fields of a call are those of a request. */
 export function aiSdkFormat(calls: CallRules, entries: EncodeRules): WireFormat {

@@ -1,6 +1,6 @@
 import type { Model } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
-import { boolean, oneOf, partial } from '#util/shape.js'
+import { boolean, oneOf, partial } from '#util/validate.js'
 import { late } from '#util/late.js'
 import { wireModel } from '../wire/wire-model.js'
 import { parseModelOptions, PROVIDER_OPTIONS } from '../wire/options.js'

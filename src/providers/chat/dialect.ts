@@ -6,7 +6,7 @@ import type { ReasoningEffort } from '#core/model-session.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { sha256 } from '#util/platform/sha256.js'
-import { boolean, either, list, oneOf, partial, string } from '#util/shape.js'
+import { boolean, either, list, oneOf, partial, string } from '#util/validate.js'
 
 /** What is known of the API before its format is loaded. */
 export const COMPLETIONS = { path: '/chat/completions', conversationField: 'messages' } satisfies KnownFormat

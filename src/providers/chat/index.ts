@@ -1,6 +1,6 @@
 import type { Model } from '#core/model-session.js'
 import { environment } from '#util/platform/node.js'
-import { filledString, partial } from '#util/shape.js'
+import { filledString, partial } from '#util/validate.js'
 import { late } from '#util/late.js'
 import { OPENAI_ACCOUNT, serverAddress, wireModel } from '../wire/wire-model.js'
 import type { WireModelSpec } from '../wire/wire-model.js'

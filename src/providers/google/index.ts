@@ -1,6 +1,6 @@
 import type { Model } from '#core/model-session.js'
 import { invalidOptions } from '#contracts/parse.js'
-import { partial } from '#util/shape.js'
+import { partial } from '#util/validate.js'
 import { late } from '#util/late.js'
 import type { ProviderOptions } from '../http/options.js'
 import { wireModel } from '../wire/wire-model.js'

@@ -1,7 +1,7 @@
 import { invalidOptions, parse } from '#contracts/parse.js'
 import type { HostedTool } from '#core/model-session.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
-import type { Complete, Given, PartialFields } from '#util/shape.js'
+import type { Complete, Given, PartialFields } from '#util/validate.js'
 import {
   boolean,
   filledString,
@@ -16,7 +16,7 @@ import {
   record,
   secret,
   where,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import { keepSecret } from '#util/secrets.js'
 import type { JsonObject } from '#util/json.js'
 import { keepAuthorization } from './hosted-definition.js'

@@ -6,7 +6,7 @@ import { parseJson } from '#util/json.js'
 import type { HttpResponse, Exchange } from './exchange.js'
 import { RequestGuard } from './request-guard.js'
 import type { TimeLimits } from './time-limits.js'
-import type { EventReader } from './sse.js'
+import type { EventReader } from './sse-reader.js'
 import { StreamedAnswer, WHOLE_REPLY } from './wire-format.js'
 import type { OtherRequest, Transport, WireChunk, TransportRequest } from './wire-format.js'
 import { withCallers } from './endpoint.js'
@@ -134,7 +134,7 @@ export class HttpTransport implements Transport {
 
 /** The parser of events is loaded by the first stream. */
 async function newEventReader(): Promise<EventReader> {
-  const { EventReader: Reader } = await import('./sse.js')
+  const { EventReader: Reader } = await import('./sse-reader.js')
   return new Reader()
 }
 

@@ -1,6 +1,6 @@
 import type { Model, ModelCapabilities } from '#core/model-session.js'
 import { invalidOptions } from '#contracts/parse.js'
-import { boolean, oneOf, partial } from '#util/shape.js'
+import { boolean, oneOf, partial } from '#util/validate.js'
 import { late } from '#util/late.js'
 import { timeLimitsOf } from '../http/time-limits.js'
 import { dispatcherFor } from '../http/open-transport.js'

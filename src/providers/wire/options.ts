@@ -20,8 +20,8 @@ import {
   secret,
   string,
   where,
-} from '#util/shape.js'
-import type { Given, PartialFields, Shape } from '#util/shape.js'
+} from '#util/validate.js'
+import type { Given, PartialFields, Shape } from '#util/validate.js'
 import { LONGEST_TIMER_MS } from '#util/timeout.js'
 import type { ProviderOptions } from '../http/options.js'
 

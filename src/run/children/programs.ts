@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { HarnessResult } from '#contracts/result.js'
 import type { RunContext } from '#core/loop/run-context.js'
-import type { RunRules } from '#core/state/rules.js'
+import type { RunRules } from '#core/state/run-rules.js'
 import { batchOf } from '#core/loop/calls/admission.js'
 import { untilStopped } from '#util/abort.js'
 

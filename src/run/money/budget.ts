@@ -1,6 +1,6 @@
 import type { RunBudget } from '#core/money-port.js'
 import { parse } from '#contracts/parse.js'
-import { dollars, leaf, object, optional } from '#util/shape.js'
+import { dollars, leaf, object, optional } from '#util/validate.js'
 import { inDollars } from '#core/money-port.js'
 import { inMicroDollars } from './token-cost.js'
 import { Purse } from './purse.js'

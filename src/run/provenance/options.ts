@@ -1,7 +1,7 @@
 import { CONTENT_SOURCES } from '#contracts/entry.js'
 import { parse } from '#contracts/parse.js'
-import { anything, list, object, oneOf, optional, partial, string, where } from '#util/shape.js'
-import type { PartialFields } from '#util/shape.js'
+import { anything, list, object, oneOf, optional, partial, string, where } from '#util/validate.js'
+import type { PartialFields } from '#util/validate.js'
 import { isSourceName } from './source-names.js'
 
 /** The places that untrusted content may reach, and the treatment of other calls. */

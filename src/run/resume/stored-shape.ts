@@ -22,14 +22,14 @@ import {
   record,
   string,
   union,
-} from '#util/shape.js'
-import type { Fields, Shape } from '#util/shape.js'
+} from '#util/validate.js'
+import type { Fields, Shape } from '#util/validate.js'
 import type { ApprovalAnswer, DeclinedAnswer, KeptAnswer, QuestionAnswer, Verdict } from '#core/state/answers.js'
 import type { BatchCall } from '#core/state/batch-call.js'
 import type { ChildReference } from '#core/state/child-state.js'
 import { FORMAT_VERSION } from '#core/state/events.js'
 import type { Background } from '#core/state/background-state.js'
-import type { RunRules } from '#core/state/rules.js'
+import type { RunRules } from '#core/state/run-rules.js'
 import type { SettledCall } from '#core/state/call-endings.js'
 import type { Answered, Batch, Phase, Position, RunState } from '#core/state/state.js'
 import type { View } from '#core/state/view.js'

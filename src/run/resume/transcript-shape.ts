@@ -23,7 +23,7 @@ import {
   record,
   string,
   union,
-} from '#util/shape.js'
+} from '#util/validate.js'
 
 export const json = anything<JsonValue>()
 export const count = integer(0)

@@ -16,7 +16,7 @@ import {
   partial,
   string,
   union,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import type { ThreadConversation, ThreadOwner } from './conversation.js'
 import { SessionError } from '../errors.js'
 import type { StoredError } from '../errors.js'

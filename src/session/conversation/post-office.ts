@@ -1,7 +1,7 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { Post } from '#core/log/log.js'
 import type { JsonObject } from '#util/json.js'
-import { parseAs } from '#util/shape.js'
+import { parseAs } from '#util/validate.js'
 import { errorOf, SessionError } from '../errors.js'
 import type { StoredError } from '../errors.js'
 import { ACTION, OUTCOME } from './actions.js'

@@ -1,7 +1,7 @@
 import { isInReach } from './in-reach.js'
 import { invalidArguments, isPayload, outputMetadata } from './result.js'
 import type { Answer } from '#core/state/answers.js'
-import { defineTool } from '#core/tools/define.js'
+import { defineTool } from '#core/tools/define-tool.js'
 import { ToolResult } from '#core/tools/tool-result.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonSchema, JsonObject } from '#util/json.js'

@@ -1,5 +1,5 @@
 import { defineExtension } from '#core/extension/extension.js'
-import { defineTool } from '#core/tools/define.js'
+import { defineTool } from '#core/tools/define-tool.js'
 import { ToolResult } from '#core/tools/tool-result.js'
 import type { Extension, RunMembers } from '#core/extension/extension.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'

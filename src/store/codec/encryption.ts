@@ -1,6 +1,6 @@
 import { messageOf } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
-import { boolean, functionOf, matching, object, optional } from '#util/shape.js'
+import { boolean, functionOf, matching, object, optional } from '#util/validate.js'
 import type { LogCodec } from './log-codec.js'
 
 export interface EncryptionOptions {

@@ -1,5 +1,5 @@
 import type { LogRef } from '#core/log/ref.js'
-import { having } from '#util/shape.js'
+import { having } from '#util/validate.js'
 
 /** Where a record is stored. What was encrypted for one place cannot be read at another. */
 export interface RecordPlace {

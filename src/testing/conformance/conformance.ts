@@ -1,6 +1,6 @@
 import { parse } from '#contracts/parse.js'
 import type { Model } from '#core/model-session.js'
-import { either, functionOf, having, integer, list, milliseconds, object, oneOf, optional } from '#util/shape.js'
+import { either, functionOf, having, integer, list, milliseconds, object, oneOf, optional } from '#util/validate.js'
 import { brokenLaw } from '../expect.js'
 import type { ProviderApi } from '../scripted-provider.js'
 import { knownApi, onStage } from './stage.js'

@@ -1,6 +1,6 @@
 import { parse } from '#contracts/parse.js'
 import type { LogStore, RunLog } from '#core/log/log.js'
-import { functionOf, list, object, oneOf, optional } from '#util/shape.js'
+import { functionOf, list, object, oneOf, optional } from '#util/validate.js'
 import { brokenLaw } from '../expect.js'
 import { inboxLaws, keepingLaws, owningLaws, removingLaws } from './writing-laws.js'
 import type { LogLaw } from './law-bench.js'

@@ -21,8 +21,8 @@ import {
   optional,
   partial,
   string,
-} from '#util/shape.js'
-import type { Fields, Shape } from '#util/shape.js'
+} from '#util/validate.js'
+import type { Fields, Shape } from '#util/validate.js'
 
 /** The options of a subagent that its child runs get. */
 type AgentRun<Output> = Pick<

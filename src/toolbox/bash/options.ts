@@ -1,6 +1,6 @@
 import { invalidOptions, parse } from '#contracts/parse.js'
-import { integer, milliseconds, object, optional, string } from '#util/shape.js'
-import type { Complete } from '#util/shape.js'
+import { integer, milliseconds, object, optional, string } from '#util/validate.js'
+import type { Complete } from '#util/validate.js'
 import { namedVariables } from '../process/environment.js'
 import type { NamedVariables } from '../process/environment.js'
 import { processGroupsProblem } from '../process/process-group.js'

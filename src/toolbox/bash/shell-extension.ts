@@ -4,7 +4,7 @@ import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { spill } from '../workspace/spill.js'
 import { sharedOptions, workspaceOf } from '../workspace/workspace.js'
-import type { BackgroundCommand, BackgroundEnd } from './background.js'
+import type { BackgroundCommand, BackgroundEnd } from './background-command.js'
 import { bash, lazyRunner } from './index.js'
 import { bashSettings } from './options.js'
 import type { BashOptions, BashSettings } from './options.js'
@@ -127,7 +127,7 @@ class Background {
       await prepared.sandbox.close()
       throw error
     }
-    const { BackgroundCommand } = await import('./background.js')
+    const { BackgroundCommand } = await import('./background-command.js')
     commands.add(new BackgroundCommand(id, prepared, this.#settings))
     const content = `Started in the background as \`${id}\`. Read its output with \`bash_output\`, end it with \`bash_kill\`.`
     return { kind: 'succeeded', content, metadata: { id, sandbox: prepared.launch.sandbox } }

@@ -1,6 +1,6 @@
 import type { ToolReach } from '#core/tools/tool-spec.js'
-import { leaf, matching, record, secret } from '#util/shape.js'
-import type { Shape } from '#util/shape.js'
+import { leaf, matching, record, secret } from '#util/validate.js'
+import type { Shape } from '#util/validate.js'
 
 /** Variables of a command in addition to the usual ones, by name; `undefined` ones are left out. */
 export type NamedVariables = Readonly<Record<string, string | undefined>>

@@ -3,8 +3,8 @@ import { expandHome, escapeControls } from '../workspace/path-text.js'
 import type { ProtectedFiles } from '../workspace/protection.js'
 import { invalidOptions } from '#contracts/parse.js'
 import type { SandboxMode } from '#core/tools/tool-spec.js'
-import { boolean, either, filledString, list, oneOf, optional, partial, string, where } from '#util/shape.js'
-import type { Fields } from '#util/shape.js'
+import { boolean, either, filledString, list, oneOf, optional, partial, string, where } from '#util/validate.js'
+import type { Fields } from '#util/validate.js'
 import { isAbsolute, resolve } from 'node:path'
 
 /** How the programs that a tool starts are confined; all optional. `docs/sandbox.md` says what each form confines. */

@@ -1,5 +1,5 @@
 import { parse } from '#contracts/parse.js'
-import { filledString, integer, list, matching, milliseconds, object, optional, record, where } from '#util/shape.js'
+import { filledString, integer, list, matching, milliseconds, object, optional, record, where } from '#util/validate.js'
 import { namedVariables } from '../process/environment.js'
 import type { NamedVariables } from '../process/environment.js'
 import { SANDBOX_OPTIONS, sandboxSettings } from '../sandbox/options.js'

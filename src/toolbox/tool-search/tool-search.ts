@@ -3,7 +3,7 @@ import type { Extension } from '#core/extension/extension.js'
 import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { isObject } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
-import { boolean, filledString, functionOf, integer, partial } from '#util/shape.js'
+import { boolean, filledString, functionOf, integer, partial } from '#util/validate.js'
 import type { ToolIndex } from './tool-index.js'
 import type { EmbedTools } from './vectors.js'
 

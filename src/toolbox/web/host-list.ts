@@ -1,4 +1,4 @@
-import { list, string, where } from '#util/shape.js'
+import { list, string, where } from '#util/validate.js'
 
 /** True if a host (of a parsed URL) matches one of `patterns`: a name, `*.` and a parent name, or an address. */
 export function isAmong(host: string, patterns: readonly string[]): boolean {

@@ -1,6 +1,6 @@
 import { parse } from '#contracts/parse.js'
-import { boolean, either, functionOf, integer, matching, milliseconds, partial, string } from '#util/shape.js'
-import type { Complete } from '#util/shape.js'
+import { boolean, either, functionOf, integer, matching, milliseconds, partial, string } from '#util/validate.js'
+import type { Complete } from '#util/validate.js'
 import { hosts } from './host-list.js'
 
 /** Finds the addresses of a name; rejects if it has none. */

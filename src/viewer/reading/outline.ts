@@ -11,7 +11,7 @@ import {
   timeAt,
 } from './event-fields.js'
 import type { ReadEvent } from './event-fields.js'
-import { isKnownKind, markOf } from './marks.js'
+import { isKnownKind, markOf } from './event-marks.js'
 import type {
   AttemptMark,
   BackgroundNode,

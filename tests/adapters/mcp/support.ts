@@ -5,7 +5,7 @@ import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness
 import { mcpStdio } from '#adapters/mcp/index.js'
 import { childEnvironment } from '#adapters/mcp/client/stdio-and-http.js'
 import type { McpServer, McpStdioOptions } from '#adapters/mcp/index.js'
-import type { ToolSourceHost } from '#core/tools/source.js'
+import type { ToolSourceHost } from '#core/tools/tool-source.js'
 import { freePort } from '../../support/process.js'
 
 /** The program of a server from npm. */

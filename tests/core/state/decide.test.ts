@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { RunRules } from '#core/state/rules.js'
+import type { RunRules } from '#core/state/run-rules.js'
 import { NO_USAGE } from '#contracts/result.js'
 import { decide, decideSteering } from '#core/loop/decide.js'
 import type { Command } from '#core/loop/decide.js'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RunUsage } from 'thinharness'
-import type { RunRules } from '#core/state/rules.js'
+import type { RunRules } from '#core/state/run-rules.js'
 import type { StallRules } from '#contracts/limits.js'
 import { NO_USAGE } from '#contracts/result.js'
 import { limitNotices } from '#core/loop/limit-notices.js'

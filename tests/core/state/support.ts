@@ -1,5 +1,5 @@
 import type { DurableEvent, TokenUsage } from 'thinharness'
-import type { RunRules } from '#core/state/rules.js'
+import type { RunRules } from '#core/state/run-rules.js'
 import type { DurablePayloads } from '#core/state/events.js'
 import { apply } from '#core/loop/apply.js'
 import { openState } from '#core/state/state.js'

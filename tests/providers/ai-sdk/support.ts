@@ -4,7 +4,7 @@ import { encodeEntries } from '#providers/ai-sdk/messages.js'
 import type { EncodeRules } from '#providers/ai-sdk/messages.js'
 import { fromAiSdk } from '#providers/ai-sdk/index.js'
 import type { AiSdkLanguageModel, AiSdkOptions } from '#providers/ai-sdk/index.js'
-import { traitsOf } from '#providers/ai-sdk/traits.js'
+import { traitsOf } from '#providers/ai-sdk/provider-traits.js'
 import { VERSIONS } from '#providers/ai-sdk/language-model.js'
 import type {
   AssistantEntry,

@@ -1,7 +1,7 @@
 import { chatFormat } from '#providers/chat/request.js'
 import { OPENAI, OPENROUTER, dialectFor } from '#providers/chat/dialect.js'
 import type { ChatDialect } from '#providers/chat/dialect.js'
-import { EventReader } from '#providers/http/sse.js'
+import { EventReader } from '#providers/http/sse-reader.js'
 import type { ProviderOptions } from '#providers/http/options.js'
 import type { DecodedReply, WireChunk, WireFormat } from '#providers/http/wire-format.js'
 import type { ModelDelta, RequestConstants } from '#core/model-session.js'

@@ -5,7 +5,7 @@ import { gemini } from 'thinharness/providers'
 import { textOf, toolCallsOf } from '#contracts/entry.js'
 import type { AssistantPart } from '#contracts/entry.js'
 import { errorFromBody } from '#providers/http/errors.js'
-import { EventReader } from '#providers/http/sse.js'
+import { EventReader } from '#providers/http/sse-reader.js'
 import type { DecodedReply } from '#providers/http/wire-format.js'
 import type { JsonObject } from '#util/json.js'
 import {

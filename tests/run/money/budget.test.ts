@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Budget, Harness, memoryLog } from 'thinharness'
 import type { Prices } from 'thinharness'
-import type { BatchProgress } from '#harness/map.js'
+import type { BatchProgress } from '#harness/map-rows.js'
 import { ScriptedModel } from 'thinharness/testing'
 import { failureOf, harnessOf, tool } from '../../harness/support.js'
 

@@ -11,7 +11,7 @@ import { findProgram } from '#toolbox/process/find-program.js'
 import { LineFeed, runProcess } from '#toolbox/process/run-process.js'
 import { processGroupsProblem, signalGroup } from '#toolbox/process/process-group.js'
 import type { ProcessEnd, ProcessRequest } from '#toolbox/process/run-process.js'
-import { object } from '#util/shape.js'
+import { object } from '#util/validate.js'
 import { folderWith } from '../support.js'
 
 const KIB = 1_024

@@ -1,7 +1,7 @@
 import { parse, runId } from '#contracts/parse.js'
 import type { Harness } from '#harness/harness.js'
 import type { JsonObject } from '#util/json.js'
-import type { History } from '#run/resume/given-history.js'
+import type { History } from '#run/resume/parse-history.js'
 import type { LogStore } from '#core/log/log.js'
 import {
   anything,
@@ -16,7 +16,7 @@ import {
   partial,
   secret,
   string,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import type { DbosEngine, DbosQueueOptions } from './engine.js'
 
 export interface DbosRunsOptions<Output = string> {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { HarnessError } from '#contracts/errors.js'
-import type { SourceAnswer } from '#core/tools/source.js'
+import type { SourceAnswer } from '#core/tools/tool-source.js'
 import type { ToolContext } from '#core/tools/tool-spec.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonSchema, JsonValue } from '#util/json.js'

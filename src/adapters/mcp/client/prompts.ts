@@ -1,4 +1,4 @@
-import { defineTool } from '#core/tools/define.js'
+import { defineTool } from '#core/tools/define-tool.js'
 import { ToolResult } from '#core/tools/tool-result.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { ContentPart } from '#contracts/entry.js'

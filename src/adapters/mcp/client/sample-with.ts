@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { Model } from '#core/model-session.js'
-import type { SamplingMessage, SamplingReply, SamplingRequest, SourceCall } from '#core/tools/source.js'
+import type { SamplingMessage, SamplingReply, SamplingRequest, SourceCall } from '#core/tools/tool-source.js'
 import { textOf, UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { ContentPart, TranscriptEntry } from '#contracts/entry.js'
 

@@ -8,7 +8,7 @@ import type {
   ToolSourceHost,
   SamplingMessage,
   SamplingReply,
-} from '#core/tools/source.js'
+} from '#core/tools/tool-source.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { ConnectionSetup, RootsResult, SamplingResult } from '../sdk/connection.js'

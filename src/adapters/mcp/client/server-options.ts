@@ -1,4 +1,4 @@
-import type { SamplingReply, SamplingRequest, SourceCall } from '#core/tools/source.js'
+import type { SamplingReply, SamplingRequest, SourceCall } from '#core/tools/tool-source.js'
 import type { ToolAnnotations, ToolReach } from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
 import {
@@ -13,8 +13,8 @@ import {
   partial,
   record,
   string,
-} from '#util/shape.js'
-import type { Complete, Fields, Given } from '#util/shape.js'
+} from '#util/validate.js'
+import type { Complete, Fields, Given } from '#util/validate.js'
 import type { ChangedToolRule } from './pins.js'
 
 /** Options of every server, whatever its transport. All optional. */

@@ -21,7 +21,7 @@ import {
   record,
   secret,
   string,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import { keepSecretArguments, keepSecretsIn, keepSecretsOf } from '#util/secrets.js'
 import { basename } from 'node:path'
 

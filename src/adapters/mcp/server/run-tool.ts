@@ -1,4 +1,4 @@
-import { defineTool } from '#core/tools/define.js'
+import { defineTool } from '#core/tools/define-tool.js'
 import { ToolResult } from '#core/tools/tool-result.js'
 import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonSchema } from '#util/json.js'

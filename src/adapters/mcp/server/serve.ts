@@ -35,7 +35,7 @@ import {
   partial,
   secret,
   string,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import { didYouMean } from '#util/suggest.js'
 import { createHash, timingSafeEqual, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'

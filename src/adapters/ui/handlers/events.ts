@@ -1,6 +1,6 @@
 import type { ChatEvent } from '#session/thread/chat-cursor.js'
 import type { EventsOptions } from '#session/conversation/feed.js'
-import { SSE_HEADERS, sseBody } from '../http/sse.js'
+import { SSE_HEADERS, sseBody } from '../http/sse-body.js'
 import { encodeNative, nativeProjection, parseNativeCursor } from '../native/native-projection.js'
 import type { NativeCursor, NativeItem, NativeOptions } from '../native/native-projection.js'
 import { shownEvent, shownOnce } from '../native/shown-event.js'

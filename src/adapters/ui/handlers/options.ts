@@ -13,7 +13,7 @@ import {
   partial,
   record,
   string,
-} from '#util/shape.js'
+} from '#util/validate.js'
 import type { LogStore } from '#core/log/log.js'
 import type { StreamEvent } from '#core/state/events.js'
 import type { AgUiOptions } from '../ag-ui/options.js'

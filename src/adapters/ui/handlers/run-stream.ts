@@ -1,4 +1,4 @@
-import { SSE_HEADERS, sseBody } from '../http/sse.js'
+import { SSE_HEADERS, sseBody } from '../http/sse-body.js'
 import type { FollowRunOptions } from '../hub/follow-stretch.js'
 import type { AnyRunEvent, Projection } from '../projection.js'
 import type { ServedOptions } from './options.js'

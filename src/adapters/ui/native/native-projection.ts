@@ -3,7 +3,7 @@ import { isDelta } from '#util/queue/deltas.js'
 import { isStretchEnd, project, untilEnd } from '../projection.js'
 import type { AnyRunEvent, Projection, ProjectionOptions } from '../projection.js'
 import { shownEvent } from './shown-event.js'
-import { sseBody } from '../http/sse.js'
+import { sseBody } from '../http/sse-body.js'
 
 /** An event of a stream of native server-sent events. */
 export interface NativeItem {

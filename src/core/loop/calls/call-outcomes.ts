@@ -1,7 +1,7 @@
 import { outcomeOf } from '../../tools/tool-result.js'
 import type { ToolOutcome, ToolSpec } from '../../tools/tool-spec.js'
 import { didYouMean, namesAlike } from '#util/suggest.js'
-import type { PolicyDecision } from '../../extension/policy.js'
+import type { PolicyDecision } from '../../extension/policy-decision.js'
 import type { DeclinedAnswer } from '../../state/answers.js'
 import type { BatchCall } from '../../state/batch-call.js'
 import { hasFlows } from '#contracts/flows.js'

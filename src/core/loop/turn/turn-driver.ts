@@ -15,7 +15,7 @@ import type { Effects } from '../effects.js'
 import type { RequestKind } from '../../state/events.js'
 import { RunStopped } from '../run-failure.js'
 import type { RunSetup } from '../run-plan.js'
-import { retryBudget } from '../../state/rules.js'
+import { retryBudget } from '../../state/run-rules.js'
 import { lengthWhenClosed } from '../../state/closing.js'
 import type { BatchCall } from '../../state/batch-call.js'
 

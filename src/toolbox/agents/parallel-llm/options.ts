@@ -6,7 +6,7 @@ import type { Schema } from '#schema/schema.js'
 import type { JsonSchema } from '#util/json.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { parse } from '#contracts/parse.js'
-import { anything, functionOf, integer, oneOf, partial, string } from '#util/shape.js'
+import { anything, functionOf, integer, oneOf, partial, string } from '#util/validate.js'
 import type { FileToolOptions } from '../../workspace/options.js'
 import { sharedOptions } from '../../workspace/workspace.js'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineTool } from '#core/tools/define.js'
+import { defineTool } from '#core/tools/define-tool.js'
 import { message, refused } from '../support/refused.js'
 
 describe('the message of a rejected call', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { callTool } from '#harness/call-tool.js'
-import { defineTool } from '#core/tools/define.js'
+import { defineTool } from '#core/tools/define-tool.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonObject, JsonSchema } from '#util/json.js'
 import { check, raw, tools } from '../support/edit-tools.js'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { checkArguments } from '#core/tools/boundary/check-arguments.js'
 import type { CheckedArguments } from '#core/tools/boundary/check-arguments.js'
-import { defineTool } from '#core/tools/define.js'
+import { defineTool } from '#core/tools/define-tool.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonSchema } from '#util/json.js'
 

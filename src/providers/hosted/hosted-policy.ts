@@ -1,6 +1,6 @@
-import { decisionOf } from '#core/extension/policy.js'
+import { decisionOf } from '#core/extension/policy-decision.js'
 import { extensionContext } from '#core/loop/run-context.js'
-import type { RunRules } from '#core/state/rules.js'
+import type { RunRules } from '#core/state/run-rules.js'
 import type { RunContext } from '#core/loop/run-context.js'
 import type { Offer, RunPlan, ToolOffers } from '#core/loop/run-plan.js'
 import type { Model, ToolDefinition } from '#core/model-session.js'

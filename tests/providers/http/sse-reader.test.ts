@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { EventReader } from '#providers/http/sse.js'
+import { EventReader } from '#providers/http/sse-reader.js'
 import type { WireChunk } from '#providers/http/wire-format.js'
 import { rounds } from '../../support/length.js'
 

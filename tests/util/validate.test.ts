@@ -23,8 +23,8 @@ import {
   string,
   union,
   where,
-} from '#util/shape.js'
-import type { Shape } from '#util/shape.js'
+} from '#util/validate.js'
+import type { Shape } from '#util/validate.js'
 
 interface Address {
   readonly street: string

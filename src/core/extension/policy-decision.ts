@@ -5,7 +5,7 @@ import type { CallDecision } from '#contracts/result.js'
 import type { ToolSpec } from '../tools/tool-spec.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { anything, boolean, list, object, oneOf, optional, parseAs, string } from '#util/shape.js'
+import { anything, boolean, list, object, oneOf, optional, parseAs, string } from '#util/validate.js'
 import { failedMember } from './context.js'
 import type { ExtensionContext, Named } from './context.js'
 
