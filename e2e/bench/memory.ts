@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FUSED, fuseRanks } from '#extensions/memory/tools.js'
+import { FUSED, fuseRanks } from '#extensions/memory/search-memory.js'
 import { SqliteIndex } from '#extensions/memory/sqlite/sqlite-index.js'
 import type { MemoryRow, Scope } from '#extensions/memory/memory-index.js'
 import { searchWords } from '#extensions/memory/search-words.js'

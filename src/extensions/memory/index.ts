@@ -1,5 +1,6 @@
 export { createMemory } from './memory.js'
 export type { Memory, MemoryOptions } from './memory.js'
-export type { MemoryFound, MemoryScope, MemorySearch } from './tools.js'
+export type { MemoryFound, MemorySearch } from './search-memory.js'
+export type { MemoryScope } from './tools.js'
 export type { Erased } from './memory.js'
 export type { Embed } from './embedder.js'
