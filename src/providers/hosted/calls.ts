@@ -1,6 +1,6 @@
 import type { AssistantPart, ContentSource, HostedPart, TokenUsage } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
-import { membersThat, objectsIn, stringIn } from '../wire/wire-fields.js'
+import { membersWith, objectsIn, stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 
 const WEB = /web|url|google_search|browser/
@@ -61,7 +61,7 @@ export function withHostedCalls(usage: TokenUsage, parts: readonly AssistantPart
   }
   if (counts === null) return usage
   if (isObject(reported)) Object.assign(counts, reportedCounts(reported))
-  const hostedCalls = membersThat(counts, (_, count) => count > 0)
+  const hostedCalls = membersWith(counts, (count) => count > 0)
   return Object.keys(hostedCalls).length === 0 ? usage : { ...usage, hostedCalls }
 }
 

@@ -97,7 +97,8 @@ function openRequest(
   { url, method = 'POST', headers, body }: PostRequest,
   { request, agent }: Connections,
 ): ClientRequest {
-  const length = body.reduce((sum, piece) => sum + piece.length, 0)
+  let length = 0
+  for (const piece of body) length += piece.length
   const { host, port, path, authority } = requestTarget(url)
   const list = ['host', authority, 'content-length', String(length), ...headerList(headers)]
   try {

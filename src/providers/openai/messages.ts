@@ -25,7 +25,7 @@ import {
 } from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'
 import { foreignText, textWithSources } from '../hosted/foreign.js'
-import { membersThat, objectsIn, without } from '../wire/wire-fields.js'
+import { membersWith, objectsIn, without } from '../wire/wire-fields.js'
 import { compactedItems } from './compaction.js'
 import { PROVIDER } from './models.js'
 import type { Inputs } from './models.js'
@@ -137,7 +137,7 @@ function inputMessage(role: 'user' | 'assistant', content: string | readonly Jso
 
 /** Servers send null for absent fields, and not all of them accept it back. */
 function withoutNulls(item: JsonObject): JsonObject {
-  return membersThat(item, (_, value) => value !== null)
+  return membersWith(item, (value) => value !== null)
 }
 
 /**

@@ -140,9 +140,9 @@ export class OwnParts {
   read(entries: readonly TranscriptEntry[]): readonly TranscriptEntry[] {
     if (this.#name === this.#provider || !entries.some(hasNative)) return entries
     return entries.map((entry) => {
-      if (entry.role === 'tool') return entry
+      if (entry.role === 'tool' || !hasNative(entry)) return entry
       const named = this.#read(entry)
-      return named.role === 'user' ? named : { ...named, parts: named.parts.map((part) => this.#read(part)) }
+      return named.role === 'assistant' ? { ...named, parts: named.parts.map((part) => this.#read(part)) } : named
     })
   }
 
@@ -153,9 +153,9 @@ export class OwnParts {
   }
 
   #read<T extends Holder>(holder: T): T {
-    const name = this.includes(holder) ? this.#provider : `${this.#provider}@`
-    const isNamed = this.includes(holder) || holder.native?.provider === this.#provider
-    return isNamed ? renamed(holder, name) : holder
+    const by = holder.native?.provider
+    if (by !== this.#name && by !== this.#provider) return holder
+    return renamed(holder, by === this.#name ? this.#provider : `${this.#provider}@`)
   }
 
   #named<T extends Holder>(holder: T): T {

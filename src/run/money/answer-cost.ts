@@ -18,7 +18,7 @@ export async function costOfAnswer(
   const isOther = provider !== model.provider || id !== model.id
   let asked = price
   if (isOther) asked = await priceOf({ provider, id }, prices)
-  if (responseModel === undefined || responseModel === null || isVersionOf(responseModel, id))
+  if (responseModel === undefined || responseModel === null || responseModel === id || isVersionOf(responseModel, id))
     return asked === null ? null : costOfReply({ price: asked, provider }, usage, batch)
   const answered = await ownPrice({ provider, id: responseModel }, { provider, id }, prices)
   const known = answered ?? asked

@@ -75,7 +75,8 @@ export function contentSourceOf(
   if (outcome.kind !== 'succeeded' && outcome.kind !== 'failed') return undefined
   const { metadata = {} } = outcome
   // An error that a tool of a server has thrown is content of the server too.
-  const server = [metadata, spec?.metadata].find((each) => each?.['source'] === 'mcp')
+  const server =
+    metadata['source'] === 'mcp' ? metadata : spec?.metadata?.['source'] === 'mcp' ? spec.metadata : undefined
   if (server !== undefined) {
     const tool = textIn(server, 'mcp_tool_name')
     return { kind: 'server', ...named(textIn(server, 'mcp_server_id')), ...(tool !== undefined && { tool }) }
@@ -83,7 +84,7 @@ export function contentSourceOf(
   const given = metadata['content_source']
   if (isObject(given)) return givenSource(given)
   // A saved output keeps the source of the call that saved it.
-  const saved = CONTENT_SOURCES.find((kind) => kind === given)
+  const saved = given === undefined ? undefined : CONTENT_SOURCES.find((kind) => kind === given)
   if (saved !== undefined && saved !== 'workspace') return { kind: saved }
   if (runs !== null && runs.usage !== null) return agentSource(textIn(metadata, 'agent'), runs.transcripts)
   for (const answer of answers) if ('answer' in answer) return { kind: 'person' }
