@@ -1,8 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { defineTool, Harness, memoryLog } from 'thinharness'
+import { Sessions } from 'thinharness/session'
 import { ScriptedModel, scriptedProvider } from 'thinharness/testing'
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
+import { handlersFor } from '../../docs/snippets/subjects/authentication.js'
+import { onButton, onMessage } from '../../docs/snippets/subjects/bot.js'
 import { answerInTime } from '../../docs/snippets/subjects/cancelling.js'
 import { evaluate } from '../../docs/snippets/subjects/evals.js'
 import { lookUpFirst } from '../../docs/snippets/subjects/first-call.js'
@@ -134,4 +137,48 @@ test('docs/workflows.md: a workflow that is started again repeats no step that h
   expect(await report('r1', 'tea', agents)).toBe('Better.')
   expect(await report('r1', 'tea', agents)).toBe('Better.')
   expect(models.map(({ requests }) => requests.length)).toEqual([2, 2, 2])
+})
+
+test('docs/bots.md: an answer is posted, an approval has a button, and a webhook that is delivered twice sends nothing twice', async () => {
+  const pay = defineTool({
+    name: 'pay',
+    description: 'Pays.',
+    parameters: {},
+    requiresApproval: true,
+    handler: () => 'Paid.',
+  })
+  const model = new ScriptedModel().says('Hi.').calls('pay', {}).says('Done.')
+  await using harness = new Harness({ model, tools: [pay] })
+  await using sessions = new Sessions({ harness })
+  const posted: (readonly [string, readonly string[]])[] = []
+  const post = (text: string, buttons: readonly string[] = []) => Promise.resolve(void posted.push([text, buttons]))
+  const message = { team: 't', channel: 'c', user: 'ana', id: 'm1', text: 'Hello.' }
+  await onMessage(sessions, message, post)
+  await onMessage(sessions, { ...message, id: 'm2', text: 'Pay.' }, post)
+  expect(posted).toEqual([
+    ['Hi.', []],
+    ['May pay run? {}', ['call_1']],
+  ])
+  await onButton(sessions, message, { callId: 'call_1', approved: true })
+  await onMessage(sessions, { ...message, id: 'm2' }, () => Promise.resolve())
+  expect(model.requests).toHaveLength(3)
+})
+
+test('docs/authentication.md: nobody gets in without a token, and only admins answer', async () => {
+  await using harness = new Harness({ model: new ScriptedModel() })
+  await using sessions = new Sessions({ harness })
+  const { requests } = handlersFor(sessions, (token) =>
+    Promise.resolve(token === 'secret' ? { userId: 'ana', isAdmin: false } : null),
+  )
+  const ask = (path: string, token: string, init: RequestInit = {}) =>
+    requests(
+      new Request(`http://localhost/api/${path}`, {
+        ...init,
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      }),
+    )
+  expect((await ask('threads', 'wrong')).status).toBe(401)
+  expect((await ask('threads', 'secret')).status).toBe(200)
+  const body = JSON.stringify({ answers: [{ callId: 'x', approved: true }] })
+  expect((await ask('threads/one/answers', 'secret', { method: 'POST', body })).status).toBe(403)
 })
