@@ -3,7 +3,7 @@ import type { Given } from '#util/validate.js'
 import type { PlannedRules } from '#core/loop/run-plan.js'
 import type { RunState } from '#core/state/state.js'
 
-/** The limits of a run, the effect of reaching one, and how often the model is asked again. */
+/** The limits of a run and its retries, and the effect of reaching one. */
 export interface Budgets {
   readonly limits: RunLimits
   readonly onLimit: 'fail' | 'answer'
@@ -80,9 +80,6 @@ export function programRules(
   // Its tools may ask how many requests are left to the run.
   const modelRequests = most === null ? null : Math.max(0, most - usage.modelRequests)
   const limits = { inputTokens: null, outputTokens: null, timeMs: null, costUsd: null, modelRequests, toolCalls }
-  const { outputRetries, toolRetries, onLimit = 'fail' } = above
-  return plannedRules(
-    { onLimit, ...options, stall: false },
-    { limits, onLimit, stall: null, outputRetries, toolRetries },
-  )
+  const { onLimit = 'fail' } = above
+  return plannedRules({ onLimit, ...options, stall: false }, { ...above, limits, onLimit, stall: null })
 }

@@ -22,7 +22,7 @@ import {
   partial,
   string,
 } from '#util/validate.js'
-import type { Fields, Shape } from '#util/validate.js'
+import type { Complete, Fields, Shape } from '#util/validate.js'
 
 /** The options of a subagent that its child runs get. */
 type AgentRun<Output> = Pick<
@@ -119,14 +119,16 @@ const OPTIONS = partial<SubagentOptions>({
   maxConcurrent: integer(1),
 })
 
-/** A copy of the options. Throws `invalid_options`. */
-export function parseSubagentOptions(options: SubagentOptions): SubagentOptions {
+const DEFAULTS = { defaultAgent: {}, maxDepth: 1, maxConcurrent: 8 }
+
+/** A copy with defaults. Throws `invalid_options`. */
+export function parseSubagentOptions(options: SubagentOptions): Complete<SubagentOptions> {
   const parsed = parse(OPTIONS, options, '`subagent`')
   const agents = parseSubagents(parsed.agents ?? [])
   if (parsed.defaultAgent === false && agents.length === 0) {
     throw invalidOptions('Without a default agent `agents` must name some.')
   }
-  return { ...parsed, agents }
+  return { ...DEFAULTS, ...parsed, agents }
 }
 
 /** A copy of the agents. Throws `invalid_options`, naming the agent and its problem. */

@@ -31,7 +31,7 @@ interface Agent extends Omit<SubagentSpec, 'description'> {
  * @throws HarnessError `invalid_options`.
  */
 export function subagent(options: SubagentOptions = {}): ToolSpec {
-  const { agents = [], defaultAgent = {}, maxDepth = 1, maxConcurrent = 8 } = parseSubagentOptions(options)
+  const { agents, defaultAgent, maxDepth, maxConcurrent } = parseSubagentOptions(options)
   const named = new Map<string, Agent>(agents.map((agent) => [agent.name, agentOfSpec(agent)]))
   if (defaultAgent !== false) named.set('default', defaultAgentSpec(defaultAgent))
   const slots = new Slots(maxConcurrent)
