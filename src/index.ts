@@ -4,7 +4,7 @@ export type { HarnessDescription } from './harness/launch/describe.js'
 export type { BuiltinToolName, HarnessOptions, Prompt, ResumeOptions, RunOptions } from './harness/options.js'
 export type { Limits } from './contracts/limits.js'
 export { Budget } from './run/money/budget.js'
-export type { Prices } from './run/money/prices.js'
+export type { Prices } from './run/money/find-price.js'
 export { HarnessError, ModelRetry } from './contracts/errors.js'
 export type { HarnessErrorCode } from './contracts/errors.js'
 export type {

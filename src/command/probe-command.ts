@@ -1,7 +1,7 @@
 import { inferModel } from '#providers/infer-model.js'
 import { probe } from '#providers/probe.js'
 import type { ProbeCheck } from '#providers/probe.js'
-import { priceOf } from '#run/money/prices.js'
+import { priceOf } from '#run/money/find-price.js'
 import { CommandError, EXIT } from './exit-codes.js'
 import { oneLine, padded, timeText } from './terminal/terminal.js'
 import type { Colour, Terminal } from './terminal/terminal.js'

@@ -56,7 +56,7 @@ import { FLOW_FIELDS } from '#run/provenance/options.js'
 import { BUDGETS, OPTIONAL_BUDGETS } from '#contracts/limits.js'
 import { byteLength } from '#util/bytes.js'
 import type { Price, Rates } from '#run/money/token-cost.js'
-import type { Prices } from '#run/money/prices.js'
+import type { Prices } from '#run/money/find-price.js'
 
 const model = leaf<ModelRef | Model>(
   'a reference such as `openai:gpt-5.5`, or an object with `openSession()`',

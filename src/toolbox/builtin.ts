@@ -11,8 +11,8 @@ export async function builtinTools(
   agents: readonly SubagentSpec[] | null = null,
 ): Promise<readonly ToolSpec[]> {
   const tools: ToolSpec[] = [...fileTools()]
-  if (names.includes('jsonl_search')) tools.push((await import('./jsonl/index.js')).jsonlSearch())
-  if (names.includes('parallel_llm')) tools.push((await import('./agents/parallel-llm/index.js')).parallelLlm())
+  if (names.includes('jsonl_search')) tools.push((await import('./jsonl/jsonl-search.js')).jsonlSearch())
+  if (names.includes('parallel_llm')) tools.push((await import('./agents/parallel-llm/parallel-llm.js')).parallelLlm())
   const named = names.flatMap((name) => tools.find((tool) => tool.name === name) ?? [])
   return agents === null ? named : [...named, (await import('./agents/subagent.js')).subagent({ agents })]
 }

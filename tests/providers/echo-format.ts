@@ -2,7 +2,7 @@ import { UNREPORTED_USAGE } from '#contracts/entry.js'
 import type { AssistantPart, ToolEntry, TranscriptEntry, UserEntry } from '#contracts/entry.js'
 import type { RequestConstants } from 'thinharness'
 import type { DecodedReply, Transport, WireChunk, WireFormat, TransportRequest } from '#providers/http/wire-format.js'
-import { errorFromBody } from '#providers/http/errors.js'
+import { errorFromBody } from '#providers/http/provider-errors.js'
 import type { JsonObject } from '#util/json.js'
 
 /** A small API of the tests' own: a reply is `{ id, text?, call?: { id, args }, error? }`, an event is one of its fields. */

@@ -15,7 +15,7 @@ import { defineExtension } from '#core/extension/extension.js'
 import type { Extension } from '#core/extension/extension.js'
 import type { ViewContext, ViewProposal } from '#core/extension/view-policy.js'
 import type { Model } from '#core/model-session.js'
-import type { Prices } from '#run/money/prices.js'
+import type { Prices } from '#run/money/find-price.js'
 import { anything, either, filledString, having, integer, milliseconds, object, optional } from '#util/validate.js'
 
 export interface SummariseOptions extends TriggerOptions, WriterOptions {

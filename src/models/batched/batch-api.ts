@@ -1,5 +1,5 @@
 import type { HarnessError } from '#contracts/errors.js'
-import { errorFromBody, errorWithin, notJson, providerError } from '#providers/http/errors.js'
+import { errorFromBody, errorWithin, notJson, providerError } from '#providers/http/provider-errors.js'
 import type { OtherRequest } from '#providers/http/wire-format.js'
 import { bytesOf } from '#util/bytes.js'
 import { isObject, parseJson } from '#util/json.js'

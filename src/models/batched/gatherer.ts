@@ -1,7 +1,7 @@
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import { WHOLE_REPLY } from '#providers/http/wire-format.js'
 import type { Transport, TransportRequest, WireChunk } from '#providers/http/wire-format.js'
-import { markUnsent } from '#providers/http/errors.js'
+import { markUnsent } from '#providers/http/provider-errors.js'
 import { listenToAbort } from '#util/abort.js'
 import { byteLength } from '#util/bytes.js'
 import type { JsonObject } from '#util/json.js'

@@ -12,7 +12,7 @@ import { HarnessError } from '#contracts/errors.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import { isObject, parseJson } from '#util/json.js'
 import { acceptedName, argumentsObject } from '../wire/call-ids.js'
-import { foreignText, textWithSources } from '../hosted/foreign.js'
+import { foreignText, textWithSources } from '../hosted/foreign-parts.js'
 import {
   bareType,
   asGiven,

@@ -1,4 +1,4 @@
-import { providerError, waitsForClient } from '../http/errors.js'
+import { providerError, waitsForClient } from '../http/provider-errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire-format.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'

@@ -1,6 +1,6 @@
 import { isObject, mergeJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { providerError } from '../http/errors.js'
+import { providerError } from '../http/provider-errors.js'
 import type { ReplyFoldOptions } from '../http/wire-format.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'
 import { withoutRepeatedCalls } from '../wire/repeated-calls.js'

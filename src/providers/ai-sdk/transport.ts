@@ -1,4 +1,4 @@
-import { connectionError, isConnectionFailure, providerError, errorFromBody, notJson } from '../http/errors.js'
+import { connectionError, isConnectionFailure, providerError, errorFromBody, notJson } from '../http/provider-errors.js'
 import { flatHeaders } from '../http/exchange.js'
 import { RequestGuard } from '../http/request-guard.js'
 import type { TimeLimits } from '../http/time-limits.js'

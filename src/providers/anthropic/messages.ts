@@ -26,7 +26,7 @@ import {
   soundPart,
 } from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'
-import { foreignText, textWithSources } from '../hosted/foreign.js'
+import { foreignText, textWithSources } from '../hosted/foreign-parts.js'
 import { stringIn, without } from '../wire/wire-fields.js'
 import { withKnownTools } from '../hosted/known-tools.js'
 import { compactionBlock } from './compaction.js'

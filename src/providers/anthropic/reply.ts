@@ -3,7 +3,7 @@ import type { AssistantPart, FinishReason, NativePart, TokenUsage } from '#contr
 import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { errorFromBody, errorWithin } from '../http/errors.js'
+import { errorFromBody, errorWithin } from '../http/provider-errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire-format.js'
 import { anthropicHostedPart, withServers } from '../hosted/anthropic-calls.js'
 import { withHostedCalls } from '../hosted/calls.js'

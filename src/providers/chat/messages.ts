@@ -24,7 +24,7 @@ import {
   textOfFile,
   wellFormedEscapes,
 } from '../wire/content.js'
-import { foreignParts } from '../hosted/foreign.js'
+import { foreignParts } from '../hosted/foreign-parts.js'
 import { stringIn } from '../wire/wire-fields.js'
 import { wireCallId, chatNativeOf } from './dialect.js'
 import type { ChatDialect, ChatNative } from './dialect.js'

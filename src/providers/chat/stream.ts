@@ -1,7 +1,7 @@
 import type { TokenUsage } from '#contracts/entry.js'
 import type { ModelDelta } from '#core/model-session.js'
 import { isObject, parseJson } from '#util/json.js'
-import { errorFromBody } from '../http/errors.js'
+import { errorFromBody } from '../http/provider-errors.js'
 import type { DecodedReply, ReplyFoldOptions, ReplyFold, WireChunk } from '../http/wire-format.js'
 import { argumentsText } from '../wire/call-ids.js'
 import { StreamedCall, StreamedCalls } from '../wire/repeated-calls.js'

@@ -22,7 +22,7 @@ import {
   textWithin,
   thinkingText,
 } from '../wire/content.js'
-import { foreignText, textWithSources } from '../hosted/foreign.js'
+import { foreignText, textWithSources } from '../hosted/foreign-parts.js'
 import { stringIn } from '../wire/wire-fields.js'
 import { GROUNDING } from './hosted.js'
 import { PROVIDER } from './models.js'

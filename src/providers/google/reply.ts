@@ -3,7 +3,7 @@ import type { AssistantPart, FinishReason, NativePart, TokenUsage } from '#contr
 import type { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { providerError } from '../http/errors.js'
+import { providerError } from '../http/provider-errors.js'
 import { countIn, isFilled, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'
 import { hostedPart } from './hosted.js'

@@ -1,6 +1,6 @@
 import type { AssistantPart, TokenUsage } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
-import { errorFromBody, errorWithin, providerError } from '../http/errors.js'
+import { errorFromBody, errorWithin, providerError } from '../http/provider-errors.js'
 import type { DecodedReply, ReplyFold, ReplyFoldOptions, WireChunk } from '../http/wire-format.js'
 import { withHostedCalls } from '../hosted/calls.js'
 import { argumentsText, ReplyCallIds } from '../wire/call-ids.js'

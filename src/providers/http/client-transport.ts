@@ -1,7 +1,7 @@
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { connectionError, isConnectionFailure, errorFromBody, notJson, providerError } from './errors.js'
+import { connectionError, isConnectionFailure, errorFromBody, notJson, providerError } from './provider-errors.js'
 import { flatHeaders } from './exchange.js'
 import { withCallers } from './endpoint.js'
 import { REST_AFTER_REPLY_MS } from './http-transport.js'

@@ -1,6 +1,6 @@
 import { bytesOf, joinedBytes, textOfBytes } from '#util/bytes.js'
 import { withoutSecrets } from '#util/secrets.js'
-import { errorFromBody, providerError } from './errors.js'
+import { errorFromBody, providerError } from './provider-errors.js'
 import type { HarnessError } from '#contracts/errors.js'
 import { parseJson } from '#util/json.js'
 import type { HttpResponse, Exchange } from './exchange.js'

@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { systemErrorCode, connectionError, markUnsent, providerError } from './errors.js'
+import { systemErrorCode, connectionError, markUnsent, providerError } from './provider-errors.js'
 import { flatHeaders } from './exchange.js'
 import type { HttpResponse, Exchange, PostRequest } from './exchange.js'
 import { readableBody } from './readable-body.js'

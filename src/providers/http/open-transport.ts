@@ -1,6 +1,6 @@
 import { ClientTransport } from './client-transport.js'
 import type { ClientMethod } from './client-transport.js'
-import { connectionError } from './errors.js'
+import { connectionError } from './provider-errors.js'
 import type { Exchange } from './exchange.js'
 import { flatHeaders } from './exchange.js'
 import { httpExchange } from './node-exchange.js'

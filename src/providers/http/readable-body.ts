@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream'
 import type { Readable, Transform } from 'node:stream'
 import { joinedBytes } from '#util/bytes.js'
-import { connectionError, providerError } from './errors.js'
+import { connectionError, providerError } from './provider-errors.js'
 import type { HttpResponse } from './exchange.js'
 import type { RequestGuard } from './request-guard.js'
 

@@ -1,4 +1,4 @@
-import { markUnsent, providerError } from './errors.js'
+import { markUnsent, providerError } from './provider-errors.js'
 import type { TimeLimits } from './time-limits.js'
 import type { TransportRequest } from './wire-format.js'
 

@@ -4,7 +4,7 @@ import type { TokenUsage } from '#contracts/entry.js'
 import type { Attempt, AttemptEnd } from '#contracts/attempt.js'
 import type { TransportRetry } from '#core/model-session.js'
 import { sleep } from '#util/timeout.js'
-import { wasSent } from './errors.js'
+import { wasSent } from './provider-errors.js'
 import { mayBeCharged } from './request-guard.js'
 
 /** What a reply has used. */

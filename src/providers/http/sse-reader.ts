@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser'
 import type { EventSourceMessage, EventSourceParser } from 'eventsource-parser'
-import { errorFromBody, providerError } from './errors.js'
+import { errorFromBody, providerError } from './provider-errors.js'
 import type { HarnessError } from '#contracts/errors.js'
 import { nodeModule } from '#util/platform/node.js'
 import { withoutSecrets } from '#util/secrets.js'

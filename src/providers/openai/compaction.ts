@@ -1,7 +1,7 @@
 import type { NativePart } from '#contracts/entry.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { errorWithin, providerError } from '../http/errors.js'
+import { errorWithin, providerError } from '../http/provider-errors.js'
 import type { Compactor } from '../http/wire-format.js'
 import { objectsIn, stringIn, without } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'

@@ -24,7 +24,7 @@ import {
   wellFormedEscapes,
 } from '../wire/content.js'
 import type { FilePart } from '../wire/content.js'
-import { foreignText, textWithSources } from '../hosted/foreign.js'
+import { foreignText, textWithSources } from '../hosted/foreign-parts.js'
 import { membersWith, objectsIn, without } from '../wire/wire-fields.js'
 import { compactedItems } from './compaction.js'
 import { PROVIDER } from './models.js'

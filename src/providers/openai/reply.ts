@@ -3,7 +3,7 @@ import type { AssistantPart, FinishReason, TokenUsage } from '#contracts/entry.j
 import { HarnessError } from '#contracts/errors.js'
 import { isObject } from '#util/json.js'
 import { withoutSecrets } from '#util/secrets.js'
-import { errorFromBody, waitsForClient } from '../http/errors.js'
+import { errorFromBody, waitsForClient } from '../http/provider-errors.js'
 import type { DecodedReply, ReplyFoldOptions } from '../http/wire-format.js'
 import { withHostedCalls } from '../hosted/calls.js'
 import { ReplyCallIds } from '../wire/call-ids.js'

@@ -1,8 +1,8 @@
 import type { AnsweredTurn } from '#core/money-port.js'
 import { costOfReply } from './hosted-cost.js'
-import { givenPrice, priceOf } from './prices.js'
+import { givenPrice, priceOf } from './find-price.js'
 import type { Price } from './token-cost.js'
-import type { PricedModel, Prices } from './prices.js'
+import type { PricedModel, Prices } from './find-price.js'
 
 /**
  * The cost of a reply, in micro-dollars, at the price of the model that answered; null if it is unknown. `price` is that of the run's

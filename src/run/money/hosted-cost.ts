@@ -2,7 +2,7 @@ import type { ToolDefinition } from '#core/model-session.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import { costOf } from './token-cost.js'
 import type { Price } from './token-cost.js'
-import { pricedAs } from './prices.js'
+import { pricedAs } from './find-price.js'
 
 type PerCall = Readonly<Record<string, number>>
 

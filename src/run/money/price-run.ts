@@ -1,8 +1,8 @@
 import { HarnessError } from '#contracts/errors.js'
 import { inDollars } from '#core/money-port.js'
 import { costOfReply } from './hosted-cost.js'
-import { priceOf } from './prices.js'
-import type { Prices } from './prices.js'
+import { priceOf } from './find-price.js'
+import type { Prices } from './find-price.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import type { DurableEvent, RunEvent } from '#core/state/events.js'
 

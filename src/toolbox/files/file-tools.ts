@@ -1,10 +1,10 @@
 import type { ToolSpec } from '#core/tools/tool-spec.js'
-import { editTool } from './edit/index.js'
+import { editTool } from './edit/edit.js'
 import { globTool } from './glob.js'
 import { listTool } from './list.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { readTool } from './read.js'
-import { searchTool } from '../search/index.js'
+import { searchTool } from '../search/search-tool.js'
 import { sharedOptions } from '../workspace/workspace.js'
 import { writeTool } from './write.js'
 

@@ -4,7 +4,7 @@ import type { HarnessError, Model } from 'thinharness'
 import { fallback } from 'thinharness/models'
 import { gemini, inferModel } from 'thinharness/providers'
 import type { GeminiOptions } from 'thinharness/providers'
-import { priceOf } from '#run/money/prices.js'
+import { priceOf } from '#run/money/find-price.js'
 import { errorOf } from '../support.js'
 import { event, user } from './support.js'
 

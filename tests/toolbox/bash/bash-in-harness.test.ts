@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Harness } from '#index.js'
 import { ScriptedModel } from '#testing/index.js'
-import { bash } from '#toolbox/bash/index.js'
+import { bash } from '#toolbox/bash/bash.js'
 import { folderWith } from '../support.js'
 
 test('BA-11 BA-12 BA-14 `bash` is passed as a tool and is then the only tool offered; its name is not a built-in; a batch of calls runs in order', async () => {

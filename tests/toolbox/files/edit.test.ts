@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { chmod, mkdir, readdir, stat, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { editTool } from '#toolbox/files/edit/index.js'
+import { editTool } from '#toolbox/files/edit/edit.js'
 import { call, folderWith, textOf } from '../support.js'
 
 const edit = (path: string, from: string, to: string, more: object = {}): Record<string, string> => ({

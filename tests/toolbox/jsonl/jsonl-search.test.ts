@@ -1,7 +1,7 @@
 import { chmod, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { jsonlSearch } from '#toolbox/jsonl/index.js'
+import { jsonlSearch } from '#toolbox/jsonl/jsonl-search.js'
 import type { JsonObject } from '#util/json.js'
 import { body, canLoseRights, lines, searched, summary, withoutRights } from './support.js'
 import { call, folderWith, textOf } from '../support.js'

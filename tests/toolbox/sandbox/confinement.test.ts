@@ -1,7 +1,7 @@
 import { link, mkdir, readFile, readdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { bash } from '#toolbox/bash/index.js'
+import { bash } from '#toolbox/bash/bash.js'
 import type { BashOptions } from '#toolbox/bash/options.js'
 import { isAlive } from '../../support/process.js'
 import { call, folderWith } from '../support.js'

@@ -1,7 +1,7 @@
 import { lstat, readdir, readFile, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { bash } from '#toolbox/bash/index.js'
+import { bash } from '#toolbox/bash/bash.js'
 import { call, folderWith } from '../support.js'
 import { onlyPath, program } from './support.js'
 

@@ -3,7 +3,7 @@ import { chmod, mkdir, symlink } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { bash } from '#toolbox/bash/index.js'
+import { bash } from '#toolbox/bash/bash.js'
 import { call, folderWith } from '../support.js'
 import { formsHere, FORMS } from './support.js'
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import type { AddressInfo, Server } from 'node:net'
 import { dirname, join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
-import { bash } from '#toolbox/bash/index.js'
+import { bash } from '#toolbox/bash/bash.js'
 import type { BashOptions } from '#toolbox/bash/options.js'
 import { call, folderWith } from '../support.js'
 

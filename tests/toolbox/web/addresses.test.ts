@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isPublicAddress } from '#toolbox/web/addresses.js'
-import { fetchUrl } from '#toolbox/web/index.js'
+import { fetchUrl } from '#toolbox/web/fetch-url.js'
 import type { FetchUrlOptions } from '#toolbox/web/options.js'
 import { fetched, LOOPBACK, serve } from './support.js'
 

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { RequestListener } from 'node:http'
 import { onTestFinished } from 'vitest'
-import { fetchUrl } from '#toolbox/web/index.js'
+import { fetchUrl } from '#toolbox/web/fetch-url.js'
 import type { FetchUrlOptions, HostAddress } from '#toolbox/web/options.js'
 import type { Envelope } from '#core/tools/boundary/envelope.js'
 import type { ToolContext } from '#core/tools/tool-spec.js'

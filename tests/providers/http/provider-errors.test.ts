@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { HarnessError } from 'thinharness'
 import { describe, expect, test } from 'vitest'
-import { connectionError, errorFromBody } from '#providers/http/errors.js'
+import { connectionError, errorFromBody } from '#providers/http/provider-errors.js'
 import { PROVIDER_CASES } from '../../support/provider-cases.js'
 
 /** The fields of an error that a caller sees. */
