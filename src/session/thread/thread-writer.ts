@@ -156,7 +156,7 @@ function eventReferences(event: NewThreadEvent): readonly LogRef[] {
   return history === null ? [] : [{ kind: 'run', id: history.runId }]
 }
 
-/** What the events of a thread add up to. Throws a `SessionError` if it has none. */
+/** The snapshot of a thread. Throws `thread_not_found` if it has none. */
 export function existing<T>(snapshot: T | undefined, threadId: string): T {
   if (snapshot === undefined) throw threadNotFound(threadId)
   return snapshot
