@@ -170,8 +170,7 @@ export class FileLease {
 
   /** A process that began before this one may finish later: each gives up if it sees another. */
   #isAlone(): boolean {
-    const others = foundLeases(this.#folder).filter(({ number }) => `${number}` !== this.#name)
-    return !others.some((lease) => lease.owner !== this.owner && isHeld(lease))
+    return !foundLeases(this.#folder, this.#name).some((lease) => lease.owner !== this.owner && isHeld(lease))
   }
 
   #removeOthers(): void {
@@ -201,9 +200,10 @@ interface FoundLease extends LeaseText {
   readonly sinceMs: number
 }
 
-function foundLeases(folder: string): FoundLease[] {
+/** The leases in a folder but that of the name `own`. */
+function foundLeases(folder: string, own?: string): FoundLease[] {
   return leaseNames(folder).flatMap((name) => {
-    if (!/^\d+$/.test(name)) return []
+    if (name === own || !/^\d+$/.test(name)) return []
     const path = join(folder, name)
     const stat = statSync(path, { throwIfNoEntry: false })
     const text = stat === undefined ? undefined : storedLease(path)
