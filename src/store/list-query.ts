@@ -1,15 +1,35 @@
-import { HarnessError } from '#contracts/errors.js'
+import type { HarnessError } from '#contracts/errors.js'
+import { invalidOptions, parse } from '#contracts/parse.js'
 import type { LogSummaries, RunDigest, RunStatus } from '#core/log/run-summary.js'
 import type { ListOptions, ListPlace, ListPlaces, PruneOptions, WaitingOptions } from '#core/log/list-options.js'
 import type { LogKind } from '#core/log/ref.js'
 import { shownValue } from '#util/mismatch.js'
-import { unknownKey } from '#util/suggest.js'
+import { anything, either, integer, leaf, list, nullable, number, oneOf, partial, record, string } from '#util/shape.js'
 
-const STATUSES: readonly RunStatus[] = [
+const STATUS = oneOf(
   ...(['queued', 'running', 'paused', 'interrupted', 'completed', 'failed', 'cancelled', 'unreadable'] as const),
-]
-const KINDS: readonly string[] = ['run', 'thread']
-const LIST_OPTIONS = ['kind', 'status', 'parentRunId', 'resourceId', 'labels', 'changedAfter', 'before']
+)
+const LIST_OPTIONS = partial<ListOptions>({
+  kind: oneOf('run', 'thread'),
+  status: either(STATUS, list(STATUS)),
+  parentRunId: nullable(string),
+  resourceId: string,
+  labels: record(string),
+  changedAfter: nullable(string),
+  before: anything(),
+})
+const COUNT = leaf<number>(
+  'a whole number from 1 up',
+  (value) => value === Infinity || (Number.isSafeInteger(value) && Number(value) > 0),
+)
+const WAITING_OPTIONS = partial<WaitingOptions>({ limit: COUNT, perTenant: COUNT })
+const PRUNE_OPTIONS = partial<PruneOptions>({
+  olderThanMs: number(0, 1e14),
+  keep: integer(0),
+  also: list(oneOf('paused', 'interrupted')),
+  only: anything(),
+  owner: string,
+})
 
 /** Where a log is in the list of its kind: newest first by time, then by id. */
 export interface Place {
@@ -34,28 +54,23 @@ export interface ListQuery {
 
 /** Throws `invalid_options` for invalid ones. */
 export function listQuery(options: ListOptions = {}): ListQuery {
-  const problem = unknownKey(options, LIST_OPTIONS, 'option of `list`')
-  if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-  const { kind = 'run', status, parentRunId, resourceId, changedAfter, before } = options
-  if (!KINDS.includes(kind)) throw invalidQuery('kind', 'list', ['`run` or `thread`', kind])
-  const labels = Object.entries(options.labels ?? {})
-  if (kind === 'thread' && (status !== undefined || parentRunId !== undefined || labels.length > 0)) {
-    throw new HarnessError('invalid_options', 'Expected `status`, `parentRunId` and `labels` of `list` only for runs.')
-  }
+  const {
+    kind = 'run',
+    status,
+    parentRunId,
+    resourceId,
+    changedAfter,
+    before,
+    ...given
+  } = parse(LIST_OPTIONS, options, '`list`')
+  const labels = Object.entries(given.labels ?? {})
+  if (kind === 'thread' && (status !== undefined || parentRunId !== undefined || labels.length > 0))
+    throw invalidOptions('Expected `status`, `parentRunId` and `labels` of `list` only for runs.')
   if (changedAfter !== undefined && before !== undefined)
-    throw new HarnessError('invalid_options', 'Expected one of `changedAfter` and `before` of `list`.')
-  if (!['string', 'undefined'].includes(typeof (changedAfter ?? undefined)))
-    throw invalidQuery('changedAfter', 'list', ['a cursor, or null', changedAfter])
+    throw invalidOptions('Expected one of `changedAfter` and `before` of `list`.')
   const place = before === undefined ? null : 'runId' in before ? runPlace(before) : threadPlace(before)
-  return { kind, statuses: statusesOf(status), parentRunId, resourceId, labels, changedAfter, before: place }
-}
-
-function statusesOf(status: ListOptions['status']): readonly RunStatus[] | undefined {
-  if (status === undefined) return undefined
   const statuses = typeof status === 'string' ? [status] : status
-  const invalidValue = statuses.find((each) => !STATUSES.includes(each))
-  if (invalidValue === undefined) return statuses
-  throw invalidQuery('status', 'list', [`one of ${STATUSES.join(', ')}`, invalidValue])
+  return { kind, statuses, parentRunId, resourceId, labels, changedAfter, before: place }
 }
 
 /** The phases that runs of these statuses can have; null: any. */
@@ -121,38 +136,18 @@ export function comparePlaces(left: Place, right: Place): number {
 
 /** The options of `waiting`, with their defaults. Throws `invalid_options` for invalid ones. */
 export function waitingQuery(options: WaitingOptions = {}): { readonly limit: number; readonly perTenant: number } {
-  const problem = unknownKey(options, ['limit', 'perTenant'], 'option of `waiting`')
-  if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-  const { limit = 100, perTenant = Infinity } = options
-  for (const [name, count] of Object.entries({ limit, perTenant }))
-    if (count !== Infinity && (!Number.isSafeInteger(count) || count < 1))
-      throw invalidQuery(name, 'waiting', ['a whole number from 1 up', count])
+  const { limit = 100, perTenant = Infinity } = parse(WAITING_OPTIONS, options, '`waiting`')
   return { limit, perTenant }
 }
 
 /** The rejection of a cursor that is none of this log's. */
 export function invalidCursor(cursor: string): HarnessError {
-  return invalidQuery('changedAfter', 'list', ['the `cursor` of a summary of this log', cursor])
+  const expected = 'the `cursor` of a summary of this log'
+  return invalidOptions(`Expected \`changedAfter\` of \`list\` to be ${expected}, got ${shownValue(cursor)}.`)
 }
 
 export function checkPruneOptions(options: PruneOptions): void {
-  const problem = unknownKey(options, ['olderThanMs', 'keep', 'also', 'only', 'owner'], 'option of `prune`')
-  if (problem !== undefined) throw new HarnessError('invalid_options', problem)
-  const { olderThanMs, keep, also = [], only } = options
-  if (olderThanMs === undefined && keep === undefined && only === undefined) {
-    throw new HarnessError('invalid_options', 'Expected `prune` to be given `olderThanMs`, `keep` or `only`.')
-  }
-  if (olderThanMs !== undefined && !(olderThanMs >= 0 && olderThanMs <= 1e14)) {
-    throw invalidQuery('olderThanMs', 'prune', ['a number of ms from 0 up', olderThanMs])
-  }
-  if (keep !== undefined && (!Number.isSafeInteger(keep) || keep < 0)) {
-    throw invalidQuery('keep', 'prune', ['a whole number from 0 up', keep])
-  }
-  const invalidValue = also.find((status: string) => status !== 'paused' && status !== 'interrupted')
-  if (invalidValue !== undefined) throw invalidQuery('also', 'prune', ['`paused` and `interrupted`', invalidValue])
-}
-
-function invalidQuery(name: string, method: string, [expected, got]: readonly [string, unknown]): HarnessError {
-  const message = `Expected \`${name}\` of \`${method}\` to be ${expected}, got ${shownValue(got)}.`
-  return new HarnessError('invalid_options', message)
+  const { olderThanMs, keep, only } = parse(PRUNE_OPTIONS, options, '`prune`')
+  if (olderThanMs === undefined && keep === undefined && only === undefined)
+    throw invalidOptions('Expected `prune` to be given `olderThanMs`, `keep` or `only`.')
 }

@@ -1,15 +1,52 @@
 import { HarnessError } from '#contracts/errors.js'
-import { hasEnded } from '#util/platform/owner.js'
-import { cursorAfter, positionOf } from './postgres-cursor.js'
 import type { PostgresPool } from './postgres-pool.js'
-import type { ClaimedRow } from './sql-log.js'
+import { claimedRow, logSchema } from './sql-log.js'
+import type { ClaimedRow, LogRow, RawRow } from './sql-log.js'
+import { invalidCursor } from './list-query.js'
 
-/** The comment that marks tables of this version. */
-const MARK = 'thinharness store 5'
+/**
+ * Where a reader is among the appends: after those of transaction `changed` up to the log `id`, except those of the transactions in
+ * `open`, which have lower numbers and had not ended. Numbers are given when a transaction begins to write, not when it ends: without
+ * `open`, an append that commits late would be missed. Nothing waits for another: appends take no common lock, and readers see what
+ * has ended, however long another transaction of the server lasts.
+ */
+export interface ChangePosition {
+  readonly changed: string
+  readonly id: string
+  readonly open: readonly string[]
+}
 
-/** The runs at the top that have not ended, as an index and its queries have to say it. */
-export const WAITING =
-  "parent_run_id is null and started_at is not null and (phase is null or phase in ('queued', 'open'))"
+/** The position that a cursor names; null: the beginning. Throws `invalid_options` for one that is none. */
+export function newPosition(cursor: string | null): ChangePosition {
+  if (cursor === null) return { changed: '0', id: '', open: [] }
+  const [, changed, open = '', id] = /^(\d+):([\d,]*):([^]*)$/.exec(cursor) ?? []
+  if (changed === undefined || id === undefined) throw invalidCursor(cursor)
+  return { changed, id, open: open === '' ? [] : open.split(',') }
+}
+
+function cursorAfter({ changed, open, id }: ChangePosition): string {
+  return `${changed}:${open.join(',')}:${id}`
+}
+
+/** The position after a row, for a reader that has seen all before it. */
+function positionOf({ id, changed, snapshot }: StoredRow): ChangePosition {
+  const number = changed ?? '0'
+  const [, , running = ''] = snapshot.split(':')
+  const open = running.split(',').filter((each) => each !== '' && BigInt(each) < BigInt(number))
+  return { changed: number, id, open }
+}
+
+/** The rows after a position, each with its cursor: first those of transactions that were open, then the later ones. */
+export function changesAfter(from: ChangePosition, rows: readonly StoredRow[]): readonly LogRow[] {
+  const isLate = ({ changed }: StoredRow): boolean => changed !== null && from.open.includes(changed)
+  let { open } = from
+  const late = rows.filter(isLate).map((row, index, all) => {
+    // The last of its transaction.
+    if (all[index + 1]?.changed !== row.changed) open = open.filter((each) => each !== row.changed)
+    return { ...versionedRow(row), cursor: cursorAfter({ ...from, open }) }
+  })
+  return [...late, ...rows.filter((row) => !isLate(row)).map(versionedRow)]
+}
 
 /** The row of a log, with its version. */
 export interface VersionedRow extends ClaimedRow {
@@ -17,15 +54,8 @@ export interface VersionedRow extends ClaimedRow {
   readonly version: number
 }
 
-export interface RawRow {
-  readonly id: string
+export interface StoredRow extends RawRow {
   readonly version: number
-  readonly last_seq: number
-  readonly started_at: string
-  readonly updated_at: string
-  readonly resource_id: string | null
-  readonly digest: string | null
-  readonly owner: string | null
   readonly in_time: boolean
   /** The transaction of its last append; null: it has none. */
   readonly changed: string | null
@@ -47,39 +77,13 @@ export function columnNames({ logs, id }: Names): string {
   return `${logs}.${id} as id, version, last_seq, ${logs}.started_at, updated_at, resource_id, digest, owner, ${inTime}, ${place}`
 }
 
-export function versionedRow(row: RawRow): VersionedRow {
-  const { id, version, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, resource_id: resourceId } = row
-  const { digest, owner } = row
-  const isHeld = owner !== null && row.in_time && !hasEnded(owner)
+export function versionedRow(row: StoredRow): VersionedRow {
   const cursor = cursorAfter(positionOf(row))
-  return {
-    id,
-    version,
-    lastSeq,
-    startedAt,
-    updatedAt,
-    cursor,
-    resourceId,
-    digest,
-    claimant: owner,
-    owner: isHeld ? owner : null,
-  }
+  return { version: row.version, ...claimedRow(row, { cursor, isInTime: row.in_time }) }
 }
 
-export function newRow(id: string): VersionedRow {
-  return {
-    id,
-    version: 1,
-    lastSeq: 0,
-    startedAt: '',
-    updatedAt: '',
-    cursor: '',
-    resourceId: null,
-    digest: null,
-    claimant: null,
-    owner: null,
-  }
-}
+/** The comment that marks tables of this version. */
+const MARK = 'thinharness store 5'
 
 /** Creates schema and tables: in one transaction, by one process at a time. */
 export async function createTables(pool: PostgresPool, schema: string): Promise<void> {
@@ -87,39 +91,15 @@ export async function createTables(pool: PostgresPool, schema: string): Promise<
   await pool.query(`
     select pg_advisory_xact_lock(hashtext('thinharness'), hashtext('${schema}'));
     create schema if not exists "${schema}";
-    ${logTables(schema, { logs: 'runs', events: 'events', id: 'run_id' })}
-    create index if not exists runs_by_start on "${schema}".runs (started_at desc, run_id desc);
-    create index if not exists runs_by_phase on "${schema}".runs (phase, started_at desc, run_id desc);
-    create index if not exists runs_by_parent on "${schema}".runs (parent_run_id, started_at desc, run_id desc);
-    create index if not exists runs_by_resource on "${schema}".runs (resource_id, started_at desc, run_id desc);
-    create index if not exists runs_waiting on "${schema}".runs (started_at, run_id) where ${WAITING};
-    create table if not exists "${schema}".run_labels (
-      run_id text collate "C" not null,
-      name text collate "C" not null,
-      value text collate "C" not null,
-      started_at text collate "C" not null,
-      primary key (run_id, name)
-    );
-    create index if not exists run_labels_by_value on "${schema}".run_labels (name, value, started_at desc, run_id desc);
-    ${logTables(schema, { logs: 'threads', events: 'thread_events', id: 'thread_id' })}
-    create index if not exists threads_by_update on "${schema}".threads (updated_at desc, thread_id desc);
-    create index if not exists threads_by_resource on "${schema}".threads (resource_id, updated_at desc, thread_id desc);
-    create table if not exists "${schema}".log_references (
-      from_kind text collate "C" not null,
-      from_id text collate "C" not null,
-      to_kind text collate "C" not null,
-      to_id text collate "C" not null,
-      primary key (from_kind, from_id, to_kind, to_id)
-    );
-    create index if not exists log_references_by_target on "${schema}".log_references (to_kind, to_id);
-    create table if not exists "${schema}".posts (
-      number bigserial,
-      kind text collate "C" not null,
-      log_id text collate "C" not null,
-      post_id text collate "C" not null,
-      body text,
-      primary key (kind, log_id, post_id)
-    );
+    ${logSchema({
+      table: (name) => `"${schema}".${name}`,
+      text: 'text collate "C"',
+      logColumns: 'owned_until timestamptz, changed xid8, version integer not null default 1',
+      byChange: (id) => `changed, ${id}`,
+      postNumber: 'bigserial',
+      postKey: 'primary key',
+      keyed: '',
+    })}
     comment on table "${schema}".runs is '${MARK}';`)
 }
 
@@ -128,31 +108,6 @@ async function mendNumbers(pool: PostgresPool, schema: string): Promise<void> {
   for (const logs of ['runs', 'threads'])
     await pool.query(`update "${schema}".${logs} set changed = pg_current_xact_id()
       where changed >= pg_snapshot_xmax(pg_current_snapshot())`)
-}
-
-function logTables(schema: string, { logs, events, id }: Omit<Names, 'order'>): string {
-  return `
-    create table if not exists "${schema}".${logs} (
-      ${id} text collate "C" primary key,
-      version integer not null default 1,
-      last_seq integer not null default 0,
-      phase text,
-      started_at text collate "C",
-      updated_at text collate "C",
-      parent_run_id text collate "C",
-      resource_id text collate "C",
-      digest text,
-      owner text,
-      owned_until timestamptz,
-      changed xid8
-    );
-    create index if not exists ${logs}_by_change on "${schema}".${logs} (changed, ${id});
-    create table if not exists "${schema}".${events} (
-      ${id} text collate "C" not null,
-      seq integer not null,
-      event text not null,
-      primary key (${id}, seq)
-    );`
 }
 
 /** True if the tables of this version exist. */

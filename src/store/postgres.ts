@@ -2,14 +2,13 @@ import { placeOfEvent } from './codec/clear.js'
 import { CIPHER } from './codec/log-codec.js'
 import type { LogCodec } from './codec/log-codec.js'
 import type { RenewedRecord, RewrittenRow, StoredEvent, StoredPost } from './codec/rewrite-tables.js'
-import { changesAfter, newPosition } from './postgres-cursor.js'
-import { columnNames, createTables, newRow, versionedRow, WAITING } from './postgres-schema.js'
-import type { Names, RawRow, VersionedRow } from './postgres-schema.js'
 import { checkPlace, POSTGRES_PLACE, openPool } from './postgres-pool.js'
+import { changesAfter, columnNames, createTables, newPosition, versionedRow } from './postgres-schema.js'
+import type { Names, StoredRow, VersionedRow } from './postgres-schema.js'
 import type { PostgresPool, OwnPool } from './postgres-pool.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
-import { digestColumns, encodedColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
+import { digestColumns, encodedColumns, SqlLog, PAGE_ROWS, WAITING } from './sql-log.js'
 import type { DigestColumns, LogRow, OpenQuery, OwnerTexts, PageQuery, SqlTables } from './sql-log.js'
 import { HarnessError } from '#contracts/errors.js'
 import { parse } from '#contracts/parse.js'
@@ -259,7 +258,7 @@ class PostgresTables implements SqlTables {
   async log({ kind, id }: LogRef): Promise<VersionedRow | null> {
     const names = this.#names[kind]
     const sql = `select ${columnNames(names)} from ${names.logs} where ${names.id} = $1`
-    const [row] = await this.#rows<RawRow>(sql, [id])
+    const [row] = await this.#rows<StoredRow>(sql, [id])
     return row === undefined ? null : versionedRow(row)
   }
 
@@ -267,8 +266,12 @@ class PostgresTables implements SqlTables {
     const { logs, id } = this.#names[ref.kind]
     const existing = await this.log(ref)
     if (existing !== null) return existing
-    await this.#pool.query(`insert into ${logs} (${id}) values ($1) on conflict do nothing`, [ref.id])
-    return (await this.log(ref)) ?? newRow(ref.id)
+    const sql = `
+      insert into ${logs} (${id}) values ($1) on conflict (${id}) do update set ${id} = excluded.${id}
+      returning ${columnNames(this.#names[ref.kind])}`
+    const [row] = await this.#rows<StoredRow>(sql, [ref.id])
+    if (row === undefined) throw new TypeError('Expected the row that was written.')
+    return versionedRow(row)
   }
 
   events({ kind, id: logId }: LogRef, after: number, limit: number): Promise<StoredEvent[]> {
@@ -407,7 +410,7 @@ class PostgresTables implements SqlTables {
     await this.#pool.query(sql, [logId, lastSeq, resourceId, digest])
   }
 
-  async page(query: PageQuery): Promise<LogRow[]> {
+  async page(query: PageQuery): Promise<readonly LogRow[]> {
     const { kind, labels, changedAfter, before } = query
     const names = this.#names[kind]
     const { logs, id, order } = names
@@ -426,30 +429,27 @@ class PostgresTables implements SqlTables {
     if (before !== null) conditions.push(`(${time}, ${last}) < (${place(before.time)}, ${place(before.id)})`)
     const sql = `select ${columnNames(names)} from ${from} where ${conditions.join(' and ')}
       order by ${time} desc, ${last} desc limit ${PAGE_ROWS}`
-    return (await this.#rows<RawRow>(sql, values)).map(versionedRow)
+    return (await this.#rows<StoredRow>(sql, values)).map(versionedRow)
   }
 
   /** The logs whose last append is after a cursor, in one statement: in one snapshot. */
   async #changedPage(
     { kind, changedAfter }: PageQuery,
-    {
-      conditions,
-      values,
-      place,
-    }: { readonly conditions: readonly string[]; readonly values: unknown[]; readonly place: Place },
-  ): Promise<LogRow[]> {
+    given: { readonly conditions: readonly string[]; readonly values: unknown[]; readonly place: Place },
+  ): Promise<readonly LogRow[]> {
+    const { conditions, values, place } = given
     const names = this.#names[kind]
     const position = newPosition(changedAfter ?? null)
     const rows = (condition: string): string =>
       `(select ${columnNames(names)} from ${names.logs} where ${[...conditions, condition].join(' and ')}
         order by ${names.logs}.changed, ${names.id}`
     // A number that the server has not given yet is of another server: all of its appends count.
-    const given = `${place(position.changed)}::xid8`
-    const from = `case when ${given} < pg_snapshot_xmax(pg_current_snapshot()) then ${given} else '0' end`
+    const after = `${place(position.changed)}::xid8`
+    const from = `case when ${after} < pg_snapshot_xmax(pg_current_snapshot()) then ${after} else '0' end`
     const later = `${rows(`(changed, ${names.id}) > (${from}, ${place(position.id)})`)} limit ${PAGE_ROWS})`
     const late = position.open.length === 0 ? [] : [`${rows(`changed = any(${place(position.open)}::xid8[])`)})`]
-    const found = await this.#rows<RawRow>([...late, later].join(' union all '), values)
-    return changesAfter(position, found).map(({ row, cursor }) => ({ ...versionedRow(row), cursor }))
+    const found = await this.#rows<StoredRow>([...late, later].join(' union all '), values)
+    return changesAfter(position, found)
   }
 
   #conditions({ kind, phases, parentRunId, owner, labels, changedAfter }: PageQuery, place: Place): string[] {
@@ -477,7 +477,7 @@ class PostgresTables implements SqlTables {
     }
     const sql = `select ${columnNames(names)} from ${names.logs} where ${conditions.join(' and ')}
       order by started_at, run_id limit ${PAGE_ROWS}`
-    return (await this.#rows<RawRow>(sql, values)).map(versionedRow)
+    return (await this.#rows<StoredRow>(sql, values)).map(versionedRow)
   }
 
   async references(): Promise<Reference[]> {

@@ -6,6 +6,7 @@ import type { ListOptions, PruneOptions, WaitingOptions } from '#core/log/list-o
 import type { ListQuery, Place } from './list-query.js'
 import { checkPost, ownedByAnother, parseEvent, storeFailure } from '#core/log/log.js'
 import type { AppendOptions, FollowOptions, LogDigest, LogEvent, LogStore, Post, ReadOptions } from '#core/log/log.js'
+import { hasEnded } from '#util/platform/owner.js'
 import { checkRef, nameOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
@@ -120,6 +121,109 @@ export interface LogRow extends RewrittenRow {
 /** The row of a log, and the owner that has claimed it, even if that claim has expired. */
 export interface ClaimedRow extends LogRow {
   readonly claimant: string | null
+}
+
+/** What the tables of one database have, and those of another have not. */
+export interface SqlDialect {
+  /** A table by its name, with its schema. */
+  readonly table: (name: string) => string
+  /** The type of a text that is compared byte by byte. */
+  readonly text: string
+  /** The columns of a log that say how it is changed: `owned_until`, `changed` and the like. */
+  readonly logColumns: string
+  /** The columns by which logs are sorted by their change. */
+  readonly byChange: (id: string) => string
+  /** The column that numbers posts, and the kind of key that a post has beside it. */
+  readonly postNumber: string
+  readonly postKey: 'unique' | 'primary key'
+  /** What follows the columns of a table that is found by its key alone. */
+  readonly keyed: string
+}
+
+/** The runs at the top that have not ended, as an index and its queries have to say it. */
+export const WAITING =
+  "parent_run_id is null and started_at is not null and (phase is null or phase in ('queued', 'open'))"
+
+/** The statements that create the tables of a log. Threads have the tables and columns of runs. */
+export function logSchema({ table, text, keyed, ...dialect }: SqlDialect): string {
+  const index = (name: string, on: string, columns: string): string =>
+    `create index if not exists ${name} on ${table(on)} (${columns})`
+  const logTables = (logs: string, events: string, id: string): string => `
+    create table if not exists ${table(logs)} (
+      ${id} ${text} primary key,
+      last_seq integer not null default 0,
+      phase text,
+      started_at ${text},
+      updated_at ${text},
+      parent_run_id ${text},
+      resource_id ${text},
+      digest text,
+      owner text,
+      ${dialect.logColumns}
+    );
+    ${index(`${logs}_by_change`, logs, dialect.byChange(id))};
+    create table if not exists ${table(events)} (
+      ${id} ${text} not null,
+      seq integer not null,
+      event text not null,
+      primary key (${id}, seq)
+    );`
+  return `
+    ${logTables('runs', 'events', 'run_id')}
+    ${index('runs_by_start', 'runs', 'started_at desc, run_id desc')};
+    ${index('runs_by_phase', 'runs', 'phase, started_at desc, run_id desc')};
+    ${index('runs_by_parent', 'runs', 'parent_run_id, started_at desc, run_id desc')};
+    ${index('runs_by_resource', 'runs', 'resource_id, started_at desc, run_id desc')};
+    ${index('runs_waiting', 'runs', 'started_at, run_id')} where ${WAITING};
+    create table if not exists ${table('run_labels')} (
+      run_id ${text} not null,
+      name ${text} not null,
+      value ${text} not null,
+      started_at ${text} not null,
+      primary key (run_id, name)
+    ) ${keyed};
+    ${index('run_labels_by_value', 'run_labels', 'name, value, started_at desc, run_id desc')};
+    ${logTables('threads', 'thread_events', 'thread_id')}
+    ${index('threads_by_update', 'threads', 'updated_at desc, thread_id desc')};
+    ${index('threads_by_resource', 'threads', 'resource_id, updated_at desc, thread_id desc')};
+    create table if not exists ${table('log_references')} (
+      from_kind ${text} not null,
+      from_id ${text} not null,
+      to_kind ${text} not null,
+      to_id ${text} not null,
+      primary key (from_kind, from_id, to_kind, to_id)
+    ) ${keyed};
+    ${index('log_references_by_target', 'log_references', 'to_kind, to_id')};
+    create table if not exists ${table('posts')} (
+      number ${dialect.postNumber},
+      kind ${text} not null,
+      log_id ${text} not null,
+      post_id ${text} not null,
+      body text,
+      ${dialect.postKey} (kind, log_id, post_id)
+    );`
+}
+
+/** The columns of a log that both databases have. */
+export interface RawRow {
+  readonly id: string
+  readonly last_seq: number
+  readonly started_at: string
+  readonly updated_at: string
+  readonly resource_id: string | null
+  readonly digest: string | null
+  readonly owner: string | null
+}
+
+/** The row with its cursor. `isInTime`: the claim of its owner has not expired. */
+export function claimedRow(
+  { id, last_seq, started_at, updated_at, resource_id, digest, owner }: RawRow,
+  { cursor, isInTime }: { readonly cursor: string; readonly isInTime: boolean },
+): ClaimedRow {
+  const times = { startedAt: started_at, updatedAt: updated_at }
+  const isHeld = owner !== null && isInTime && !hasEnded(owner)
+  const owners = { claimant: owner, owner: isHeld ? owner : null }
+  return { id, lastSeq: last_seq, ...times, cursor, resourceId: resource_id, digest, ...owners }
 }
 
 export interface OwnerTexts {

@@ -1,4 +1,5 @@
 import { realpathSync, statSync } from 'node:fs'
+import { logSchema } from './sql-log.js'
 import { HarnessError } from '#contracts/errors.js'
 import { openSqlite, SQLITE_NEEDED, transaction } from '#util/platform/sqlite.js'
 import type { Database } from '#util/platform/sqlite.js'
@@ -6,71 +7,18 @@ import type { Database } from '#util/platform/sqlite.js'
 /** The version of the tables. A file with tables of another version is rejected. */
 const SCHEMA_VERSION = 5
 
-/** The runs at the top that have not ended, as an index and its queries have to say it. */
-export const WAITING =
-  "parent_run_id is null and started_at is not null and (phase is null or phase in ('queued', 'open'))"
-
-/** Threads have the tables and columns of runs. */
 const SCHEMA = `
-${logTables('runs', 'events', 'run_id')}
-create index runs_by_start on runs (started_at desc, run_id desc);
-create index runs_by_phase on runs (phase, started_at desc, run_id desc);
-create index runs_by_parent on runs (parent_run_id, started_at desc, run_id desc);
-create index runs_by_resource on runs (resource_id, started_at desc, run_id desc);
-create index runs_waiting on runs (started_at, run_id) where ${WAITING};
-create table run_labels (
-  run_id text not null,
-  name text not null,
-  value text not null,
-  started_at text not null,
-  primary key (run_id, name)
-) without rowid;
-create index run_labels_by_value on run_labels (name, value, started_at desc, run_id desc);
-${logTables('threads', 'thread_events', 'thread_id')}
-create index threads_by_update on threads (updated_at desc, thread_id desc);
-create index threads_by_resource on threads (resource_id, updated_at desc, thread_id desc);
+${logSchema({
+  table: (name) => name,
+  text: 'text',
+  logColumns: 'owned_until integer not null default 0, changed integer not null default 0',
+  byChange: () => 'changed',
+  postNumber: 'integer primary key autoincrement',
+  postKey: 'unique',
+  keyed: 'without rowid',
+})}
 create table appends (number integer not null);
-insert into appends values (0);
-create table log_references (
-  from_kind text not null,
-  from_id text not null,
-  to_kind text not null,
-  to_id text not null,
-  primary key (from_kind, from_id, to_kind, to_id)
-) without rowid;
-create index log_references_by_target on log_references (to_kind, to_id);
-create table posts (
-  number integer primary key autoincrement,
-  kind text not null,
-  log_id text not null,
-  post_id text not null,
-  body text,
-  unique (kind, log_id, post_id)
-);`
-
-function logTables(logs: string, events: string, id: string): string {
-  return `
-create table ${logs} (
-  ${id} text primary key,
-  last_seq integer not null default 0,
-  phase text,
-  started_at text,
-  updated_at text,
-  parent_run_id text,
-  resource_id text,
-  digest text,
-  owner text,
-  owned_until integer not null default 0,
-  changed integer not null default 0
-);
-create index ${logs}_by_change on ${logs} (changed);
-create table ${events} (
-  ${id} text not null,
-  seq integer not null,
-  event text not null,
-  primary key (${id}, seq)
-);`
-}
+insert into appends values (0);`
 
 /** Opens the file, which it creates with its tables. Throws `missing_dependency` if Node has no SQLite. */
 export async function openDatabase(path: string, synchronous: 'normal' | 'full'): Promise<Database> {

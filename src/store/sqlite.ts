@@ -4,16 +4,16 @@ import type { LogCodec, RecordCodec } from './codec/log-codec.js'
 import type { RenewedRecord, RewrittenRow, StoredEvent, StoredPost } from './codec/rewrite-tables.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
-import { digestColumns, encodedColumns, SqlLog, PAGE_ROWS } from './sql-log.js'
-import type { ClaimedRow, DigestColumns, LogRow, OpenQuery, PageQuery, SqlTables } from './sql-log.js'
-import { DatabaseFiles, openDatabase, WAITING } from './sqlite-schema.js'
+import { claimedRow, digestColumns, encodedColumns, SqlLog, PAGE_ROWS, WAITING } from './sql-log.js'
+import type { ClaimedRow, DigestColumns, LogRow, OpenQuery, PageQuery, RawRow, SqlTables } from './sql-log.js'
+import { DatabaseFiles, openDatabase } from './sqlite-schema.js'
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
 import { invalidCursor } from './list-query.js'
 import type { PruneOptions } from '#core/log/list-options.js'
 import { checkClaim, ownedByAnother } from '#core/log/log.js'
 import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'
-import { endOwner, hasEnded } from '#util/platform/owner.js'
+import { endOwner } from '#util/platform/owner.js'
 import { checkRef, keyOf, lastSeqOf, nameOf } from '#core/log/ref.js'
 import type { LogRef, LogKind } from '#core/log/ref.js'
 import { emptyWalIfFree, leaveWalIfFree, rewriteFiles, transaction } from '#util/platform/sqlite.js'
@@ -119,13 +119,14 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
           return piece.filter((removal) => tables.isFree(removal.ref, chosen) && tables.remove(removal, owner)).length
         }),
       )
-    if (options.only !== undefined && removed > 0) await this.use('remove logs', (tables) => tables.settleRemoval())
+    if (options.only !== undefined && removed > 0)
+      await this.use('remove logs', ({ database }) => emptyWalIfFree(database))
     return removed
   }
 
   scrub(): Promise<void> {
-    return this.use('overwrite removed logs', (tables) => {
-      if (tables.scrub()) return
+    return this.use('overwrite removed logs', ({ database }) => {
+      if (rewriteFiles(database)) return
       throw new HarnessError(
         'store_failure',
         'Removed logs are still in the files: another process is reading them. Try again.',
@@ -134,7 +135,7 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
   }
 
   protected erase(): Promise<boolean> {
-    return this.use('overwrite former records', (tables) => tables.scrub()).catch(() => false)
+    return this.use('overwrite former records', ({ database }) => rewriteFiles(database)).catch(() => false)
   }
 
   /** Whatever is found under the name of the file is opened, if it is not what was open. */
@@ -142,7 +143,7 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
     const files = this.#files
     if (files?.haveMoved !== true) return super.use(act, work)
     this.#files = null
-    if (!files.isMoved) this.#tables?.leaveWal()
+    if (!files.isMoved && this.#tables !== null) leaveWalIfFree(this.#tables.database)
     for (const owner of this.#owners) this.#lost.add(owner)
     this.#owners.clear()
     return this.close().then(() => super.use(act, work))
@@ -177,7 +178,7 @@ class SqliteLogStore extends SqlLog<SqliteTables> implements SqliteLog {
   }
 
   protected closeTables(): void {
-    this.#tables?.close()
+    this.#tables?.database.close()
     this.#tables = null
     this.#files = null
   }
@@ -209,65 +210,83 @@ const NAMES = {
   thread: { logs: 'threads', events: 'thread_events', id: 'thread_id', order: 'updated_at' },
 } as const
 
-interface RawRow {
-  readonly id: string
-  readonly last_seq: number
-  readonly started_at: string
-  readonly updated_at: string
-  readonly resource_id: string | null
-  readonly digest: string | null
-  readonly owner: string | null
+interface StoredRow extends RawRow {
   readonly owned_until: number
   readonly changed: number
 }
 
+type Prepare = (sql: string) => Statement
+
+function sharedStatements(prepare: Prepare) {
+  return {
+    addReference: prepare('insert into log_references values (?, ?, ?, ?) on conflict do nothing'),
+    references: prepare('select from_kind, from_id, to_kind, to_id from log_references'),
+    referrers: prepare('select from_kind as kind, from_id as id from log_references where to_kind = ? and to_id = ?'),
+    dropReferences: prepare('delete from log_references where from_kind = ? and from_id = ?'),
+    addPost: prepare('insert into posts (kind, log_id, post_id, body) values (?, ?, ?, ?) on conflict do nothing'),
+    posts: prepare(
+      'select post_id as id, body from posts where kind = ? and log_id = ? and body is not null order by number',
+    ),
+    emptyPost: prepare('update posts set body = null where kind = ? and log_id = ? and post_id = ?'),
+    dropPosts: prepare('delete from posts where kind = ? and log_id = ?'),
+    countAppend: prepare('update appends set number = number + 1 returning number'),
+    appends: prepare('select number from appends'),
+    putLabel: prepare('insert or replace into run_labels (run_id, name, value, started_at) values (?, ?, ?, ?)'),
+    dropLabels: prepare('delete from run_labels where run_id = ?'),
+  }
+}
+
+/** The statements for logs of one kind. */
+function logStatements(prepare: Prepare, kind: LogKind) {
+  const { logs, events, id } = NAMES[kind]
+  return {
+    log: prepare(`select ${columnsOf(kind)} from ${logs} where ${id} = ?`),
+    events: prepare(`select seq, event from ${events} where ${id} = ? and seq > ? order by seq limit ?`),
+    insertEvent: prepare(`insert into ${events} (${id}, seq, event) values (?, ?, ?)`),
+    putDigest: prepare(
+      `insert into ${logs} (${id}, last_seq, phase, started_at, updated_at, parent_run_id, resource_id, digest, changed)
+       values (?, ?, ?, ?, ?, ?, ?, ?, ?)
+       on conflict (${id}) do update set last_seq = excluded.last_seq, phase = excluded.phase,
+         started_at = coalesce(excluded.started_at, started_at), updated_at = excluded.updated_at,
+         parent_run_id = coalesce(excluded.parent_run_id, parent_run_id),
+         resource_id = coalesce(excluded.resource_id, resource_id), digest = excluded.digest,
+         changed = excluded.changed`,
+    ),
+    putOwner: prepare(
+      `insert into ${logs} (${id}, owner, owned_until) values (?, ?, ?)
+       on conflict (${id}) do update set owner = excluded.owner, owned_until = excluded.owned_until`,
+    ),
+    freeLog: prepare(`update ${logs} set owner = null, owned_until = 0 where ${id} = ?`),
+    deleteLog: prepare(`delete from ${logs} where ${id} = ?`),
+    deleteEvents: prepare(`delete from ${events} where ${id} = ?`),
+  }
+}
+
+function columnsOf(kind: LogKind): string {
+  const { logs, id } = NAMES[kind]
+  return `${logs}.${id} as id, last_seq, ${logs}.started_at, updated_at, resource_id, digest, owner, owned_until, changed`
+}
+
 /** The statements, prepared once. */
 class SqliteTables implements SqlTables {
-  readonly #database: Database
-  readonly #logs: Readonly<Record<LogKind, LogStatements>>
-  readonly #addReference: Statement
-  readonly #references: Statement
-  readonly #referrers: Statement
-  readonly #dropReferences: Statement
-  readonly #addPost: Statement
-  readonly #posts: Statement
-  readonly #emptyPost: Statement
-  readonly #dropPosts: Statement
-  readonly #countAppend: Statement
-  readonly #appends: Statement
-  readonly #putLabel: Statement
-  readonly #dropLabels: Statement
+  readonly database: Database
+  readonly #shared: ReturnType<typeof sharedStatements>
+  readonly #logs: Readonly<Record<LogKind, ReturnType<typeof logStatements>>>
 
   constructor(database: Database) {
     const prepare = (sql: string): Statement => database.prepare(sql)
-    this.#database = database
-    this.#logs = { run: new LogStatements(database, 'run'), thread: new LogStatements(database, 'thread') }
-    this.#addReference = prepare('insert into log_references values (?, ?, ?, ?) on conflict do nothing')
-    this.#references = prepare('select from_kind, from_id, to_kind, to_id from log_references')
-    this.#referrers = prepare(
-      'select from_kind as kind, from_id as id from log_references where to_kind = ? and to_id = ?',
-    )
-    this.#dropReferences = prepare('delete from log_references where from_kind = ? and from_id = ?')
-    this.#addPost = prepare(
-      'insert into posts (kind, log_id, post_id, body) values (?, ?, ?, ?) on conflict do nothing',
-    )
-    this.#posts = prepare(
-      'select post_id as id, body from posts where kind = ? and log_id = ? and body is not null order by number',
-    )
-    this.#emptyPost = prepare('update posts set body = null where kind = ? and log_id = ? and post_id = ?')
-    this.#dropPosts = prepare('delete from posts where kind = ? and log_id = ?')
-    this.#countAppend = prepare('update appends set number = number + 1 returning number')
-    this.#appends = prepare('select number from appends')
-    this.#putLabel = prepare('insert or replace into run_labels (run_id, name, value, started_at) values (?, ?, ?, ?)')
-    this.#dropLabels = prepare('delete from run_labels where run_id = ?')
+    this.database = database
+    this.#shared = sharedStatements(prepare)
+    this.#logs = { run: logStatements(prepare, 'run'), thread: logStatements(prepare, 'thread') }
   }
 
   transaction<T>(work: () => T): T {
-    return transaction(this.#database, work)
+    return transaction(this.database, work)
   }
 
   log(ref: LogRef): ClaimedRow | null {
-    return this.#logs[ref.kind].get(ref.id)
+    const row = this.#logs[ref.kind].log.get(ref.id) as StoredRow | undefined
+    return row === undefined ? null : storedRow(row)
   }
 
   events({ kind, id }: LogRef, after: number, limit: number): StoredEvent[] {
@@ -280,9 +299,9 @@ class SqliteTables implements SqlTables {
 
   putDigest({ kind, id }: LogRef, columns: DigestColumns): void {
     const { lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest, labels } = columns
-    const { number } = this.#countAppend.get() as { number: number }
+    const { number } = this.#shared.countAppend.get() as { number: number }
     this.#logs[kind].putDigest.run(id, lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest, number)
-    for (const [name, value] of labels ?? []) this.#putLabel.run(id, name, value, startedAt ?? updatedAt)
+    for (const [name, value] of labels ?? []) this.#shared.putLabel.run(id, name, value, startedAt ?? updatedAt)
   }
 
   claim({ kind, id }: LogRef, owner: string, untilMs: number): void {
@@ -297,161 +316,9 @@ class SqliteTables implements SqlTables {
   }
 
   page(query: PageQuery): LogRow[] {
-    const { changedAfter } = query
-    if (typeof changedAfter !== 'string') return this.#logs[query.kind].page(query)
-    if (!/^\d+$/.test(changedAfter)) throw invalidCursor(changedAfter)
-    const { number } = this.#appends.get() as { number: number }
-    // A cursor of another file that was in this place: all appends to this one have come since.
-    return this.#logs[query.kind].page(Number(changedAfter) > number ? { ...query, changedAfter: null } : query)
-  }
-
-  open(query: OpenQuery): LogRow[] {
-    return this.#logs.run.open(query)
-  }
-
-  refer(from: LogRef, to: LogRef): void {
-    this.#addReference.run(from.kind, from.id, to.kind, to.id)
-  }
-
-  references(): Reference[] {
-    const rows = this.#references.all() as Record<string, string>[]
-    return rows.map((row) => ({
-      from: { kind: row['from_kind'] as LogKind, id: row['from_id'] ?? '' },
-      to: { kind: row['to_kind'] as LogKind, id: row['to_id'] ?? '' },
-    }))
-  }
-
-  referrers({ kind, id }: LogRef): LogRef[] {
-    return this.#referrers.all(kind, id) as LogRef[]
-  }
-
-  post({ kind, id }: LogRef, post: StoredPost): void {
-    this.#addPost.run(kind, id, post.id, post.body)
-  }
-
-  posts({ kind, id }: LogRef): StoredPost[] {
-    return this.#posts.all(kind, id) as StoredPost[]
-  }
-
-  inboxes(): LogRef[] {
-    const sql = 'select distinct kind, log_id as id from posts where body is not null'
-    return this.#database.prepare(sql).all() as LogRef[]
-  }
-
-  changeEvents({ kind, id: logId }: LogRef, changes: readonly RenewedRecord<number>[]): void {
-    const { events, id } = NAMES[kind]
-    const change = this.#database.prepare(`update ${events} set event = ? where ${id} = ? and seq = ? and event = ?`)
-    this.transaction(() => changes.forEach(({ key, before, after }) => change.run(after, logId, key, before)))
-  }
-
-  changePosts({ kind, id }: LogRef, changes: readonly RenewedRecord<string>[]): void {
-    const sql = 'update posts set body = ? where kind = ? and log_id = ? and post_id = ? and body = ?'
-    const change = this.#database.prepare(sql)
-    this.transaction(() => changes.forEach(({ key, before, after }) => change.run(after, kind, id, key, before)))
-  }
-
-  changeRow(kind: LogKind, { id: logId, lastSeq, resourceId, digest }: RewrittenRow): void {
-    const { logs, id } = NAMES[kind]
-    const sql = `update ${logs} set resource_id = ?, digest = ? where ${id} = ? and last_seq = ?`
-    this.#database.prepare(sql).run(resourceId, digest, logId, lastSeq)
-  }
-
-  emptyPosts({ kind, id }: LogRef, postIds: readonly string[]): void {
-    for (const postId of postIds) this.#emptyPost.run(kind, id, postId)
-  }
-
-  isOwnedByOther(ref: LogRef, owner: string | undefined): boolean {
-    const claimant = this.log(ref)?.owner ?? null
-    return claimant !== null && claimant !== owner
-  }
-
-  /** No log refers to it that has come since the logs were chosen. */
-  isFree(ref: LogRef, chosen: ReadonlySet<string>): boolean {
-    return this.referrers(ref).every((from) => chosen.has(keyOf(from)))
-  }
-
-  /** False if it has more events now, or another owner. */
-  remove({ ref, lastSeq }: Removal, owner: string | undefined): boolean {
-    const { kind, id } = ref
-    const row = this.log(ref)
-    if (row === null || (row.owner !== null && row.owner !== owner) || (lastSeq !== null && row.lastSeq !== lastSeq))
-      return false
-    this.#logs[kind].deleteLog.run(id)
-    this.#logs[kind].deleteEvents.run(id)
-    this.#dropReferences.run(kind, id)
-    this.#dropPosts.run(kind, id)
-    if (kind === 'run') this.#dropLabels.run(id)
-    return true
-  }
-
-  /** What was removed leaves the write-ahead log as well, unless another process is reading that. */
-  settleRemoval(): void {
-    emptyWalIfFree(this.#database)
-  }
-
-  /** Writes the files anew. False if another process is reading the log, whose pages must stay. */
-  scrub(): boolean {
-    return rewriteFiles(this.#database)
-  }
-
-  /** Its write-ahead log has lost its name: what is in it goes into the file, unless another process has opened that. */
-  leaveWal(): void {
-    leaveWalIfFree(this.#database)
-  }
-
-  close(): void {
-    this.#database.close()
-  }
-}
-
-/** The statements for logs of one kind. */
-class LogStatements {
-  readonly insertEvent: Statement
-  readonly events: Statement
-  readonly putDigest: Statement
-  readonly putOwner: Statement
-  readonly freeLog: Statement
-  readonly deleteLog: Statement
-  readonly deleteEvents: Statement
-  readonly #database: Database
-  readonly #kind: LogKind
-  readonly #columns: string
-  readonly #log: Statement
-
-  constructor(database: Database, kind: LogKind) {
-    const { logs, events, id } = NAMES[kind]
-    const prepare = (sql: string): Statement => database.prepare(sql)
-    this.#database = database
-    this.#kind = kind
-    this.#columns = `${logs}.${id} as id, last_seq, ${logs}.started_at, updated_at, resource_id, digest, owner, owned_until, changed`
-    this.#log = prepare(`select ${this.#columns} from ${logs} where ${id} = ?`)
-    this.events = prepare(`select seq, event from ${events} where ${id} = ? and seq > ? order by seq limit ?`)
-    this.insertEvent = prepare(`insert into ${events} (${id}, seq, event) values (?, ?, ?)`)
-    this.putDigest = prepare(
-      `insert into ${logs} (${id}, last_seq, phase, started_at, updated_at, parent_run_id, resource_id, digest, changed)
-       values (?, ?, ?, ?, ?, ?, ?, ?, ?)
-       on conflict (${id}) do update set last_seq = excluded.last_seq, phase = excluded.phase,
-         started_at = coalesce(excluded.started_at, started_at), updated_at = excluded.updated_at,
-         parent_run_id = coalesce(excluded.parent_run_id, parent_run_id),
-         resource_id = coalesce(excluded.resource_id, resource_id), digest = excluded.digest,
-         changed = excluded.changed`,
-    )
-    this.putOwner = prepare(
-      `insert into ${logs} (${id}, owner, owned_until) values (?, ?, ?)
-       on conflict (${id}) do update set owner = excluded.owner, owned_until = excluded.owned_until`,
-    )
-    this.freeLog = prepare(`update ${logs} set owner = null, owned_until = 0 where ${id} = ?`)
-    this.deleteLog = prepare(`delete from ${logs} where ${id} = ?`)
-    this.deleteEvents = prepare(`delete from ${events} where ${id} = ?`)
-  }
-
-  get(id: string): ClaimedRow | null {
-    const row = this.#log.get(id) as RawRow | undefined
-    return row === undefined ? null : claimedRow(row)
-  }
-
-  page({ phases, parentRunId, owner, labels, changedAfter, before }: PageQuery): LogRow[] {
-    const { logs, id, order } = NAMES[this.#kind]
+    const { kind, phases, parentRunId, owner, labels, before } = query
+    const { logs, id, order } = NAMES[kind]
+    const changedAfter = this.#changeBefore(query)
     const [first, ...others] = labels
     const conditions = ['last_seq > 0']
     const values: Value[] = []
@@ -475,10 +342,14 @@ class LogStatements {
     else if (first !== undefined)
       require(`exists (select 1 from run_labels where run_id = ${id} and ${LABEL})`, ...first)
     if (before !== null) require(`(${place}, ${placeId}) < (?, ?)`, before.time, before.id)
-    if (changedAfter !== undefined) require('changed > ?', Number(changedAfter ?? 0))
+    if (changedAfter !== undefined) require('changed > ?', changedAfter)
     const from = isLabelled ? `run_labels as labelled cross join ${logs} on ${logs}.${id} = labelled.run_id` : logs
     const sorted = changedAfter === undefined ? `${place} desc, ${placeId} desc` : 'changed'
-    return this.#rows(`from ${from} where ${conditions.join(' and ')} order by ${sorted} limit ${PAGE_ROWS}`, values)
+    return this.#rows(
+      kind,
+      `from ${from} where ${conditions.join(' and ')} order by ${sorted} limit ${PAGE_ROWS}`,
+      values,
+    )
   }
 
   open({ after, without }: OpenQuery): LogRow[] {
@@ -494,14 +365,98 @@ class LogStatements {
     const where = conditions.join(' and ')
     // Without statistics SQLite would go through all runs at the top.
     return this.#rows(
+      'run',
       `from runs indexed by runs_waiting where ${where} order by started_at, run_id limit ${PAGE_ROWS}`,
       values,
     )
   }
 
-  #rows(query: string, values: readonly Value[]): LogRow[] {
-    const statement = this.#database.prepare(`select ${this.#columns} ${query}`)
-    return (statement.all(...values) as RawRow[]).map(claimedRow)
+  /** The append after which logs are listed: 0 for a cursor of a former file. */
+  #changeBefore({ changedAfter }: PageQuery): number | undefined {
+    if (typeof changedAfter !== 'string') return changedAfter === null ? 0 : undefined
+    if (!/^\d+$/.test(changedAfter)) throw invalidCursor(changedAfter)
+    const { number } = this.#shared.appends.get() as { number: number }
+    return Number(changedAfter) > number ? 0 : Number(changedAfter)
+  }
+
+  #rows(kind: LogKind, query: string, values: readonly Value[]): LogRow[] {
+    const statement = this.database.prepare(`select ${columnsOf(kind)} ${query}`)
+    return (statement.all(...values) as StoredRow[]).map(storedRow)
+  }
+
+  refer(from: LogRef, to: LogRef): void {
+    this.#shared.addReference.run(from.kind, from.id, to.kind, to.id)
+  }
+
+  references(): Reference[] {
+    const rows = this.#shared.references.all() as Record<string, string>[]
+    return rows.map((row) => ({
+      from: { kind: row['from_kind'] as LogKind, id: row['from_id'] ?? '' },
+      to: { kind: row['to_kind'] as LogKind, id: row['to_id'] ?? '' },
+    }))
+  }
+
+  referrers({ kind, id }: LogRef): LogRef[] {
+    return this.#shared.referrers.all(kind, id) as LogRef[]
+  }
+
+  post({ kind, id }: LogRef, post: StoredPost): void {
+    this.#shared.addPost.run(kind, id, post.id, post.body)
+  }
+
+  posts({ kind, id }: LogRef): StoredPost[] {
+    return this.#shared.posts.all(kind, id) as StoredPost[]
+  }
+
+  inboxes(): LogRef[] {
+    const sql = 'select distinct kind, log_id as id from posts where body is not null'
+    return this.database.prepare(sql).all() as LogRef[]
+  }
+
+  changeEvents({ kind, id: logId }: LogRef, changes: readonly RenewedRecord<number>[]): void {
+    const { events, id } = NAMES[kind]
+    const change = this.database.prepare(`update ${events} set event = ? where ${id} = ? and seq = ? and event = ?`)
+    this.transaction(() => changes.forEach(({ key, before, after }) => change.run(after, logId, key, before)))
+  }
+
+  changePosts({ kind, id }: LogRef, changes: readonly RenewedRecord<string>[]): void {
+    const sql = 'update posts set body = ? where kind = ? and log_id = ? and post_id = ? and body = ?'
+    const change = this.database.prepare(sql)
+    this.transaction(() => changes.forEach(({ key, before, after }) => change.run(after, kind, id, key, before)))
+  }
+
+  changeRow(kind: LogKind, { id: logId, lastSeq, resourceId, digest }: RewrittenRow): void {
+    const { logs, id } = NAMES[kind]
+    const sql = `update ${logs} set resource_id = ?, digest = ? where ${id} = ? and last_seq = ?`
+    this.database.prepare(sql).run(resourceId, digest, logId, lastSeq)
+  }
+
+  emptyPosts({ kind, id }: LogRef, postIds: readonly string[]): void {
+    for (const postId of postIds) this.#shared.emptyPost.run(kind, id, postId)
+  }
+
+  isOwnedByOther(ref: LogRef, owner: string | undefined): boolean {
+    const claimant = this.log(ref)?.owner ?? null
+    return claimant !== null && claimant !== owner
+  }
+
+  /** No log refers to it that has come since the logs were chosen. */
+  isFree(ref: LogRef, chosen: ReadonlySet<string>): boolean {
+    return this.referrers(ref).every((from) => chosen.has(keyOf(from)))
+  }
+
+  /** False if it has more events now, or another owner. */
+  remove({ ref, lastSeq }: Removal, owner: string | undefined): boolean {
+    const { kind, id } = ref
+    const row = this.log(ref)
+    if (row === null || (row.owner !== null && row.owner !== owner) || (lastSeq !== null && row.lastSeq !== lastSeq))
+      return false
+    this.#logs[kind].deleteLog.run(id)
+    this.#logs[kind].deleteEvents.run(id)
+    this.#shared.dropReferences.run(kind, id)
+    this.#shared.dropPosts.run(kind, id)
+    if (kind === 'run') this.#shared.dropLabels.run(id)
+    return true
   }
 }
 
@@ -511,20 +466,6 @@ function marks(values: readonly unknown[]): string {
   return values.map(() => '?').join(', ')
 }
 
-function claimedRow(row: RawRow): ClaimedRow {
-  const { id, last_seq: lastSeq, started_at: startedAt, updated_at: updatedAt, resource_id: resourceId } = row
-  const { digest, owner } = row
-  const cursor = `${row.changed}`
-  const isHeld = owner !== null && row.owned_until > Date.now() && !hasEnded(owner)
-  return {
-    id,
-    lastSeq,
-    startedAt,
-    updatedAt,
-    cursor,
-    resourceId,
-    digest,
-    claimant: owner,
-    owner: isHeld ? owner : null,
-  }
+function storedRow(row: StoredRow): ClaimedRow {
+  return claimedRow(row, { cursor: `${row.changed}`, isInTime: row.owned_until > Date.now() })
 }

@@ -128,7 +128,7 @@ describe('the summary of a run', () => {
           .list({ status: 'done' as never })
           [Symbol.asyncIterator]()
           .next(),
-      'Expected `status` of `list` to be one of queued, running, paused, interrupted, completed, failed, cancelled, unreadable, got `done`.',
+      'Expected `status` of `list` to be one of `queued`, `running`, `paused`, `interrupted`, `completed`, `failed`, `cancelled`, `unreadable` or a list, got `done`.',
     ],
     [
       'an unknown option of a list',
@@ -147,12 +147,12 @@ describe('the summary of a run', () => {
     [
       'a removal of what runs',
       (log) => log.prune({ keep: 1, also: ['running' as never] }),
-      'Expected `also` of `prune` to be `paused` and `interrupted`, got `running`.',
+      'Expected `also[0]` of `prune` to be one of `paused`, `interrupted`, got `running`.',
     ],
     [
       'an age that is none',
       (log) => log.prune({ olderThanMs: -1 }),
-      'Expected `olderThanMs` of `prune` to be a number of ms from 0 up, got `-1`.',
+      'Expected `olderThanMs` of `prune` to be a number from 0 to 100000000000000, got `-1`.',
     ],
     [
       'a claim without an owner',
