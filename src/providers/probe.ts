@@ -14,7 +14,7 @@ import type {
   ToolDefinition,
   TransportRetry,
 } from '#core/model-session.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonObjectIn, jsonOr } from '#util/json.js'
 import { abortSignal, integer, milliseconds, partial } from '#util/validate.js'
 
 export type ProbeCheckName =
@@ -69,8 +69,7 @@ const CHECKS: Readonly<Record<ProbeCheckName, Check>> = {
   },
   async jsonSchema(asking) {
     const text = textOf((await askModel(asking, SPIDERS, { structuredOutput: LEGS })).parts)
-    const reply = parseJson(text)
-    const fits = reply.ok && isObject(reply.value) && Number.isInteger(reply.value[FIELD])
+    const fits = Number.isInteger(jsonObjectIn(text)[FIELD])
     return fits ? null : `The reply does not follow the schema: ${shortened(text)}`
   },
   async reasoning(asking) {
@@ -195,13 +194,8 @@ function problemOfCalls({ parts }: Reply, count: number): string | null {
     const called = toolCalls.length === 0 ? 'no tool' : `${toolCalls.length} tool`
     return `The reply calls ${called}, expected ${count}: ${shortened(textOf(parts))}`
   }
-  const broken = toolCalls.find((call) => call.name !== WEATHER.name || !isObject(parsedJson(call.arguments)))
+  const broken = toolCalls.find((call) => call.name !== WEATHER.name || !isObject(jsonOr(call.arguments, null)))
   return broken === undefined ? null : `The reply calls \`${broken.name}\` with ${shortened(broken.arguments)}`
-}
-
-function parsedJson(text: string): unknown {
-  const result = parseJson(text)
-  return result.ok ? result.value : undefined
 }
 
 function constantsOf({ maxOutputTokens }: Asking, request: Request): RequestConstants {

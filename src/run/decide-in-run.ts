@@ -13,7 +13,7 @@ import { inDollars } from '#core/money-port.js'
 import type { RequestPayer } from '#core/money-port.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import { abortable } from '#util/abort.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonOr } from '#util/json.js'
 
 interface Deciding extends Pick<PreparedRun, 'money' | 'model'> {
   readonly context: RunContext
@@ -124,8 +124,8 @@ function choiceIn<Choice extends string>(
   choices: readonly Choice[],
 ): Choice | undefined {
   const text = toolCallsOf(parts).find(({ name }) => name === FINAL_RESULT)?.arguments ?? textOf(parts)
-  const parsed = parseJson(text)
-  const value = parsed.ok && isObject(parsed.value) ? parsed.value['choice'] : parsed.ok ? parsed.value : text
+  const given = jsonOr(text, text)
+  const value = isObject(given) ? given['choice'] : given
   const said = typeof value === 'string' ? value.trim().toLowerCase() : JSON.stringify(value)
   return choices.find((each) => each === value) ?? choices.find((each) => each.toLowerCase() === said)
 }

@@ -10,7 +10,7 @@ import { hasEnded } from '#util/platform/owner.js'
 import { checkRef, nameOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonOr } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { CLEAR, placeOfDigest, placeOfEvent, placeOfPost } from './codec/clear.js'
 import type { LogCodec, RecordCodec, Rewritable, Rewriting } from './codec/log-codec.js'
@@ -488,8 +488,8 @@ function digestIn(
   { lastSeq, digest }: Pick<LogRow, 'lastSeq' | 'digest'>,
 ): LogDigest | null {
   if (digest === null) return null
-  const parsed = parseJson(codec.decode(digest, placeOfDigest(ref, lastSeq)))
-  return parsed.ok && isObject(parsed.value) ? parsed.value : null
+  const stored = jsonOr(codec.decode(digest, placeOfDigest(ref, lastSeq)), null)
+  return isObject(stored) ? stored : null
 }
 
 interface PageReader {

@@ -146,12 +146,3 @@ export function textContent(content: unknown): string {
   const read = messageContent(content)
   return typeof read === 'string' ? read : JSON.stringify(read)
 }
-
-/** The value of a JSON text; undefined if it is not JSON. */
-export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
-  }
-}

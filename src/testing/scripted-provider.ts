@@ -1,5 +1,5 @@
 import { TOKEN_FIELDS, UNREPORTED_USAGE } from '#contracts/entry.js'
-import { parsedJson, scriptRequest } from './script-request.js'
+import { scriptRequest } from './script-request.js'
 import type { ScriptRequest } from './script-request.js'
 import { breakOff, deliverReply, dripReply, sendBytes } from './delivery.js'
 import type { BreakFault, Chunks, DripFault, ProviderFault, StatusFault, Rendering } from './delivery.js'
@@ -17,7 +17,7 @@ import { responsesApi } from './wire/responses.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import { messageOf } from '#contracts/errors.js'
 import { parse } from '#contracts/parse.js'
-import { isObject } from '#util/json.js'
+import { isObject, jsonOr } from '#util/json.js'
 import { boolean, either, integer, oneOf, partial } from '#util/validate.js'
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -169,7 +169,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
       const streams = path.includes(':stream') || bytes.includes('"stream":true') || bytes.includes('"stream": true')
       if (route !== undefined && this.#sendConstant(route, streams, response)) return
       const text = bytes.toString()
-      const body = parsedJson(text)
+      const body = jsonOr(text, undefined)
       if (this.#record) this.requests.push({ method, path, headers: withoutKeys(headers), body: body ?? text })
       if (route === undefined) throw new WireRefusal(`Unknown request URL: ${method} ${path}`, {}, 404)
       await this.#answer(route, headers, { body: isObject(body) ? withTarget(path, body) : body, response })
@@ -189,7 +189,7 @@ export class ScriptedProvider extends Script<ProviderRequest, ProviderFault> {
     socket.on('close', () => this.#sockets.delete(socket))
     const api = responsesApi(true)
     takeWebSocket(upgrade, socket, (text, from) => {
-      const body = parsedJson(text)
+      const body = jsonOr(text, undefined)
       if (this.#record)
         this.requests.push({ method: 'WEBSOCKET', path, headers: withoutKeys(headers), body: body ?? text })
       const response = socketAnswer(from)

@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { isObject } from '#util/json.js'
-import { parsedJson } from './script-request.js'
+import { isObject, jsonOr } from '#util/json.js'
 import type { ServerSocket } from './wire/websocket.js'
 
 /**
@@ -43,6 +42,6 @@ export function socketAnswer(socket: ServerSocket): ServerResponse {
 }
 
 function errorIn(text: string): object {
-  const body = parsedJson(text)
+  const body = jsonOr(text, undefined)
   return isObject(body) ? body : { error: { message: text } }
 }

@@ -35,6 +35,18 @@ export function parseJson(
   }
 }
 
+/** The value of JSON text; `otherwise` if the text is none. */
+export function jsonOr<Otherwise>(text: string, otherwise: Otherwise): JsonValue | Otherwise {
+  const parsed = parseJson(text)
+  return parsed.ok ? parsed.value : otherwise
+}
+
+/** The object that is written in a JSON text; an empty one if the text is anything else. */
+export function jsonObjectIn(text: string): JsonObject {
+  const value = jsonOr(text, undefined)
+  return isJsonObject(value) ? value : {}
+}
+
 /** `base` with `changes`: objects are merged deeply, any other value is replaced. Changes nothing in place. */
 export function mergeJson(base: JsonObject, changes: JsonObject | undefined): JsonObject {
   if (changes === undefined) return base

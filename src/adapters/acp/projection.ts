@@ -1,6 +1,6 @@
 import type { ContentBlock, SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk'
 import type { ContentPart, HostedPart } from '#contracts/entry.js'
-import { parseJson } from '#util/json.js'
+import { jsonOr } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
 import type { StopReason } from '#contracts/result.js'
 import type { ThreadEvent } from '#session/thread/thread-events.js'
@@ -150,7 +150,7 @@ export class AcpProjection {
       kind,
       status,
       content,
-      rawInput: parsedInput(input),
+      rawInput: jsonOr(input, input),
     })
   }
 
@@ -286,11 +286,6 @@ function childLine(event: AnyRunEvent): string | null {
   if (event.kind === 'run_started') return 'begins'
   if (event.kind === 'run_completed') return event.pending.length > 0 ? 'waits' : 'is done'
   return event.kind === 'run_failed' ? `failed: ${errorSentence(event)}` : null
-}
-
-function parsedInput(text: string): unknown {
-  const parsed = parseJson(text)
-  return parsed.ok ? parsed.value : text
 }
 
 /** Sources and images of a reply: a page is a link. */

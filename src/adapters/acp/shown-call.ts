@@ -3,7 +3,7 @@ import type { ToolCallContent, ToolCallLocation, ToolKind } from '@agentclientpr
 import type { ContentPart } from '#contracts/entry.js'
 import type { HarnessDescription } from '#harness/launch/describe.js'
 import { cutText, firstCharacters, isLonger } from '#util/characters.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonOr } from '#util/json.js'
 
 /** What is known of a tool. */
 export type ToolFacts = Pick<HarnessDescription['tools'][number], 'name' | 'annotations' | 'reach'>
@@ -46,8 +46,7 @@ export function shownCall(
   argumentText: string,
   { root, facts }: { readonly root: string; readonly facts: ToolFacts | undefined },
 ): ShownCall {
-  const parsed = parseJson(argumentText)
-  const rawInput: unknown = parsed.ok ? parsed.value : argumentText
+  const rawInput: unknown = jsonOr(argumentText, argumentText)
   const args = isObject(rawInput) ? rawInput : {}
   return {
     title: callTitle(toolName, args),

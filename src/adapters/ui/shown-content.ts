@@ -1,6 +1,6 @@
 import { atOnce } from '#util/wrapped.js'
 import type { ContentPart } from '#contracts/entry.js'
-import { isObject, mapStrings, parseJson } from '#util/json.js'
+import { isObject, mapStrings, jsonObjectIn } from '#util/json.js'
 import type { LinkedContent, ProjectionOptions } from './projection.js'
 
 /** The largest image or file that is sent in an item, in bytes. */
@@ -41,9 +41,9 @@ const PATH = /^(?:\/|[A-Za-z]:[\\/])/
 
 /** An envelope's JSON text, with names in place of the paths in its metadata: they are paths of the host. */
 export function shownEnvelope(output: string): string {
-  const envelope = parseJson(output)
-  if (!envelope.ok || !isObject(envelope.value) || !isObject(envelope.value['metadata'])) return output
-  return JSON.stringify({ ...envelope.value, metadata: withoutPaths(envelope.value['metadata']) })
+  const envelope = jsonObjectIn(output)
+  if (!isObject(envelope['metadata'])) return output
+  return JSON.stringify({ ...envelope, metadata: withoutPaths(envelope['metadata']) })
 }
 
 /** Data in which an absolute path is the last of its names. */
@@ -53,7 +53,6 @@ export function withoutPaths(value: unknown): unknown {
 
 /** The content of an envelope's JSON text. */
 export function contentOfEnvelope(output: string): string {
-  const envelope = parseJson(output)
-  const content = envelope.ok && isObject(envelope.value) ? envelope.value['content'] : undefined
+  const { content } = jsonObjectIn(output)
   return typeof content === 'string' ? content : output
 }

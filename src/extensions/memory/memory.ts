@@ -17,7 +17,7 @@ import type { DurableEvent } from '#core/state/events.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { checkPlace, POSTGRES_PLACE } from '#store/postgres-pool.js'
 import type { PostgresPlace } from '#store/postgres-pool.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonObjectIn } from '#util/json.js'
 import {
   boolean,
   either,
@@ -239,9 +239,7 @@ async function removeFiles(log: LogStore, runId: string): Promise<number> {
 /** The file in which an output was saved. */
 function savedHandle(event: DurableEvent): string | null {
   if (event.kind !== 'tool_call_completed') return null
-  const parsed = parseJson(event.output)
-  if (!parsed.ok || !isObject(parsed.value)) return null
-  const { metadata } = parsed.value
+  const { metadata } = jsonObjectIn(event.output)
   const path = isObject(metadata) ? metadata['saved_to'] : undefined
   return typeof path === 'string' ? path : null
 }

@@ -3,7 +3,7 @@ import type { RunUsage } from '#contracts/result.js'
 import { TOKEN_FIELDS } from '#contracts/entry.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import type { TracedRun } from '#core/extension/run-tracer.js'
-import { parseJson, isObject } from '#util/json.js'
+import { jsonObjectIn, isObject } from '#util/json.js'
 import type { CapturedContent, Identity } from './options.js'
 import type { Attributes, EventOf, SpanError } from './span-sink.js'
 
@@ -89,15 +89,6 @@ export const OWN = {
 
 /** Events on spans. */
 export const SPAN_EVENT = {
-  retry: 'thinharness.transport_retry',
-  outputRetry: 'thinharness.model_retry',
-  limitWarning: 'thinharness.limit_warning',
-  cacheBust: 'thinharness.cache_bust',
-  hookFailed: 'thinharness.hook_failed',
-  viewChanged: 'thinharness.view_changed',
-  viewPrepared: 'thinharness.view_prepared',
-  interrupted: 'thinharness.tool_call_interrupted',
-  background: 'thinharness.background_reported',
   exception: 'exception',
   exceptionType: 'exception.type',
   exceptionMessage: 'exception.message',
@@ -240,10 +231,8 @@ export function outcomeAttributes(event: EventOf<'tool_call_completed'>, content
 
 /** The child that ran and its input, from the metadata of the tool's result. */
 function subagentAttributes(output: string): Attributes {
-  const parsed = parseJson(output)
-  const envelope = parsed.ok && isObject(parsed.value) ? parsed.value : {}
-  const metadata = isObject(envelope['metadata']) ? envelope['metadata'] : {}
-  const { agent, tool_mode: toolMode, tools } = metadata
+  const { metadata } = jsonObjectIn(output)
+  const { agent, tool_mode: toolMode, tools } = isObject(metadata) ? metadata : {}
   return {
     [ADDED.subagentName]: typeof agent === 'string' ? agent : undefined,
     [ADDED.subagentToolMode]: typeof toolMode === 'string' ? toolMode : undefined,

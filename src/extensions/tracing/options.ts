@@ -1,5 +1,5 @@
 import type { JsonValue } from '#util/json.js'
-import { parseJson } from '#util/json.js'
+import { jsonOr, parseJson } from '#util/json.js'
 import { boolean, either, functionAtOnce, partial, string } from '#util/validate.js'
 import type { Complete, PartialFields } from '#util/validate.js'
 
@@ -83,10 +83,11 @@ function capturedContent(captured: boolean | ContentKinds, redact: RedactText | 
     },
     redact: redactSafely,
     redactJson: (text, attribute) => {
-      if (redact === undefined) return parsedOrText(text)
+      if (redact === undefined) return jsonOr(text, text)
       // Serialized again: an escape such as `\u0041` must not hide a word from `redact`.
       const value = parseJson(text)
-      return parsedOrText(redactSafely(value.ok ? JSON.stringify(value.value) : text, attribute))
+      const redacted = redactSafely(value.ok ? JSON.stringify(value.value) : text, attribute)
+      return jsonOr(redacted, redacted)
     },
   }
 }
@@ -102,9 +103,4 @@ function redactText(redact: RedactText | undefined, text: string, attribute: str
   } catch {
     return NOT_REDACTED
   }
-}
-
-function parsedOrText(text: string): JsonValue {
-  const parsed = parseJson(text)
-  return parsed.ok ? parsed.value : text
 }

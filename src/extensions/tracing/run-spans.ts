@@ -131,9 +131,9 @@ class RunSpans implements RunTrace {
     if (event.kind === 'tool_call_completed') this.#callCompleted(event)
     if (event.kind === 'run_completed') this.#completed(event)
     if (event.kind === 'run_failed') this.#failed(event)
-    const mark = eventMark(event, this.#settings.content)
-    // Events without a span of their own are recorded on the current one.
-    if (mark !== null) (this.#turn ?? this.#run).event(mark.name, mark.attributes, event.at)
+    const mark = EVENT_MARKS[event.kind] as ((event: RunEvent, content: CapturedContent) => Attributes) | undefined
+    if (mark !== undefined)
+      (this.#turn ?? this.#run).event(`thinharness.${event.kind}`, mark(event, this.#settings.content), event.at)
     this.#lastAt = event.at
   }
 
@@ -354,70 +354,25 @@ function outputPart(part: AssistantPart, content: CapturedContent): JsonObject[]
   }
 }
 
-/** An event on a span. */
-interface SpanEvent {
-  readonly name: string
-  readonly attributes: Attributes
+type EventMarks = {
+  readonly [Kind in RunEvent['kind']]?: (event: EventOf<Kind>, content: CapturedContent) => Attributes
 }
 
-/** The record of a run's event on the current span; null if the event has a span of its own or is not traced. */
-function eventMark(event: RunEvent, content: CapturedContent): SpanEvent | null {
-  switch (event.kind) {
-    case 'transport_retry': {
-      const { attempt, delayMs: delay_ms, status, withdrawn, failure } = event
-      const reason = content.redact(event.reason, SPAN_EVENT.exceptionMessage)
-      return spanEvent('retry', { attempt, delay_ms, status: status ?? undefined, failure, withdrawn, reason })
-    }
-    case 'model_retry':
-      return spanEvent('outputRetry', { kind: event.retryKind, call_id: event.callId ?? undefined })
-    case 'limit_warning':
-      return spanEvent('limitWarning', { limit: event.limitKind, remaining: event.remaining })
-    case 'cache_bust':
-      return spanEvent('cacheBust', { path: event.path, cause: event.cause })
-    case 'hook_failed':
-      return spanEvent('hookFailed', { hook: event.hookEvent })
-    case 'view_changed': {
-      const { policy, changes, tokensBefore, tokensAfter } = event
-      const tokens = { tokens_before: tokensBefore ?? undefined, tokens_after: tokensAfter ?? undefined }
-      return spanEvent('viewChanged', { policy, changes: changes.length, ...tokens })
-    }
-    case 'view_prepared':
-      return spanEvent('viewPrepared', { policy: event.policy, ok: event.shown !== null })
-    case 'tool_call_interrupted':
-      return spanEvent('interrupted', { call_id: event.callId, settled_by: event.settledBy })
-    case 'background_reported': {
-      const { callId: call_id, childRunId: run_id, agent, ok } = event
-      return spanEvent('background', { call_id, run_id, agent, ok })
-    }
-    case 'run_queued':
-    case 'run_started':
-    case 'model_request_started':
-    case 'model_message':
-    case 'tool_call_started':
-    case 'tool_call_completed':
-    case 'run_completed':
-    case 'run_failed':
-    case 'run_left':
-    case 'call_prepared':
-    case 'approval_requested':
-    case 'approval_resumed':
-    case 'answer_received':
-    case 'transcript_repaired':
-    case 'extension_recorded':
-    case 'aside':
-    case 'request_submitted':
-    case 'request_waiting':
-    case 'text_delta':
-    case 'reasoning_delta':
-    case 'tool_input_delta':
-    case 'tool_progress':
-    case 'output_delta':
-    case 'warning':
-    case 'deltas_withdrawn':
-      return null
-  }
-}
-
-function spanEvent(event: keyof typeof SPAN_EVENT, attributes: Attributes): SpanEvent {
-  return { name: SPAN_EVENT[event], attributes }
+/** The attributes of what is an event of the open span, by the kind of the run's event. */
+const EVENT_MARKS: EventMarks = {
+  transport_retry: ({ attempt, delayMs: delay_ms, status, withdrawn, failure, ...event }, content) => {
+    const reason = content.redact(event.reason, SPAN_EVENT.exceptionMessage)
+    return { attempt, delay_ms, status: status ?? undefined, failure, withdrawn, reason }
+  },
+  model_retry: ({ retryKind: kind, callId }) => ({ kind, call_id: callId ?? undefined }),
+  limit_warning: ({ limitKind: limit, remaining }) => ({ limit, remaining }),
+  cache_bust: ({ path, cause }) => ({ path, cause }),
+  hook_failed: ({ hookEvent: hook }) => ({ hook }),
+  view_changed: ({ policy, changes, tokensBefore, tokensAfter }) => {
+    const tokens = { tokens_before: tokensBefore ?? undefined, tokens_after: tokensAfter ?? undefined }
+    return { policy, changes: changes.length, ...tokens }
+  },
+  view_prepared: ({ policy, shown }) => ({ policy, ok: shown !== null }),
+  tool_call_interrupted: ({ callId, settledBy }) => ({ call_id: callId, settled_by: settledBy }),
+  background_reported: ({ callId, childRunId, agent, ok }) => ({ call_id: callId, run_id: childRunId, agent, ok }),
 }

@@ -10,7 +10,7 @@ import type {
 } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonOr } from '#util/json.js'
 import { acceptedName, argumentsObject } from '../wire/call-ids.js'
 import { foreignText, textWithSources } from '../hosted/foreign-parts.js'
 import {
@@ -197,9 +197,7 @@ function opaquePart(own: JsonObject, metadata: JsonObject, version: Version): Js
 }
 
 function anyInput(input: JsonValue | undefined): JsonValue {
-  if (typeof input !== 'string') return input ?? {}
-  const parsed = parseJson(input)
-  return parsed.ok ? parsed.value : input
+  return typeof input === 'string' ? jsonOr(input, input) : (input ?? {})
 }
 
 function ownResultOutput({ result, isError }: JsonObject): JsonObject {

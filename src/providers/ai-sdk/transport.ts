@@ -8,7 +8,7 @@ import type { WireFields } from '../wire/wire-fields.js'
 import type { CallableModel } from './language-model.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { ProviderFailure } from '#contracts/provider-failure.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonOr } from '#util/json.js'
 import { keepSecretsOf } from '#util/secrets.js'
 import type { JsonObject } from '#util/json.js'
 
@@ -193,8 +193,7 @@ function isErrorEvent(value: unknown): boolean {
 /** The body of an error, parsed if it is JSON; undefined if there is none. */
 function errorBody({ responseBody, data }: WireFields): unknown {
   if (typeof responseBody !== 'string' || responseBody.trim() === '') return data
-  const parsed = parseJson(responseBody)
-  return parsed.ok ? parsed.value : responseBody
+  return jsonOr(responseBody, responseBody)
 }
 
 /** An `APICallError` without an answer. */

@@ -1,6 +1,6 @@
 import type { ModelDelta } from '#core/model-session.js'
 import type { AssistantPart, NativePart, TranscriptEntry } from '#contracts/entry.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonObjectIn, parseJson } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { sha256 } from '#util/platform/sha256.js'
 import type { DecodedReply } from '../http/wire-format.js'
@@ -109,8 +109,7 @@ export function customArguments(input: string): string {
 
 /** The plain text in `{"input": …}`. */
 export function customInput(text: string): string {
-  const parsed = parseJson(text)
-  const input = parsed.ok && isObject(parsed.value) ? parsed.value['input'] : undefined
+  const { input } = jsonObjectIn(text)
   return typeof input === 'string' ? input : text
 }
 

@@ -2,7 +2,7 @@ import type { ContentFlow } from '#contracts/flows.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { sourcedEntries } from './hosted-sources.js'
 import type { ContentSource, SourcedEntry, TranscriptEntry } from '#contracts/entry.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonObjectIn, parseJson } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
 import type { ProvenanceOptions, ProvenanceRule } from './options.js'
 import { fingerprintOf, overlap, sampleOf } from './overlap.js'
@@ -190,8 +190,7 @@ function contentOf({ role, content }: SourcedEntry): string {
   const texts = role === 'user' ? whole.flatMap((text) => text.split('\n')) : whole
   return texts
     .map((text) => {
-      const parsed = parseJson(text)
-      const inner = parsed.ok && isObject(parsed.value) ? parsed.value['content'] : undefined
+      const { content: inner } = jsonObjectIn(text)
       return typeof inner === 'string' ? inner : text
     })
     .join('\n')

@@ -1,6 +1,6 @@
 import { toolCallsOf } from '#contracts/entry.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
-import { isObject, parseJson } from '#util/json.js'
+import { canonicalJson, isObject, parseJson } from '#util/json.js'
 import type { RunState } from '#core/state/state.js'
 import type { AnnotateCall, OwnExtension } from '#core/extension/own-extension.js'
 
@@ -85,10 +85,7 @@ function isSameText(one: string, other: string): boolean {
 /** JSON text with the members of objects in order. */
 function canonical(text: string): string {
   const parsed = parseJson(text)
-  if (!parsed.ok) return text
-  return JSON.stringify(parsed.value, (_key, value: unknown) =>
-    isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value,
-  )
+  return parsed.ok ? canonicalJson(parsed.value) : text
 }
 
 /** Page 2 is not page 1: calls with different numbers are different calls. */

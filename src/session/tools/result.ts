@@ -1,5 +1,5 @@
 import { ToolResult } from '#core/tools/tool-result.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonObjectIn } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 
 /** The call cannot be done as it is; the model can correct it. */
@@ -17,7 +17,6 @@ export function isPayload<Payload extends { readonly kind: string }>(
 
 /** The metadata of a stored result, from the envelope's JSON text; empty if it has none. */
 export function outputMetadata(output: string): JsonObject {
-  const envelope = parseJson(output)
-  const metadata = envelope.ok && isObject(envelope.value) ? envelope.value['metadata'] : undefined
+  const { metadata } = jsonObjectIn(output)
   return isObject(metadata) ? metadata : {}
 }

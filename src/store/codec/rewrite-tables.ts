@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonObjectIn } from '#util/json.js'
 import { HIDDEN_OWNER, placeOfDigest, placeOfEvent, placeOfPost } from './clear.js'
 import type { LogCodec, RecordCodec, RecordPlace, Rewriting } from './log-codec.js'
 import { StoreCodec } from './store-codec.js'
@@ -128,9 +128,7 @@ function renewedRow(
 
 /** The owner in the digest of a log or in the first event of a run. */
 function ownerIn(json: string | null): string | null {
-  const parsed = json === null ? null : parseJson(json)
-  if (parsed?.ok !== true || !isObject(parsed.value)) return null
-  const { resourceId, metadata } = parsed.value
+  const { resourceId, metadata } = jsonObjectIn(json ?? '')
   const owner = resourceId ?? (isObject(metadata) ? metadata['resourceId'] : undefined)
   return typeof owner === 'string' ? owner : null
 }

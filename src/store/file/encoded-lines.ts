@@ -1,7 +1,7 @@
 import { parseEvent } from '#core/log/log.js'
 import type { LogDigest, LogEvent } from '#core/log/log.js'
 import type { LogRef } from '#core/log/ref.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonObjectIn, jsonOr } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { fileNameOf } from './file-paths.js'
 import { isEncoded, placeOfDigest, placeOfEvent, unreadableRecord } from '../codec/clear.js'
@@ -26,9 +26,8 @@ function storedLine({ id }: LogRef, seq: number, stored: string): string {
 
 /** The event of a line; undefined if it has none. Throws `invalid_log` if the codec cannot read it. */
 export function eventIn(codec: RecordCodec, ref: LogRef, line: string): LogEvent | undefined {
-  const parsed = parseJson(line)
-  const sealed = parsed.ok && isSealed(parsed.value) ? parsed.value : undefined
-  if (sealed === undefined) {
+  const sealed = jsonOr<unknown>(line, undefined)
+  if (!isSealed(sealed)) {
     const event = parseEvent(line)
     if (event !== undefined) codec.decode(line, placeOfEvent(ref, event.seq))
     return event
@@ -41,7 +40,7 @@ export function eventIn(codec: RecordCodec, ref: LogRef, line: string): LogEvent
 
 /** The stored line in the form of the current codec. */
 export function renewedLine(codec: StoreCodec, ref: LogRef, line: string): string {
-  const { value } = parseJson(line) as { value?: unknown }
+  const value = jsonOr<unknown>(line, undefined)
   if (isSealed(value)) return storedLine(ref, value.seq, codec.renewed(value.sealed, placeOfEvent(ref, value.seq)))
   const seq = parseEvent(line)?.seq ?? 0
   return storedLine(ref, seq, codec.renewed(line, placeOfEvent(ref, seq)))
@@ -76,9 +75,8 @@ export function fileDigest(
   { ref, lastSeq }: Omit<FileDigest, 'digest'>,
   text: string,
 ): JsonObject | null {
-  const parsed = parseJson(text)
-  if (!parsed.ok || !isObject(parsed.value) || parsed.value['lastSeq'] !== lastSeq) return null
-  const { sealed, digest } = parsed.value
+  const { lastSeq: stored, sealed, digest } = jsonObjectIn(text)
+  if (stored !== lastSeq) return null
   const place = placeOfDigest(ref, lastSeq)
   if (typeof sealed !== 'string') {
     codec.decode('{}', place)

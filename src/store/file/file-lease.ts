@@ -2,7 +2,7 @@ import { closeSync, existsSync, fstatSync, openSync, readdirSync } from 'node:fs
 import { readFileSync, readSync, renameSync, rmdirSync, statSync, unlinkSync, utimesSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { endOwner, hasEnded } from '#util/platform/owner.js'
-import { isObject, parseJson } from '#util/json.js'
+import { jsonObjectIn } from '#util/json.js'
 import { makeFolder } from './file-paths.js'
 import { mendTail } from './log-file.js'
 import type { LogRef } from '#core/log/ref.js'
@@ -222,8 +222,7 @@ function leaseNames(folder: string): readonly string[] {
 
 function storedLease(path: string): LeaseText | undefined {
   try {
-    const parsed = parseJson(readFileSync(path, 'utf8'))
-    const { owner, ttlMs } = parsed.ok && isObject(parsed.value) ? parsed.value : {}
+    const { owner, ttlMs } = jsonObjectIn(readFileSync(path, 'utf8'))
     if (typeof owner === 'string' && typeof ttlMs === 'number') return { owner, ttlMs }
     return { owner: '', ttlMs: BEING_WRITTEN_MS }
   } catch (error) {

@@ -1,8 +1,8 @@
 import { resultForModel } from '#contracts/entry.js'
 import type { AssistantEntry, FailureMark, ToolEntry, TranscriptEntry } from '#contracts/entry.js'
 import type { RequestConstants } from '#core/model-session.js'
-import { isObject } from '#util/json.js'
-import { messageContent, scriptMessage, parsedJson, textContent } from '../script-request.js'
+import { isObject, jsonOr } from '#util/json.js'
+import { messageContent, scriptMessage, textContent } from '../script-request.js'
 import type { MessageContent, ScriptMessage } from '../script-request.js'
 import { differenceError, expectSame, shortJson } from '../expect.js'
 import type { ReadWireRequest } from './stage.js'
@@ -100,7 +100,7 @@ function checkMessage(
 
 /** Equal as JSON; arguments that are not a JSON object are in it as a string. */
 function checkArguments(given: string, wanted: string, place: string): void {
-  const [value, wantedValue] = [parsedJson(given), parsedJson(wanted)]
+  const [value, wantedValue] = [jsonOr(given, undefined), jsonOr(wanted, undefined)]
   if (given === wanted || JSON.stringify(value) === JSON.stringify(wantedValue)) return
   if (!isObject(wantedValue) && stringsWithin(value).includes(wanted)) return
   throw differenceError(place, given, wanted)

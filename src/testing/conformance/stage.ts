@@ -1,5 +1,4 @@
 import type { ScriptMessage } from '../script-request.js'
-import { parsedJson } from '../script-request.js'
 import { readRequestBody, closeServer, openServer, serverOrigin } from '../http-server.js'
 import type { ProviderApi } from '../scripted-provider.js'
 import type { WireBody, WireReply, ApiRequest } from '../wire/api.js'
@@ -10,7 +9,7 @@ import { responsesApi } from '../wire/responses.js'
 import { messageOf } from '#contracts/errors.js'
 import { abortable } from '#util/abort.js'
 import type { JsonObject } from '#util/json.js'
-import { isObject } from '#util/json.js'
+import { isObject, jsonOr } from '#util/json.js'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 
@@ -151,7 +150,7 @@ export class Stage implements ConformanceServer {
 
   /** Null: no answer. */
   #answer(sent: Omit<ConformanceRequest, 'body'>, text: string): Answer | null {
-    const parsed = parsedJson(text)
+    const parsed = jsonOr(text, undefined)
     try {
       if (!isObject(parsed)) throw new Error('The body of a request is not a JSON object.')
       const body = withTarget(sent.url, parsed)

@@ -1,10 +1,10 @@
-import { parsedJson, partsContent } from '../script-request.js'
+import { partsContent } from '../script-request.js'
 import type { HeardCall, ScriptMessage } from '../script-request.js'
 import { textPieces } from '../reply.js'
 import { sseFrame, withoutNulls, WireRefusal } from './api.js'
 import type { ApiRequest, WireApi, WireBody, WireConversation, WireReply } from './api.js'
 import { reasoningSignature } from './seals.js'
-import { isObject } from '#util/json.js'
+import { isObject, jsonOr } from '#util/json.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 
 /** The Gemini API, `generateContent`. Requests to models of the third generation need thought signatures. */
@@ -67,7 +67,7 @@ function replyPieces({ parts, model }: WireReply, streamed: boolean): JsonObject
         return [part.data]
       case 'call': {
         // Arguments that are not JSON have no other place.
-        const args = (parsedJson(part.arguments || '{}') ?? part.arguments) as JsonValue
+        const args = (jsonOr(part.arguments || '{}', undefined) ?? part.arguments) as JsonValue
         const functionCall = { ...withoutNulls({ id: part.callId }), name: part.name, args }
         const isSigned = part === first && isThird(model)
         return [{ functionCall, ...(isSigned && { thoughtSignature: reasoningSignature(part.name) }) }]

@@ -1,4 +1,4 @@
-import { parsedJson, partsContent } from '../script-request.js'
+import { partsContent } from '../script-request.js'
 import type { HeardCall, MessageContent, ScriptMessage } from '../script-request.js'
 import { textPieces } from '../reply.js'
 import { withoutNulls, sseFrame, WireRefusal } from './api.js'
@@ -7,7 +7,7 @@ import { checkToolNames } from './checks.js'
 import { sealText, reasoningSignature, isSealed } from './seals.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
-import { isObject } from '#util/json.js'
+import { isObject, jsonOr } from '#util/json.js'
 
 /** Anthropic's Messages API. Keeps the threads that requests create, each until it is continued. */
 export function messagesApi(): WireApi {
@@ -91,7 +91,7 @@ function contentBlocks(part: Part): JsonObject[] {
       return [part.data]
     case 'call': {
       // Arguments that are not JSON have no other place in a whole reply.
-      const input = (parsedJson(part.arguments || '{}') ?? part.arguments) as JsonObject
+      const input = (jsonOr(part.arguments || '{}', undefined) ?? part.arguments) as JsonObject
       return [{ type: 'tool_use', ...withoutNulls({ id: part.callId }), name: part.name, input }]
     }
   }

@@ -1,6 +1,6 @@
 import { messageOf } from '#contracts/errors.js'
 import { clipped } from '#core/tools/boundary/input-summary.js'
-import { isObject, parseJson } from '#util/json.js'
+import { isObject, jsonObjectIn } from '#util/json.js'
 import { withoutTerminalCodes } from '#util/platform/terminal.js'
 import { LARGEST_MESSAGE } from '../sdk/connection.js'
 import type { McpEndpoint } from '../sdk/connection.js'
@@ -122,8 +122,8 @@ function statusMessage(status: number, error: unknown): string {
 function bodyMessage(error: unknown): string {
   const data = isObject(error) ? error['data'] : undefined
   const text = isObject(data) && typeof data['text'] === 'string' ? data['text'] : ''
-  const parsed = parseJson(text)
-  const inner = parsed.ok && isObject(parsed.value) ? (parsed.value['error'] ?? parsed.value) : text
+  const body = jsonObjectIn(text)
+  const inner = body['error'] ?? body
   const message = isObject(inner) ? inner['message'] : inner
   return typeof message === 'string' ? message : text
 }

@@ -3,7 +3,7 @@ import type * as http from '@modelcontextprotocol/client'
 import { messageOf } from '#contracts/errors.js'
 import { isPublicAddress } from '#toolbox/web/addresses.js'
 import { plainHost } from '#toolbox/web/host-list.js'
-import { isObject, parseJson } from '#util/json.js'
+import { jsonObjectIn } from '#util/json.js'
 import type { McpAuthProvider } from './connection.js'
 
 type Sdk = Pick<
@@ -157,14 +157,11 @@ export class Authorization {
   /** A refusal counts only if nobody has stored other tokens since; anything but tokens and a refusal is a failure. */
   async #refresh(send: () => Promise<Response>, sent: string | null): Promise<Response> {
     const { ok, status, text } = await send()
-      .then(
-        async (response) => ({ ok: response.ok, status: response.status, text: await response.text() }),
-        (error: unknown) => ({ ok: false, status: 500, text: messageOf(error) }),
-      )
+      .then(async (response) => ({ ok: response.ok, status: response.status, text: await response.text() }))
       .catch((error: unknown) => ({ ok: false, status: 500, text: messageOf(error) }))
-    const parsed = parseJson(text)
-    const { access_token, error } = parsed.ok && isObject(parsed.value) ? parsed.value : {}
-    if (ok && typeof access_token === 'string') return Response.json(parsed.ok ? parsed.value : null)
+    const answer = jsonObjectIn(text)
+    const { access_token, error } = answer
+    if (ok && typeof access_token === 'string') return Response.json(answer)
     if (typeof error !== 'string' || status >= 500 || UNAVAILABLE.includes(error)) {
       return Response.json({ error: UNAVAILABLE[0], error_description: text.slice(0, 200) }, { status: 400 })
     }

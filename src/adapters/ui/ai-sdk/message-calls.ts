@@ -1,7 +1,7 @@
 import type { Answer } from '#core/state/answers.js'
 import type { JsonValue } from '#util/json.js'
 import type { PendingItem } from '#contracts/result.js'
-import { isObject } from '#util/json.js'
+import { isObject, jsonOr } from '#util/json.js'
 import type { Dialect, UiChunk } from './chunk.js'
 
 /**
@@ -318,9 +318,5 @@ function invalidText(input: JsonValue): string | null {
 
 /** The value of a JSON text; undefined if it is none. */
 export function parseInput(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text === '' ? '{}' : text) as JsonValue
-  } catch {
-    return undefined
-  }
+  return jsonOr(text === '' ? '{}' : text, undefined)
 }

@@ -1,6 +1,6 @@
+import { jsonOr } from '#util/json.js'
 import { textOf, toolCallsOf } from '#contracts/entry.js'
 import type { ModelDelta, ModelTurn } from '#core/model-session.js'
-import { parsedJson } from '../../script-request.js'
 import { expectSame } from '../../expect.js'
 import { atRandom, byteByByte } from '../generate.js'
 import type { GivenReply } from '../generate.js'
@@ -193,7 +193,7 @@ function withoutRaw({ raw, ...turn }: ModelTurn): Omit<ModelTurn, 'raw'> {
 }
 
 function withPlainArguments<T extends { readonly arguments: string }>(call: T): T {
-  return { ...call, arguments: JSON.stringify(parsedJson(call.arguments)) }
+  return { ...call, arguments: JSON.stringify(jsonOr(call.arguments, undefined)) }
 }
 
 function joinDeltas(deltas: readonly ModelDelta[]): Readonly<Record<string, string | undefined>> {
