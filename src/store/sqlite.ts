@@ -4,9 +4,8 @@ import type { LogCodec, RecordCodec } from './codec/log-codec.js'
 import type { RenewedRecord, RewrittenRow, StoredEvent, StoredPost } from './codec/rewrite-tables.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
-import { claimedRow, digestColumns, encodedColumns, SqlLog, PAGE_ROWS, WAITING } from './sql-log.js'
+import { claimedRow, digestColumns, encodedColumns, SqlLog, PAGE_ROWS, WAITING, logSchema } from './sql-log.js'
 import type { ClaimedRow, DigestColumns, LogRow, OpenQuery, PageQuery, RawRow, SqlTables } from './sql-log.js'
-import { DatabaseFiles, openDatabase } from './sqlite-schema.js'
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
 import { invalidCursor } from './list-query.js'
@@ -16,11 +15,18 @@ import type { AppendOptions, LogEvent, LogStore } from '#core/log/log.js'
 import { endOwner } from '#util/platform/owner.js'
 import { checkRef, keyOf, lastSeqOf, nameOf } from '#core/log/ref.js'
 import type { LogRef, LogKind } from '#core/log/ref.js'
-import { emptyWalIfFree, leaveWalIfFree, rewriteFiles, transaction } from '#util/platform/sqlite.js'
+import {
+  emptyWalIfFree,
+  leaveWalIfFree,
+  rewriteFiles,
+  transaction,
+  openSqlite,
+  SQLITE_NEEDED,
+} from '#util/platform/sqlite.js'
 import type { Database, Statement, Value } from '#util/platform/sqlite.js'
 import { pieces } from '#util/in-pieces.js'
 import { oneOf, partial } from '#util/validate.js'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 export interface SqliteLogOptions {
@@ -468,4 +474,77 @@ function marks(values: readonly unknown[]): string {
 
 function storedRow(row: StoredRow): ClaimedRow {
   return claimedRow(row, { cursor: `${row.changed}`, isInTime: row.owned_until > Date.now() })
+}
+
+/** The version of the tables. A file with tables of another version is rejected. */
+const SCHEMA_VERSION = 5
+
+const SCHEMA = `
+${logSchema({
+  table: (name) => name,
+  text: 'text',
+  logColumns: 'owned_until integer not null default 0, changed integer not null default 0',
+  byChange: () => 'changed',
+  postNumber: 'integer primary key autoincrement',
+  postKey: 'unique',
+  keyed: 'without rowid',
+})}
+create table appends (number integer not null);
+insert into appends values (0);`
+
+/** Opens the file, which it creates with its tables. Throws `missing_dependency` if Node has no SQLite. */
+export async function openDatabase(path: string, synchronous: 'normal' | 'full'): Promise<Database> {
+  const database = await openSqlite(path, { missing: missingSqliteError })
+  try {
+    database.exec(`pragma synchronous = ${synchronous}; pragma secure_delete = on`)
+    transaction(database, () => createTables(database, path))
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** The files of an open database, by what had their names when it was opened. */
+class DatabaseFiles {
+  readonly #paths: readonly string[]
+  readonly #opened: readonly string[]
+
+  constructor(path: string) {
+    const real = realpathSync(path)
+    this.#paths = [path, `${real}-wal`, `${real}-shm`]
+    this.#opened = this.#present()
+  }
+
+  /** One of them was removed, moved or replaced. */
+  get haveMoved(): boolean {
+    return this.#present().some((file, index) => file !== this.#opened[index])
+  }
+
+  /** The file itself was, not only its write-ahead log. */
+  get isMoved(): boolean {
+    return this.#present()[0] !== this.#opened[0]
+  }
+
+  #present(): readonly string[] {
+    return this.#paths.map((path) => {
+      const stats = statSync(path, { throwIfNoEntry: false })
+      return stats === undefined ? '' : `${stats.dev}:${stats.ino}`
+    })
+  }
+}
+
+function missingSqliteError(cause: unknown): HarnessError {
+  return new HarnessError('missing_dependency', `\`sqliteLog\` needs ${SQLITE_NEEDED}`, { cause })
+}
+
+function createTables(database: Database, path: string): void {
+  const { user_version: version } = database.prepare('pragma user_version').get() as { user_version: number }
+  if (version === SCHEMA_VERSION) return
+  if (version !== 0) {
+    const message = `The tables in \`${path}\` are of version ${version}: this version of thinharness reads version ${SCHEMA_VERSION}.`
+    throw new HarnessError('store_failure', message)
+  }
+  database.exec(SCHEMA)
+  database.exec(`pragma user_version = ${SCHEMA_VERSION}`)
 }

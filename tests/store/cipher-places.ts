@@ -6,7 +6,7 @@ import { fileLog, memoryLog } from 'thinharness'
 import type { encryption, LogStore } from 'thinharness'
 import { postgresLog } from 'thinharness/store/postgres'
 import { sqliteLog } from 'thinharness/store/sqlite'
-import { openDatabase } from '#store/sqlite-schema.js'
+import { openDatabase } from '#store/sqlite.js'
 import { temporaryFolder } from '../support/folder.js'
 import { startPostgres } from '../support/postgres.js'
 
