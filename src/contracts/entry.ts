@@ -334,6 +334,13 @@ export function contentOf(message: string | readonly ContentPart[]): readonly Co
   return typeof message === 'string' ? [{ type: 'text', text: message }] : message.map((part) => ({ ...part }))
 }
 
+/** Base64 as the part for its media type: a file unless it is an image or audio. */
+export function mediaPart(data: string, mediaType: string, name = ''): ContentPart {
+  if (mediaType.startsWith('image/')) return { type: 'image', data, mediaType }
+  if (mediaType.startsWith('audio/')) return { type: 'audio', data, mediaType }
+  return { type: 'file', data, mediaType, ...(name !== '' && { name }) }
+}
+
 /** The id of the entry at `index` of a transcript. */
 export function entryId(index: number): string {
   return `e${index + 1}`

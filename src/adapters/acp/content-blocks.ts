@@ -1,5 +1,5 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk'
-import { shownName } from '#contracts/entry.js'
+import { shownName, mediaPart } from '#contracts/entry.js'
 import type { ContentPart } from '#contracts/entry.js'
 
 /** The parts of a message out of the blocks of a prompt. Files that the editor embeds are text between tags with their address. */
@@ -27,10 +27,7 @@ function resourcePart(resource: Extract<ContentBlock, { readonly type: 'resource
   if ('text' in resource)
     return { type: 'text', text: `<resource uri="${escapeAttribute(uri)}">\n${resource.text}\n</resource>` }
   const mediaType = mimeType ?? 'application/octet-stream'
-  if (mediaType.startsWith('image/')) return { type: 'image', data: resource.blob, mediaType }
-  if (mediaType.startsWith('audio/')) return { type: 'audio', data: resource.blob, mediaType }
-  const name = uri.split('/').at(-1) ?? ''
-  return { type: 'file', data: resource.blob, mediaType, ...(name !== '' && { name }) }
+  return mediaPart(resource.blob, mediaType, uri.split('/').at(-1))
 }
 
 function escapeAttribute(text: string): string {

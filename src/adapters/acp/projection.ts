@@ -1,3 +1,4 @@
+import { contentOf } from '#contracts/entry.js'
 import type { ContentBlock, SessionUpdate, ToolCallContent } from '@agentclientprotocol/sdk'
 import type { ContentPart, HostedPart } from '#contracts/entry.js'
 import { jsonOr } from '#util/json.js'
@@ -6,7 +7,7 @@ import type { StopReason } from '#contracts/result.js'
 import type { ThreadEvent } from '#session/thread/thread-events.js'
 import { TASKS, readTasks } from '#session/tools/task-list.js'
 import { contentOfEnvelope } from '../ui/shown-content.js'
-import type { AnyRunEvent } from '../ui/projection.js'
+import type { AnyEventOf, AnyRunEvent } from '../ui/projection.js'
 import { errorSentence } from '../ui/error-sentence.js'
 import { TurnReader } from '../ui/turn-reader.js'
 import type { ReplyChange } from '../ui/turn-reader.js'
@@ -26,8 +27,6 @@ export interface AcpProjectionOptions {
   /** The message came from this client, which shows it already. */
   readonly isOwn: (messageId: string) => boolean
 }
-
-type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
 
 /** Lines of a child run that are kept for its call. */
 const MOST_LINES = 50
@@ -162,12 +161,12 @@ export class AcpProjection {
   }
 
   readonly #handlers: {
-    readonly [Kind in AnyRunEvent['kind']]?: (event: EventOf<Kind>, run: SentRun) => void
+    readonly [Kind in AnyRunEvent['kind']]?: (event: AnyEventOf<Kind>, run: SentRun) => void
   } = {
     run_started: (event, run) => {
       const { prompt, runId, at } = event
       if (prompt === null) return
-      const parts: readonly ContentPart[] = typeof prompt === 'string' ? [{ type: 'text', text: prompt }] : prompt
+      const parts = contentOf(prompt)
       if (!this.#isTitled) {
         this.#isTitled = true
         const title = oneLine(parts.map((part) => (part.type === 'text' ? part.text : '')).join(' '))
@@ -269,7 +268,7 @@ export class AcpProjection {
 }
 
 /** Ends that the answer to a prompt cannot express. */
-function sentenceOfEnd({ stopReason, message }: EventOf<'run_failed'>): string | null {
+function sentenceOfEnd({ stopReason, message }: AnyEventOf<'run_failed'>): string | null {
   const shown: ReadonlySet<StopReason> = new Set(['limit_reached', 'cancelled_by_hook'])
   if (!shown.has(stopReason)) return null
   return stopReason === 'limit_reached' ? message : errorSentence({ code: stopReason })

@@ -3,6 +3,9 @@ import type { RunEvent, StreamEvent } from '#core/state/events.js'
 /** An event of a run, from its log or live. */
 export type AnyRunEvent = RunEvent | StreamEvent
 
+/** The events of a kind. */
+export type AnyEventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
+
 /**
  * Turns the events of one run, and of its child runs, into the items of a protocol. Pure: no I/O, no clock, no random numbers;
  * the same events give the same items, and ids are made of ids in the log.

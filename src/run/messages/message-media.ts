@@ -1,3 +1,4 @@
+import { mediaPart } from '#contracts/entry.js'
 import { mediaTypeOfBase64 } from '#contracts/media-type.js'
 import { isObject } from '#util/json.js'
 import { shownValue } from '#util/mismatch.js'
@@ -92,9 +93,7 @@ function medium(given: unknown, mediaType: string | undefined, { name, at }: Nam
   if (mediaType === undefined) throw at.error('has no media type')
   const type = fullType(mediaType, data)
   if (type === undefined) throw at.error(`has the media type \`${mediaType}\`, which does not name a format`)
-  if (type.startsWith('image/')) return { type: 'image', data, mediaType: type }
-  if (type.startsWith('audio/')) return { type: 'audio', data, mediaType: type }
-  return { type: 'file', data, mediaType: type, ...(typeof name === 'string' && { name }) }
+  return mediaPart(data, type, typeof name === 'string' ? name : undefined)
 }
 
 /** Version 7 of the AI SDK names the kind of the data: `{ type: 'data', data }`, `url`, `text` or `reference`. */

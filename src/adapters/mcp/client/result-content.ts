@@ -1,3 +1,4 @@
+import { mediaPart } from '#contracts/entry.js'
 import { plainJsonText } from '#util/plain-json.js'
 import type { ToolOutcome } from '#core/tools/tool-spec.js'
 import type { ContentPart } from '#contracts/entry.js'
@@ -114,10 +115,7 @@ function readResource({ uri, mimeType, text, blob }: Readonly<Record<string, unk
   const mediaType = mediaTypeOrBinary(mimeType)
   const file = filePart(name, blob)
   if ('text' in file) return file
-  const { data } = file
-  if (mediaType.startsWith('image/')) return { text: label, part: { type: 'image', data, mediaType } }
-  if (mediaType.startsWith('audio/')) return { text: label, part: { type: 'audio', data, mediaType } }
-  return { text: label, part: { type: 'file', data, mediaType, name: lastStep(stringOrEmpty(uri)) } }
+  return { text: label, part: mediaPart(file.data, mediaType, lastStep(stringOrEmpty(uri))) }
 }
 
 function readLink({ uri, name, description, mimeType }: Readonly<Record<string, unknown>>): ReadBlock {

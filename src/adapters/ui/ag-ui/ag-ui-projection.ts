@@ -1,6 +1,6 @@
 import { atOnce } from '#util/wrapped.js'
 import { project, toReadable, splitRuns } from '../projection.js'
-import type { AnyRunEvent, Projection } from '../projection.js'
+import type { AnyEventOf, AnyRunEvent, Projection } from '../projection.js'
 import { errorSentence } from '../error-sentence.js'
 import { AG_UI_VERSION } from './event.js'
 import type { AgUiEvent, AgUiOutcome, AgUiUsage } from './event.js'
@@ -10,13 +10,11 @@ import type { AgUiMessage } from './message.js'
 import type { AgUiOptions } from './options.js'
 import { RunEvents } from './run-events.js'
 import { Sink } from './sink.js'
-import { textOf } from '#contracts/entry.js'
-import type { AssistantEntry, ContentPart } from '#contracts/entry.js'
+import { textOf, contentOf } from '#contracts/entry.js'
+import type { AssistantEntry } from '#contracts/entry.js'
 import type { PendingItem, RunUsage } from '#contracts/result.js'
 import { isClientCall } from '#session/tools/client-tools.js'
 import type { JsonValue } from '#util/json.js'
-
-type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
 
 type Ending =
   | { readonly kind: 'paused' | 'completed' }
@@ -109,13 +107,11 @@ class AgUiProjection implements Projection<AgUiEvent> {
     const conversation = event.metadata['conversation_id']
     if (this.#options.threadId === undefined && typeof conversation === 'string') this.#threadId = conversation
     if (event.prompt === null) return
-    const prompt: readonly ContentPart[] =
-      typeof event.prompt === 'string' ? [{ type: 'text', text: event.prompt }] : event.prompt
-    const content = agUiContent(prompt, { runId: event.runId, seq: event.seq }, this.#options)
+    const content = agUiContent(contentOf(event.prompt), { runId: event.runId, seq: event.seq }, this.#options)
     this.#sink.addMessage({ id: this.#promptId(event), role: 'user', content })
   }
 
-  #promptId({ runId, metadata, history }: EventOf<'run_started'>): string {
+  #promptId({ runId, metadata, history }: AnyEventOf<'run_started'>): string {
     const given = this.#options.messageIds?.(runId)[0] ?? metadata['message_id']
     if (typeof given === 'string') return given
     const before = Array.isArray(history) ? history.length : Number((history as { entryId: string }).entryId.slice(1))
@@ -167,7 +163,7 @@ class AgUiProjection implements Projection<AgUiEvent> {
     ;(this.#handlers[event.kind] as ((event: AnyRunEvent) => void) | undefined)?.(event)
   }
 
-  readonly #handlers: { readonly [Kind in AnyRunEvent['kind']]?: (event: EventOf<Kind>) => void } = {
+  readonly #handlers: { readonly [Kind in AnyRunEvent['kind']]?: (event: AnyEventOf<Kind>) => void } = {
     model_message: ({ entry, resolution }) => {
       if (this.#seq > this.#after) this.#usage.add(entry)
       this.#result =

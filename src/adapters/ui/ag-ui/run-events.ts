@@ -1,15 +1,13 @@
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import { contentOfEnvelope } from '../shown-content.js'
 import { DIAGNOSTICS } from '../projection.js'
-import type { AnyRunEvent } from '../projection.js'
+import type { AnyEventOf, AnyRunEvent } from '../projection.js'
 import { agUiContent, agUiPart } from './message.js'
 import type { AgUiPart } from './message.js'
 import type { AgUiOptions } from './options.js'
 import type { Sink } from './sink.js'
 import { ReplyEvents } from './reply-events.js'
 import type { RunNames } from './reply-events.js'
-
-type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
 
 export interface RunEventsOptions extends RunNames {
   readonly sink: Sink
@@ -63,7 +61,7 @@ export class RunEvents {
     }
   }
 
-  readonly #handlers: { readonly [Kind in AnyRunEvent['kind']]?: (event: EventOf<Kind>) => void } = {
+  readonly #handlers: { readonly [Kind in AnyRunEvent['kind']]?: (event: AnyEventOf<Kind>) => void } = {
     run_started: ({ rules }) => {
       this.#answersByTool = rules.answersByTool
       this.#endStep()
@@ -102,7 +100,7 @@ export class RunEvents {
     },
   }
 
-  #requestStarted({ entries, runId, seq }: EventOf<'model_request_started'>): void {
+  #requestStarted({ entries, runId, seq }: AnyEventOf<'model_request_started'>): void {
     this.#endStep()
     this.#step = `turn ${++this.#turns}`
     this.#open.clear()
@@ -125,7 +123,7 @@ export class RunEvents {
     }
   }
 
-  #completed(event: EventOf<'tool_call_completed'>): void {
+  #completed(event: AnyEventOf<'tool_call_completed'>): void {
     const { callId, toolName, ok, output, parts = [], runId, seq } = event
     if (this.#isAnswer(toolName)) return
     const text = contentOfEnvelope(output)
@@ -134,7 +132,7 @@ export class RunEvents {
   }
 
   #result(
-    { callId, toolName, ok }: Pick<EventOf<'tool_call_completed'>, 'callId' | 'toolName' | 'ok'>,
+    { callId, toolName, ok }: Pick<AnyEventOf<'tool_call_completed'>, 'callId' | 'toolName' | 'ok'>,
     content: string | readonly AgUiPart[],
   ): void {
     this.#activity(callId, toolName, ok ? 'completed' : 'failed')

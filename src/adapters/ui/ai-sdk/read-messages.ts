@@ -1,3 +1,4 @@
+import { mediaPart } from '#contracts/entry.js'
 import { atOnce } from '#util/wrapped.js'
 import type { Answer } from '#core/state/answers.js'
 import type { ContentPart } from '#contracts/entry.js'
@@ -63,9 +64,7 @@ function readContent(
     if (isImage && URL.canParse(url) && atOnce('`allowUrl`', allowUrl(new URL(url)))) return { type: 'image', url }
     throw new UiMessageError(`The link in \`${path}\` of the message is not allowed: send the content.`)
   }
-  if (isImage) return { type: 'image', data, mediaType }
-  if (mediaType.startsWith('audio/')) return { type: 'audio', data, mediaType }
-  return { type: 'file', data, mediaType, ...(typeof filename === 'string' && { name: filename }) }
+  return mediaPart(data, mediaType, typeof filename === 'string' ? filename : undefined)
 }
 
 /**

@@ -1,7 +1,8 @@
+import { contentOf } from '#contracts/entry.js'
 import { atOnce } from '#util/wrapped.js'
 import { contentOfEnvelope, shownContent, shownEnvelope } from '../shown-content.js'
 import { DIAGNOSTICS, project, toReadable, splitRuns, untilEnd } from '../projection.js'
-import type { AnyRunEvent, Projection, LinkedContent, ProjectionOptions } from '../projection.js'
+import type { AnyEventOf, AnyRunEvent, Projection, LinkedContent, ProjectionOptions } from '../projection.js'
 import { errorSentence } from '../error-sentence.js'
 import { TurnReader } from '../turn-reader.js'
 import type { ReplyChange } from '../turn-reader.js'
@@ -27,7 +28,6 @@ function messageProjection(options: UiStreamOptions): Projection<UiChunk> {
   return options.dialect === 6 ? new UiMessageProjection(options, 'answered') : uiMessageProjection(options)
 }
 
-type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
 type Ending =
   { readonly kind: 'paused' | 'completed' | 'cancelled' } | { readonly kind: 'failed'; readonly errorText: string }
 
@@ -159,7 +159,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     return [{ type: 'data-notice', data, transient: true }]
   }
 
-  readonly #handlers: { readonly [Kind in AnyRunEvent['kind']]?: (event: EventOf<Kind>) => readonly UiChunk[] } = {
+  readonly #handlers: { readonly [Kind in AnyRunEvent['kind']]?: (event: AnyEventOf<Kind>) => readonly UiChunk[] } = {
     run_started: (event) => this.#runStarted(event),
     model_request_started: (event) => this.#requestStarted(event),
     model_message: ({ entry, resolution }) => {
@@ -200,7 +200,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     run_failed: (event) => this.#runFailed(event),
   }
 
-  #runStarted(event: EventOf<'run_started'>): readonly UiChunk[] {
+  #runStarted(event: AnyEventOf<'run_started'>): readonly UiChunk[] {
     this.#ending = null
     this.#answersByTool = event.rules.answersByTool
     if (this.#isStarted || (event.begun !== 'fresh' && event.begun !== 'forked')) return []
@@ -215,7 +215,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     return [{ type: 'start', messageId: runId, messageMetadata }]
   }
 
-  #requestStarted({ entries, runId, seq }: EventOf<'model_request_started'>): readonly UiChunk[] {
+  #requestStarted({ entries, runId, seq }: AnyEventOf<'model_request_started'>): readonly UiChunk[] {
     const closed = this.#finishStep()
     this.#step.begin()
     this.#calls.beginStep()
@@ -229,7 +229,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     return [...closed, ...said, { type: 'start-step' }]
   }
 
-  #runCompleted({ pending, usage, stopReason, at }: EventOf<'run_completed'>): readonly UiChunk[] {
+  #runCompleted({ pending, usage, stopReason, at }: AnyEventOf<'run_completed'>): readonly UiChunk[] {
     if (pending.length > 0) {
       this.#ending = { kind: 'paused' }
       this.#pending = this.#pending.filter(({ callId }) => pending.includes(callId))
@@ -241,7 +241,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     return [...this.#left(), ...output, { type: 'message-metadata', messageMetadata }]
   }
 
-  #runFailed(event: EventOf<'run_failed'>): readonly UiChunk[] {
+  #runFailed(event: AnyEventOf<'run_failed'>): readonly UiChunk[] {
     const { runId, code, stopReason, retryable, usage, at, durable } = event
     const isCancelled = stopReason === 'cancelled'
     this.#ending = isCancelled ? { kind: 'cancelled' } : { kind: 'failed', errorText: this.#errorText(event) }
@@ -263,7 +263,7 @@ class UiMessageProjection implements Projection<UiChunk> {
     return [...this.#calls.settleAll('The run ended before this call.'), ...this.#pendingPart([])]
   }
 
-  #completed(event: EventOf<'tool_call_completed'>): readonly UiChunk[] {
+  #completed(event: AnyEventOf<'tool_call_completed'>): readonly UiChunk[] {
     const call = this.#callOf(event, '{}')
     if (call === null) return []
     const { ok, output, value, callId, runId, seq, parts = [], background = [] } = event
@@ -411,9 +411,8 @@ function promptMessage(first: AnyRunEvent | undefined, options: UiMessagesOption
   if (first?.kind !== 'run_started' || first.prompt === null) return null
   const { prompt, runId, seq, metadata } = first
   const given = options.messageIds?.(runId)[0] ?? metadata['message_id']
-  const content = typeof prompt === 'string' ? [{ type: 'text' as const, text: prompt }] : prompt
   const id = typeof given === 'string' ? given : `${runId}.prompt`
-  return { id, role: 'user', parts: inputParts(content, { runId, seq }, options) }
+  return { id, role: 'user', parts: inputParts(contentOf(prompt), { runId, seq }, options) }
 }
 
 /**

@@ -80,11 +80,34 @@ export interface ResponseTool {
 
 export type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled'
 
-/** A response of Open Responses: one stretch of a run. Settings of a model that the request cannot change have their defaults. */
-export interface OpenResponse {
+/** Settings of a model that the request cannot change have their defaults. */
+export const FIXED = {
+  object: 'response',
+  instructions: null,
+  tool_choice: 'auto',
+  truncation: 'disabled',
+  parallel_tool_calls: true,
+  text: { format: { type: 'text' } },
+  top_p: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  top_logprobs: 0,
+  temperature: 1,
+  reasoning: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  store: true,
+  service_tier: 'default',
+  safety_identifier: null,
+  prompt_cache_key: null,
+} as const
+
+type FixedSettings = typeof FIXED
+
+/** A response of Open Responses: one stretch of a run. */
+export interface OpenResponse extends FixedSettings {
   /** The id of the run; with `:2`, `:3` … for the stretches after its first. */
   readonly id: string
-  readonly object: 'response'
   /** Seconds since 1970. */
   readonly created_at: number
   readonly completed_at: number | null
@@ -92,30 +115,13 @@ export interface OpenResponse {
   readonly incomplete_details: { readonly reason: string } | null
   readonly model: string
   readonly previous_response_id: string | null
-  readonly instructions: null
   readonly output: readonly ResponseItem[]
   readonly error: { readonly code: string; readonly message: string } | null
   readonly tools: readonly ResponseTool[]
-  readonly tool_choice: 'auto'
-  readonly truncation: 'disabled'
-  readonly parallel_tool_calls: boolean
-  readonly text: { readonly format: { readonly type: 'text' } }
-  readonly top_p: number
-  readonly presence_penalty: number
-  readonly frequency_penalty: number
-  readonly top_logprobs: number
-  readonly temperature: number
-  readonly reasoning: null
   readonly usage: ResponseUsage | null
-  readonly max_output_tokens: null
-  readonly max_tool_calls: null
-  readonly store: true
   readonly background: boolean
-  readonly service_tier: 'default'
   /** That of the request; `pending` of a run that waits: the items, as JSON text. */
   readonly metadata: Readonly<Record<string, string>>
-  readonly safety_identifier: null
-  readonly prompt_cache_key: null
 }
 
 interface OfItem {

@@ -2,7 +2,7 @@ import type { JsonObject } from '#util/json.js'
 import type { RunUsage } from '#contracts/result.js'
 import { CLIENT_TOOLS } from '#session/tools/client-tools.js'
 import { isObject } from '#util/json.js'
-import type { OpenResponse, ResponseTool, ResponseUsage } from './event.js'
+import type { ResponseTool, ResponseUsage } from './event.js'
 
 /** Member of the metadata of a run: what its request said. */
 export const OPEN_RESPONSE = 'open_response'
@@ -58,46 +58,4 @@ export function usageBetween(before: RunUsage | null, after: RunUsage): Response
     output_tokens_details: { reasoning_tokens: countTokens('reasoningTokens') },
     total_tokens: input + output,
   }
-}
-
-type Fixed =
-  | 'object'
-  | 'instructions'
-  | 'tool_choice'
-  | 'truncation'
-  | 'parallel_tool_calls'
-  | 'text'
-  | 'top_p'
-  | 'presence_penalty'
-  | 'frequency_penalty'
-  | 'top_logprobs'
-  | 'temperature'
-  | 'reasoning'
-  | 'max_output_tokens'
-  | 'max_tool_calls'
-  | 'store'
-  | 'service_tier'
-  | 'safety_identifier'
-  | 'prompt_cache_key'
-
-/** Members that every response has. */
-export const FIXED: Pick<OpenResponse, Fixed> = {
-  object: 'response',
-  instructions: null,
-  tool_choice: 'auto',
-  truncation: 'disabled',
-  parallel_tool_calls: true,
-  text: { format: { type: 'text' } },
-  top_p: 1,
-  presence_penalty: 0,
-  frequency_penalty: 0,
-  top_logprobs: 0,
-  temperature: 1,
-  reasoning: null,
-  max_output_tokens: null,
-  max_tool_calls: null,
-  store: true,
-  service_tier: 'default',
-  safety_identifier: null,
-  prompt_cache_key: null,
 }

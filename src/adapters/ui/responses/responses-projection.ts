@@ -1,9 +1,10 @@
 import { contentOfEnvelope, shownContent } from '../shown-content.js'
 import { isStretchEnd } from '../projection.js'
-import type { AnyRunEvent, LinkedContent, Projection, ProjectionOptions } from '../projection.js'
+import type { AnyEventOf, AnyRunEvent, LinkedContent, Projection, ProjectionOptions } from '../projection.js'
 import { errorSentence } from '../error-sentence.js'
 import { TurnReader } from '../turn-reader.js'
 import type { ReplyChange } from '../turn-reader.js'
+import { FIXED } from './event.js'
 import type {
   InputContent,
   OpenResponse,
@@ -13,14 +14,12 @@ import type {
   ResponseItem,
   UrlCitation,
 } from './event.js'
-import { FIXED, requestedResponse, responseId, responseTools, usageBetween } from './response.js'
+import { requestedResponse, responseId, responseTools, usageBetween } from './response.js'
 import type { Citation, ContentPart } from '#contracts/entry.js'
 import type { PendingItem, RunUsage } from '#contracts/result.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import { isClientCall } from '#session/tools/client-tools.js'
 import type { JsonObject } from '#util/json.js'
-
-type EventOf<Kind extends AnyRunEvent['kind']> = Extract<AnyRunEvent, { readonly kind: Kind }>
 
 export interface ResponsesOptions extends Omit<ProjectionOptions, 'diagnostics'> {
   /** Which stretch of the run the response is, from 1. Default: the one after `after`. */
@@ -135,7 +134,7 @@ class StretchResponse implements ResponsesProjection {
     this.#emit({ type: 'response.in_progress', response })
   }
 
-  #start({ metadata, model, rules }: EventOf<'run_started'>): void {
+  #start({ metadata, model, rules }: AnyEventOf<'run_started'>): void {
     this.#answersByTool = rules.answersByTool
     this.#model = model
     if (Object.keys(this.#metadata).length === 0) this.#metadata = metadata
@@ -147,7 +146,7 @@ class StretchResponse implements ResponsesProjection {
     this.#stretch += 1
   }
 
-  readonly #handlers: { readonly [Kind in AnyRunEvent['kind']]?: (event: EventOf<Kind>) => void } = {
+  readonly #handlers: { readonly [Kind in AnyRunEvent['kind']]?: (event: AnyEventOf<Kind>) => void } = {
     run_started: (event) => this.#start(event),
     model_request_started: (event) => this.#said(event),
     model_message: ({ entry, resolution, runId, seq }) => {
@@ -246,7 +245,7 @@ class StretchResponse implements ResponsesProjection {
   }
 
   /** Messages of people that the run took while it was in progress. */
-  #said({ entries, runId, seq }: EventOf<'model_request_started'>): void {
+  #said({ entries, runId, seq }: AnyEventOf<'model_request_started'>): void {
     if (!this.#isOpen) return
     for (const entry of entries) {
       if (entry.role !== 'user' || entry.notice === true || entry.source !== undefined) continue
@@ -256,7 +255,7 @@ class StretchResponse implements ResponsesProjection {
     }
   }
 
-  #completed({ callId, toolName, output, parts = [], runId, seq }: EventOf<'tool_call_completed'>): void {
+  #completed({ callId, toolName, output, parts = [], runId, seq }: AnyEventOf<'tool_call_completed'>): void {
     if (!this.#isOpen || (this.#answersByTool && toolName === FINAL_RESULT)) return
     const text = contentOfEnvelope(output)
     const files = parts.map((part, index) => this.#contentOf(part, { runId, seq, index }))
