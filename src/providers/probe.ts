@@ -14,7 +14,7 @@ import type {
   ToolDefinition,
   TransportRetry,
 } from '#core/model-session.js'
-import { isObject, jsonObjectIn, jsonOr } from '#util/json.js'
+import { isObject, jsonObjectIn, jsonOr, objectSchema } from '#util/json.js'
 import { abortSignal, integer, milliseconds, partial } from '#util/validate.js'
 
 export type ProbeCheckName =
@@ -105,12 +105,7 @@ const WEATHER: ToolDefinition = {
 const FIELD = 'leg_count_8q'
 const LEGS: StructuredOutputRequest = {
   name: 'legs',
-  schema: {
-    type: 'object',
-    properties: { [FIELD]: { type: 'integer' } },
-    required: [FIELD],
-    additionalProperties: false,
-  },
+  schema: objectSchema([FIELD], { [FIELD]: { type: 'integer' } }),
   strict: true,
 }
 

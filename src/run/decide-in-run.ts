@@ -13,7 +13,7 @@ import { inDollars } from '#core/money-port.js'
 import type { RequestPayer } from '#core/money-port.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 import { abortable } from '#util/abort.js'
-import { isObject, jsonOr } from '#util/json.js'
+import { isObject, jsonOr, objectSchema } from '#util/json.js'
 
 interface Deciding extends Pick<PreparedRun, 'money' | 'model'> {
   readonly context: RunContext
@@ -98,7 +98,7 @@ Answer at once, with nothing else than the choice.`
 function constantsOf({ choices }: Question<string, unknown>, { capabilities }: Model): RequestConstants {
   const { supportsJsonSchemaOutput = false, supportsTools = true, reasoningEfforts } = capabilities
   const choice = { type: 'string', enum: [...choices] }
-  const schema = { type: 'object', properties: { choice }, required: ['choice'], additionalProperties: false }
+  const schema = objectSchema(['choice'], { choice })
   const reasoningEffort = (['none', 'minimal', 'low'] as const).find((each) => reasoningEfforts?.includes(each))
   const isShort = reasoningEffort === 'none' || reasoningEfforts?.length === 0
   const hasTool = !supportsJsonSchemaOutput && supportsTools

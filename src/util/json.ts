@@ -12,6 +12,15 @@ export type JsonInput = string | number | boolean | null | object
 /** A JSON Schema document: an object, or `true` and `false` in the places where JSON Schema allows them. */
 export type JsonSchema = JsonObject
 
+/** The schema of an object with these properties and no others. */
+export function objectSchema(
+  required: readonly string[],
+  properties: Readonly<Record<string, JsonSchema>>,
+): JsonSchema {
+  const named = required.length === 0 ? {} : { required }
+  return { type: 'object', properties, ...named, additionalProperties: false }
+}
+
 /** True if `value` is an object with keys, neither `null` nor an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -5,7 +5,7 @@ import { defineTool } from '#core/tools/define-tool.js'
 import { ToolResult } from '#core/tools/tool-result.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonSchema, JsonObject } from '#util/json.js'
-import { isObject } from '#util/json.js'
+import { isObject, objectSchema } from '#util/json.js'
 
 /** A choice of a question. */
 export interface QuestionOption {
@@ -29,25 +29,15 @@ interface QuestionArguments {
   readonly selection?: 'one' | 'several'
 }
 
-const QUESTION_PARAMETERS: JsonSchema = {
-  type: 'object',
-  properties: {
-    question: { type: 'string', minLength: 1 },
-    options: {
-      type: 'array',
-      description: 'Two to four choices. Leave them out for a free answer.',
-      items: {
-        type: 'object',
-        properties: { label: { type: 'string', minLength: 1 }, description: { type: 'string' } },
-        required: ['label'],
-        additionalProperties: false,
-      },
-    },
-    selection: { enum: ['one', 'several'], description: 'How many options can be chosen. Default: one.' },
+const QUESTION_PARAMETERS: JsonSchema = objectSchema(['question'], {
+  question: { type: 'string', minLength: 1 },
+  options: {
+    type: 'array',
+    description: 'Two to four choices. Leave them out for a free answer.',
+    items: objectSchema(['label'], { label: { type: 'string', minLength: 1 }, description: { type: 'string' } }),
   },
-  required: ['question'],
-  additionalProperties: false,
-}
+  selection: { enum: ['one', 'several'], description: 'How many options can be chosen. Default: one.' },
+})
 
 const TEXT: JsonSchema = { type: 'string', minLength: 1 }
 const SEVERAL: JsonSchema = { anyOf: [TEXT, { type: 'array', items: TEXT }] }
@@ -102,22 +92,16 @@ export interface PlanAnswer {
   readonly then?: string
 }
 
-const PLAN_PARAMETERS: JsonSchema = {
-  type: 'object',
-  properties: {
-    title: { type: 'string', minLength: 1 },
-    plan: { type: 'string', minLength: 1, description: 'The whole plan, as Markdown.' },
-  },
-  required: ['plan'],
-  additionalProperties: false,
-}
+const PLAN_PARAMETERS: JsonSchema = objectSchema(['plan'], {
+  title: { type: 'string', minLength: 1 },
+  plan: { type: 'string', minLength: 1, description: 'The whole plan, as Markdown.' },
+})
 
-const PLAN_ANSWER: JsonSchema = {
-  type: 'object',
-  properties: { action: { enum: ['approved', 'rejected'] }, feedback: { type: 'string' }, then: { type: 'string' } },
-  required: ['action'],
-  additionalProperties: false,
-}
+const PLAN_ANSWER: JsonSchema = objectSchema(['action'], {
+  action: { enum: ['approved', 'rejected'] },
+  feedback: { type: 'string' },
+  then: { type: 'string' },
+})
 
 /** An answer with the mode that its plan named; any other answer as it is. */
 export function withPlannedMode(answer: Answer, payload: unknown): Answer {
@@ -201,25 +185,18 @@ export interface AccessAnswer {
 
 const SUBJECTS = ['path', 'host', 'command', 'tool'] as const
 
-const ACCESS_PARAMETERS: JsonSchema = {
-  type: 'object',
-  properties: {
-    path: { ...TEXT, description: 'A file or a folder with `/**`.' },
-    host: { ...TEXT, description: 'A host name.' },
-    command: { ...TEXT, description: 'A shell command: `git status`, or `git log *` with any further words.' },
-    tool: { ...TEXT, description: 'The name of a tool.' },
-    reason: { ...TEXT, description: 'Why it is needed, for the user.' },
-  },
-  required: ['reason'],
-  additionalProperties: false,
-}
+const ACCESS_PARAMETERS: JsonSchema = objectSchema(['reason'], {
+  path: { ...TEXT, description: 'A file or a folder with `/**`.' },
+  host: { ...TEXT, description: 'A host name.' },
+  command: { ...TEXT, description: 'A shell command: `git status`, or `git log *` with any further words.' },
+  tool: { ...TEXT, description: 'The name of a tool.' },
+  reason: { ...TEXT, description: 'Why it is needed, for the user.' },
+})
 
-const ACCESS_ANSWER: JsonSchema = {
-  type: 'object',
-  properties: { approved: { type: 'boolean' }, reason: { type: 'string' } },
-  required: ['approved'],
-  additionalProperties: false,
-}
+const ACCESS_ANSWER: JsonSchema = objectSchema(['approved'], {
+  approved: { type: 'boolean' },
+  reason: { type: 'string' },
+})
 
 /**
  * The tool `request_access`: the model asks for a permission before it needs it. The pending item has an `AccessRequest` as its

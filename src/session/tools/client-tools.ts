@@ -3,7 +3,7 @@ import { ToolResult } from '#core/tools/tool-result.js'
 import type { JsonSchema } from '#util/json.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
-import { isObject } from '#util/json.js'
+import { isObject, objectSchema } from '#util/json.js'
 import { isPayload } from './result.js'
 
 /** A tool that a page executes: a call of it waits until the page sends the result. */
@@ -24,10 +24,7 @@ export const CLIENT_TOOLS = 'client_tools'
 
 /** The text of a result, or `{ error }`. */
 const RESULT: JsonSchema = {
-  anyOf: [
-    { type: 'string' },
-    { type: 'object', properties: { error: { type: 'string' } }, required: ['error'], additionalProperties: false },
-  ],
+  anyOf: [{ type: 'string' }, objectSchema(['error'], { error: { type: 'string' } })],
 }
 
 /** The client tools in the metadata of a run. Throws `invalid_options` for one that cannot be sent to a model. */

@@ -1,3 +1,4 @@
+import { objectSchema } from '#util/json.js'
 import { defineExtension } from '#core/extension/extension.js'
 import { defineTool } from '#core/tools/define-tool.js'
 import { ToolResult } from '#core/tools/tool-result.js'
@@ -17,16 +18,10 @@ const FIELDS = {
   activeForm: { ...TEXT, description: 'While it is done: `Running tests`.' },
 }
 
-const WRITE = objectSchema(
-  { tasks: { type: 'array', items: objectSchema({ id: TEXT, ...FIELDS }, Object.keys(FIELDS)) } },
-  ['tasks'],
-)
-const UPDATE = objectSchema({ id: TEXT, ...FIELDS }, ['id'])
-const COMPLETE = objectSchema({ id: TEXT }, ['id'])
-
-function objectSchema(properties: Readonly<Record<string, JsonSchema>>, required: readonly string[] = []): JsonSchema {
-  return { type: 'object', properties, required: [...required], additionalProperties: false }
-}
+const ITEM = objectSchema(Object.keys(FIELDS), { id: TEXT, ...FIELDS })
+const WRITE = objectSchema(['tasks'], { tasks: { type: 'array', items: ITEM } })
+const UPDATE = objectSchema(['id'], { id: TEXT, ...FIELDS })
+const COMPLETE = objectSchema(['id'], { id: TEXT })
 
 /**
  * An extension with the task list of a conversation: the tools `task_write`, `task_update`, `task_complete` and `task_check`, and a
@@ -159,7 +154,7 @@ function completeTool(listOf: ListOf): ToolSpec {
 function checkTool(listOf: ListOf): ToolSpec {
   return defineTool({
     name: 'task_check',
-    parameters: objectSchema({}),
+    parameters: objectSchema([], {}),
     sequential: true,
     annotations: { ...INNER, readOnly: true },
     description: 'Read the task list and what is left of it.',

@@ -1,3 +1,4 @@
+import { objectSchema } from '#util/json.js'
 import { HarnessError } from '#contracts/errors.js'
 import { plainJson } from '#util/plain-json.js'
 import type {
@@ -208,17 +209,12 @@ const REPORTS =
   'A call of a background subagent only starts it; its report arrives as a message when it has ended. Continue with other work until then, or end your turn to wait for it.'
 
 function toolParameters(hasDefault: boolean): ToolSpec['parameters'] {
-  return {
-    type: 'object',
-    properties: {
-      task: { type: 'string', minLength: 1, description: 'The task, with all information that is needed.' },
-      agent: {
-        type: 'string',
-        minLength: 1,
-        description: hasDefault ? 'Name of a subagent. Default: a general one.' : 'Name of a subagent.',
-      },
+  return objectSchema(hasDefault ? ['task'] : ['task', 'agent'], {
+    task: { type: 'string', minLength: 1, description: 'The task, with all information that is needed.' },
+    agent: {
+      type: 'string',
+      minLength: 1,
+      description: hasDefault ? 'Name of a subagent. Default: a general one.' : 'Name of a subagent.',
     },
-    required: hasDefault ? ['task'] : ['task', 'agent'],
-    additionalProperties: false,
-  }
+  })
 }

@@ -1,3 +1,4 @@
+import { objectSchema } from '#util/json.js'
 import { resolve } from 'node:path'
 import type { ToolReach, ToolSpec } from '#core/tools/tool-spec.js'
 import { networkText } from '../sandbox/options.js'
@@ -69,25 +70,20 @@ function bashReach({ sandbox, network, readPaths, writePaths, env }: BashSetting
   }
 }
 
-const PARAMETERS = {
-  type: 'object',
-  properties: {
-    command: { type: 'string', minLength: 1, description: 'The command, as typed into a shell. It gets no input.' },
-    cwd: { type: 'string', description: 'Folder to run it in, relative to the workspace root. Default: the root.' },
-    timeout_ms: {
-      type: 'integer',
-      minimum: 1,
-      description: 'Time limit in ms. Longer times are reduced to the maximum.',
-    },
-    max_chars: {
-      type: 'integer',
-      minimum: 1,
-      description: 'Most characters to return of each stream, below the usual cap.',
-    },
+const PARAMETERS = objectSchema(['command'], {
+  command: { type: 'string', minLength: 1, description: 'The command, as typed into a shell. It gets no input.' },
+  cwd: { type: 'string', description: 'Folder to run it in, relative to the workspace root. Default: the root.' },
+  timeout_ms: {
+    type: 'integer',
+    minimum: 1,
+    description: 'Time limit in ms. Longer times are reduced to the maximum.',
   },
-  required: ['command'],
-  additionalProperties: false,
-} as const
+  max_chars: {
+    type: 'integer',
+    minimum: 1,
+    description: 'Most characters to return of each stream, below the usual cap.',
+  },
+})
 
 function bashInstructions({ sandbox, network, gitWrite }: BashSettings): string {
   const lines = [

@@ -13,7 +13,7 @@ import type { Extension, ExtensionRun } from '#core/extension/extension.js'
 import type { ToolContext, ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { cutText } from '#util/characters.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { isObject } from '#util/json.js'
+import { isObject, objectSchema } from '#util/json.js'
 
 /** Commands in the background that a run may have at a time. */
 const MOST_RUNNING = 8
@@ -196,27 +196,17 @@ function commandFailure(errorType: string, content: string): ToolOutcome {
 
 const ID = { type: 'string', minLength: 1, description: 'The id that `bash` returned.' } as const
 
-const OUTPUT_PARAMETERS = {
-  type: 'object',
-  properties: {
-    id: ID,
-    wait_ms: {
-      type: 'integer',
-      minimum: 0,
-      maximum: 60_000,
-      description: 'Wait at most this long for new output, or for the end. Default 0.',
-    },
+const OUTPUT_PARAMETERS = objectSchema(['id'], {
+  id: ID,
+  wait_ms: {
+    type: 'integer',
+    minimum: 0,
+    maximum: 60_000,
+    description: 'Wait at most this long for new output, or for the end. Default 0.',
   },
-  required: ['id'],
-  additionalProperties: false,
-} as const
+})
 
-const KILL_PARAMETERS = {
-  type: 'object',
-  properties: { id: ID },
-  required: ['id'],
-  additionalProperties: false,
-} as const
+const KILL_PARAMETERS = objectSchema(['id'], { id: ID })
 
 /** The commands of one run in the background. */
 class RunCommands {

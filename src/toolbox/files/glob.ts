@@ -1,3 +1,4 @@
+import { objectSchema } from '#util/json.js'
 import { lstat } from 'node:fs/promises'
 import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { FileFailure, isSystemError } from '../workspace/file-failure.js'
@@ -34,17 +35,12 @@ export function globTool(options: FileToolOptions = {}): ToolSpec {
       '- A name that begins with a dot must be spelled out, such as `.github/**`.',
       '- Set `include_dirs` only when directories matter.',
     ].join('\n'),
-    parameters: {
-      type: 'object',
-      properties: {
-        pattern: { type: 'string', minLength: 1, description: 'Relative glob; `**` stands for any directories.' },
-        path: { type: 'string', description: 'Directory to start from, relative to the workspace root. Default `.`.' },
-        include_dirs: { type: 'boolean', description: 'Also return directories. Default false.' },
-        max_results: { type: 'integer', minimum: 1, description: `Most paths to return. Default ${DEFAULT_RESULTS}.` },
-      },
-      required: ['pattern'],
-      additionalProperties: false,
-    },
+    parameters: objectSchema(['pattern'], {
+      pattern: { type: 'string', minLength: 1, description: 'Relative glob; `**` stands for any directories.' },
+      path: { type: 'string', description: 'Directory to start from, relative to the workspace root. Default `.`.' },
+      include_dirs: { type: 'boolean', description: 'Also return directories. Default false.' },
+      max_results: { type: 'integer', minimum: 1, description: `Most paths to return. Default ${DEFAULT_RESULTS}.` },
+    }),
     annotations: { readOnly: true, idempotent: true, openWorld: false },
     aliases: { glob: 'pattern', directory: 'path', dir: 'path' },
     pathFields: ['path'],

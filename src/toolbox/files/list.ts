@@ -1,4 +1,6 @@
-import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
+import { objectSchema } from '#util/json.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { FirstOf } from '#util/first-of.js'
@@ -27,20 +29,16 @@ export function listTool(options: FileToolOptions = {}): ToolSpec {
       '- Filter with `glob`; a name that begins with a dot must be spelled out, such as `.github` or `.*`.',
       '- Set `recursive` only when you need deeper entries.',
     ].join('\n'),
-    parameters: {
-      type: 'object',
-      properties: {
-        path: { type: 'string', description: 'Directory, relative to the workspace root. Default `.`.' },
-        glob: { type: 'string', description: 'Show only entries that match this relative glob. Default: all.' },
-        recursive: { type: 'boolean', description: 'Also show the contents of subdirectories. Default false.' },
-        max_results: {
-          type: 'integer',
-          minimum: 1,
-          description: `Most entries to return. Default ${DEFAULT_RESULTS}.`,
-        },
+    parameters: objectSchema([], {
+      path: { type: 'string', description: 'Directory, relative to the workspace root. Default `.`.' },
+      glob: { type: 'string', description: 'Show only entries that match this relative glob. Default: all.' },
+      recursive: { type: 'boolean', description: 'Also show the contents of subdirectories. Default false.' },
+      max_results: {
+        type: 'integer',
+        minimum: 1,
+        description: `Most entries to return. Default ${DEFAULT_RESULTS}.`,
       },
-      additionalProperties: false,
-    },
+    }),
     annotations: { readOnly: true, idempotent: true, openWorld: false },
     aliases: { directory: 'path', dir: 'path', pattern: 'glob' },
     pathFields: ['path'],

@@ -1,4 +1,6 @@
-import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
+import { objectSchema } from '#util/json.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
 import { characterCount, firstCharacters, isLonger } from '#util/characters.js'
 import { FileFailure, isMissing } from '../workspace/file-failure.js'
@@ -41,23 +43,18 @@ export function readTool(options: FileToolOptions = {}): ToolSpec {
       '- Omit `offset` and `limit` to read the whole file up to the cap; set both for a part of a large file.',
       '- Set `max_chars` only if a shorter excerpt is sufficient.',
     ].join('\n'),
-    parameters: {
-      type: 'object',
-      properties: {
-        path: { type: 'string', description: 'File to read, relative to the workspace root.' },
-        offset: { type: 'integer', minimum: 1, description: 'First line to read, counted from 1. Default 1.' },
-        limit: { type: 'integer', minimum: 1, description: 'Most lines to read. Default: to the end of the file.' },
-        max_chars: { type: 'integer', minimum: 1, description: 'Most characters to return, below the usual cap.' },
-        pages: {
-          type: 'string',
-          pattern: '^\\d{1,6}(-\\d{1,6})?$',
-          description: 'Pages of a PDF, such as `3` or `2-5`. Default: the first 20.',
-        },
-        line_numbers: { type: 'boolean', description: 'Number and tab before each line. Default false.' },
+    parameters: objectSchema(['path'], {
+      path: { type: 'string', description: 'File to read, relative to the workspace root.' },
+      offset: { type: 'integer', minimum: 1, description: 'First line to read, counted from 1. Default 1.' },
+      limit: { type: 'integer', minimum: 1, description: 'Most lines to read. Default: to the end of the file.' },
+      max_chars: { type: 'integer', minimum: 1, description: 'Most characters to return, below the usual cap.' },
+      pages: {
+        type: 'string',
+        pattern: '^\\d{1,6}(-\\d{1,6})?$',
+        description: 'Pages of a PDF, such as `3` or `2-5`. Default: the first 20.',
       },
-      required: ['path'],
-      additionalProperties: false,
-    },
+      line_numbers: { type: 'boolean', description: 'Number and tab before each line. Default false.' },
+    }),
     annotations: { readOnly: true, idempotent: true, openWorld: false },
     aliases: { file: 'path', filename: 'path' },
     pathFields: ['path'],

@@ -1,3 +1,4 @@
+import { objectSchema } from '#util/json.js'
 import { constants, lstatSync } from 'node:fs'
 import type { BigIntStats } from 'node:fs'
 import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
@@ -31,16 +32,11 @@ export function writeTool(options: FileToolOptions = {}): ToolSpec {
       ...(options.requireRead === false ? [] : ['- Read an existing file before you overwrite it.']),
       '- Pass `path` and the complete `content` at the top level. Missing folders are created.',
     ].join('\n'),
-    parameters: {
-      type: 'object',
-      properties: {
-        path: { type: 'string', description: 'File to write, relative to the workspace root.' },
-        content: { type: 'string', description: 'The complete text of the file, or the text to append.' },
-        append: { type: 'boolean', description: 'Add to the end of the file instead of replacing it. Default false.' },
-      },
-      required: ['path', 'content'],
-      additionalProperties: false,
-    },
+    parameters: objectSchema(['path', 'content'], {
+      path: { type: 'string', description: 'File to write, relative to the workspace root.' },
+      content: { type: 'string', description: 'The complete text of the file, or the text to append.' },
+      append: { type: 'boolean', description: 'Add to the end of the file instead of replacing it. Default false.' },
+    }),
     annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: false },
     sequential: true,
     aliases: { file: 'path', filename: 'path' },

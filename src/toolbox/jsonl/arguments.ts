@@ -1,3 +1,4 @@
+import { objectSchema } from '#util/json.js'
 import type { JsonSchema } from '#util/json.js'
 import { MAX_CHARS, MAX_TIMEOUT_SECONDS, wholeNumber } from '../search/arguments.js'
 import { MAX_LINE_CHARS } from '../search/match-file.js'
@@ -52,93 +53,73 @@ const where: JsonSchema = {
   type: 'array',
   description: 'Filters; a row must pass all of them.',
   maxItems: 50,
-  items: {
-    type: 'object',
-    properties: {
-      field: { type: 'string', description: FIELD },
-      op: {
-        type: 'string',
-        enum: [...FILTER_OPERATORS],
-        description:
-          'eq, ne: equal as text, or by `type`. in: one of `values`. contains, regex: in the text of the value. exists: present and not null. gt, gte, lt, lte: need `type`. A missing or null field passes none of them.',
-      },
-      value: { ...scalar, description: 'Value to compare with.' },
-      values: { type: 'array', items: scalar, maxItems: 1_000, description: 'For the operator in.' },
-      type: {
-        type: 'string',
-        enum: ['number', 'date'],
-        description:
-          'Compare as numbers (JSON numbers only) or as ISO dates (`2024-05-31`, `2024-05-31T12:00:00Z`), as they are written. For eq, ne, gt, gte, lt, lte.',
-      },
+  items: objectSchema(['field', 'op'], {
+    field: { type: 'string', description: FIELD },
+    op: {
+      type: 'string',
+      enum: [...FILTER_OPERATORS],
+      description:
+        'eq, ne: equal as text, or by `type`. in: one of `values`. contains, regex: in the text of the value. exists: present and not null. gt, gte, lt, lte: need `type`. A missing or null field passes none of them.',
     },
-    required: ['field', 'op'],
-    additionalProperties: false,
-  },
+    value: { ...scalar, description: 'Value to compare with.' },
+    values: { type: 'array', items: scalar, maxItems: 1_000, description: 'For the operator in.' },
+    type: {
+      type: 'string',
+      enum: ['number', 'date'],
+      description:
+        'Compare as numbers (JSON numbers only) or as ISO dates (`2024-05-31`, `2024-05-31T12:00:00Z`), as they are written. For eq, ne, gt, gte, lt, lte.',
+    },
+  }),
 }
 
 const fieldSearches: JsonSchema = {
   type: 'array',
   description: 'For big text fields: show only the matching lines of a field.',
   maxItems: 20,
-  items: {
-    type: 'object',
-    properties: {
-      field: { type: 'string', minLength: 1, description: FIELD },
-      query: { type: 'string', minLength: 1, description: 'Text to find; with `regex`, a regular expression.' },
-      regex: { type: 'boolean', description: 'Default false.' },
-      case_sensitive: { type: 'boolean', description: 'Default false.' },
-      context_lines: wholeNumber(0, 50, 'Lines to show before and after each match. Default 0.'),
-      max_matches: wholeNumber(1, 1_000, 'Most matches to show. Default 20.'),
-      max_line_chars: wholeNumber(1, MAX_LINE_CHARS, 'Longest line to show, in characters. Default 300.'),
-    },
-    required: ['field', 'query'],
-    additionalProperties: false,
-  },
+  items: objectSchema(['field', 'query'], {
+    field: { type: 'string', minLength: 1, description: FIELD },
+    query: { type: 'string', minLength: 1, description: 'Text to find; with `regex`, a regular expression.' },
+    regex: { type: 'boolean', description: 'Default false.' },
+    case_sensitive: { type: 'boolean', description: 'Default false.' },
+    context_lines: wholeNumber(0, 50, 'Lines to show before and after each match. Default 0.'),
+    max_matches: wholeNumber(1, 1_000, 'Most matches to show. Default 20.'),
+    max_line_chars: wholeNumber(1, MAX_LINE_CHARS, 'Longest line to show, in characters. Default 300.'),
+  }),
 }
 
 const orderBy: JsonSchema = {
   type: 'array',
   description: 'Show rows of all files together, in this order; rows without the field come last.',
   maxItems: 5,
-  items: {
-    type: 'object',
-    properties: {
-      field: { type: 'string', description: FIELD },
-      direction: { type: 'string', enum: ['asc', 'desc'], description: 'Default asc.' },
-      type: { type: 'string', enum: ['number', 'date'], description: 'Order as dates, or as numbers only.' },
-    },
-    required: ['field'],
-    additionalProperties: false,
-  },
+  items: objectSchema(['field'], {
+    field: { type: 'string', description: FIELD },
+    direction: { type: 'string', enum: ['asc', 'desc'], description: 'Default asc.' },
+    type: { type: 'string', enum: ['number', 'date'], description: 'Order as dates, or as numbers only.' },
+  }),
 }
 
-export const JSONL_SEARCH_PARAMETERS: JsonSchema = {
-  type: 'object',
-  properties: {
-    query: {
-      type: 'string',
-      description: 'Regular expression on the raw line, to select rows before they are parsed. Default: every row.',
-    },
-    path: {
-      type: 'string',
-      description:
-        'A .jsonl file, a directory (searched recursively), or a glob such as `logs/**/*.jsonl`. Default `.`.',
-    },
-    fields: {
-      type: 'object',
-      additionalProperties: { type: 'integer', minimum: 0 },
-      description: 'Fields to show: path to most characters, 0 for no limit. Default: the whole row.',
-    },
-    where,
-    field_searches: fieldSearches,
-    order_by: orderBy,
-    count_by: { type: 'string', description: 'Instead of rows, show the number of rows for each value of this field.' },
-    limit: wholeNumber(1, MAX_RANKED, `Most rows or groups of all files together. Default ${DEFAULT_LIMIT}.`),
-    offset: wholeNumber(0, MAX_RANKED, 'Rows or groups to skip. Default 0.'),
-    max_files: wholeNumber(1, 10_000, `Most files to show. Default ${DEFAULT_FILES}.`),
-    max_matches_per_file: wholeNumber(1, 10_000, `Most rows to show of a file. Default ${DEFAULT_ROWS_PER_FILE}.`),
-    timeout: wholeNumber(1, MAX_TIMEOUT_SECONDS, 'Longest time to search, in seconds.'),
-    max_chars: MAX_CHARS,
+export const JSONL_SEARCH_PARAMETERS: JsonSchema = objectSchema([], {
+  query: {
+    type: 'string',
+    description: 'Regular expression on the raw line, to select rows before they are parsed. Default: every row.',
   },
-  additionalProperties: false,
-}
+  path: {
+    type: 'string',
+    description: 'A .jsonl file, a directory (searched recursively), or a glob such as `logs/**/*.jsonl`. Default `.`.',
+  },
+  fields: {
+    type: 'object',
+    additionalProperties: { type: 'integer', minimum: 0 },
+    description: 'Fields to show: path to most characters, 0 for no limit. Default: the whole row.',
+  },
+  where,
+  field_searches: fieldSearches,
+  order_by: orderBy,
+  count_by: { type: 'string', description: 'Instead of rows, show the number of rows for each value of this field.' },
+  limit: wholeNumber(1, MAX_RANKED, `Most rows or groups of all files together. Default ${DEFAULT_LIMIT}.`),
+  offset: wholeNumber(0, MAX_RANKED, 'Rows or groups to skip. Default 0.'),
+  max_files: wholeNumber(1, 10_000, `Most files to show. Default ${DEFAULT_FILES}.`),
+  max_matches_per_file: wholeNumber(1, 10_000, `Most rows to show of a file. Default ${DEFAULT_ROWS_PER_FILE}.`),
+  timeout: wholeNumber(1, MAX_TIMEOUT_SECONDS, 'Longest time to search, in seconds.'),
+  max_chars: MAX_CHARS,
+})

@@ -1,3 +1,4 @@
+import { objectSchema } from '#util/json.js'
 import type { Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { isAbsolute, join, relative, sep } from 'node:path'
@@ -25,16 +26,11 @@ export function skillReadTool(skills: readonly Skill[]): ToolSpec {
   return skillTool<SkillReadArguments>(skills, {
     name: 'skill_read',
     description: 'Read the instructions of a skill, or another of its files, with a list of all files.',
-    parameters: {
-      type: 'object',
-      properties: {
-        skill_name: { type: 'string', minLength: 1, description: 'Name of the skill.' },
-        path: { type: 'string', minLength: 1, description: 'File in the skill. Default: its instructions.' },
-        max_chars: { type: 'integer', minimum: 1, description: `Most characters of the file. Default ${MAX_CHARS}.` },
-      },
-      required: ['skill_name'],
-      additionalProperties: false,
-    },
+    parameters: objectSchema(['skill_name'], {
+      skill_name: { type: 'string', minLength: 1, description: 'Name of the skill.' },
+      path: { type: 'string', minLength: 1, description: 'File in the skill. Default: its instructions.' },
+      max_chars: { type: 'integer', minimum: 1, description: `Most characters of the file. Default ${MAX_CHARS}.` },
+    }),
     annotations: { readOnly: true, idempotent: true, openWorld: false },
     reach: { reads: [...new Set(skills.map(({ folder }) => folder))] },
     pathField: 'path',

@@ -1,3 +1,4 @@
+import { objectSchema } from '#util/json.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import { UNCONFINED } from '../process/environment.js'
 import { sandboxSettings, networkText } from '../sandbox/options.js'
@@ -39,18 +40,13 @@ export function skillRunTool(skills: readonly Skill[], options: SkillsOptions): 
   })
 }
 
-const PARAMETERS = {
-  type: 'object',
-  properties: {
-    skill_name: { type: 'string', minLength: 1, description: 'Name of the skill.' },
-    script: { type: 'string', minLength: 1, description: 'File in the skill, such as `scripts/check.py`.' },
-    args: { type: 'array', items: { type: 'string' }, description: 'Arguments of the script. Default none.' },
-    timeout: { type: 'integer', minimum: 1, description: `Time limit in seconds. Default ${TIMEOUT_SECONDS}.` },
-    max_chars: { type: 'integer', minimum: 1, description: `Most characters of its output. Default ${MAX_CHARS}.` },
-  },
-  required: ['skill_name', 'script'],
-  additionalProperties: false,
-} as const
+const PARAMETERS = objectSchema(['skill_name', 'script'], {
+  skill_name: { type: 'string', minLength: 1, description: 'Name of the skill.' },
+  script: { type: 'string', minLength: 1, description: 'File in the skill, such as `scripts/check.py`.' },
+  args: { type: 'array', items: { type: 'string' }, description: 'Arguments of the script. Default none.' },
+  timeout: { type: 'integer', minimum: 1, description: `Time limit in seconds. Default ${TIMEOUT_SECONDS}.` },
+  max_chars: { type: 'integer', minimum: 1, description: `Most characters of its output. Default ${MAX_CHARS}.` },
+})
 
 function confinementText({ sandbox, network }: SandboxSettings): string {
   if (sandbox === 'off') return 'It runs without a sandbox.'

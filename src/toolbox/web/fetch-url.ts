@@ -1,4 +1,6 @@
-import type { ToolContext, ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
+import { objectSchema } from '#util/json.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
 import { failedOutcome } from '../workspace/file-failure.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { spill } from '../workspace/spill.js'
@@ -48,15 +50,10 @@ export function fetchUrl(options: FetchUrlOptions = {}): ToolSpec {
   }
 }
 
-const PARAMETERS = {
-  type: 'object',
-  properties: {
-    url: { type: 'string', minLength: 1, description: 'The complete address, with `https://` or `http://`.' },
-    max_chars: { type: 'integer', minimum: 1, description: 'Most characters to return, below the usual cap.' },
-  },
-  required: ['url'],
-  additionalProperties: false,
-} as const
+const PARAMETERS = objectSchema(['url'], {
+  url: { type: 'string', minLength: 1, description: 'The complete address, with `https://` or `http://`.' },
+  max_chars: { type: 'integer', minimum: 1, description: 'Most characters to return, below the usual cap.' },
+})
 
 async function fetchInTime(url: string, settings: FetchSettings, outer: AbortSignal): Promise<WebPage> {
   const { timeoutMs } = settings

@@ -2,8 +2,8 @@ import { defineTool } from '#core/tools/define-tool.js'
 import { ToolResult } from '#core/tools/tool-result.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { ContentPart } from '#contracts/entry.js'
-import { isObject } from '#util/json.js'
-import type { JsonObject, JsonSchema } from '#util/json.js'
+import { isObject, objectSchema } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
 import { contentParts, stringOrEmpty } from './result-content.js'
 import { allPages } from '../sdk/connection.js'
 import type { ServerUse } from './resources.js'
@@ -52,7 +52,7 @@ function promptTools(prompts: McpPrompts, { id, toolPrefix, reach }: ServerSetti
   const list = defineTool({
     name: publicToolName('list_prompts', prefix),
     description: `List the prompt templates of the server \`${id}\`, with their arguments.`,
-    parameters: { type: 'object', properties: {}, additionalProperties: false } satisfies JsonSchema,
+    parameters: objectSchema([], {}),
     annotations: { readOnly: true },
     reach,
     metadata: mcpSource(id, 'prompts/list'),
@@ -61,15 +61,10 @@ function promptTools(prompts: McpPrompts, { id, toolPrefix, reach }: ServerSetti
   const get = defineTool({
     name: publicToolName('get_prompt', prefix),
     description: `Get one prompt template of the server \`${id}\`, filled in.`,
-    parameters: {
-      type: 'object',
-      properties: {
-        name: { type: 'string' },
-        arguments: { type: 'object', additionalProperties: { type: 'string' } },
-      },
-      required: ['name'],
-      additionalProperties: false,
-    } satisfies JsonSchema,
+    parameters: objectSchema(['name'], {
+      name: { type: 'string' },
+      arguments: { type: 'object', additionalProperties: { type: 'string' } },
+    }),
     annotations: { readOnly: true },
     reach,
     metadata: mcpSource(id, 'prompts/get'),

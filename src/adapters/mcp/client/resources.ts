@@ -1,8 +1,8 @@
 import { defineTool } from '#core/tools/define-tool.js'
 import { ToolResult } from '#core/tools/tool-result.js'
 import type { ToolSpec } from '#core/tools/tool-spec.js'
-import { isObject } from '#util/json.js'
-import type { JsonObject, JsonSchema } from '#util/json.js'
+import { isObject, objectSchema } from '#util/json.js'
+import type { JsonObject } from '#util/json.js'
 import { outcomeOfResult, stringOrEmpty } from './result-content.js'
 import type { McpConnection } from '../sdk/connection.js'
 import { allPages } from '../sdk/connection.js'
@@ -77,7 +77,7 @@ function resourceTools(resources: McpResources, { id, toolPrefix, reach }: Serve
   const list = defineTool({
     name: publicToolName('list_resources', prefix),
     description: `List the resources of the server \`${id}\`: addresses, and templates of addresses.`,
-    parameters: { type: 'object', properties: {}, additionalProperties: false } satisfies JsonSchema,
+    parameters: objectSchema([], {}),
     annotations: { readOnly: true },
     reach,
     metadata: mcpSource(id, 'resources/list'),
@@ -90,12 +90,7 @@ function resourceTools(resources: McpResources, { id, toolPrefix, reach }: Serve
   const read = defineTool({
     name: publicToolName('read_resource', prefix),
     description: `Read one resource of the server \`${id}\` by its address.`,
-    parameters: {
-      type: 'object',
-      properties: { uri: { type: 'string', description: 'Address, as listed.' } },
-      required: ['uri'],
-      additionalProperties: false,
-    } satisfies JsonSchema,
+    parameters: objectSchema(['uri'], { uri: { type: 'string', description: 'Address, as listed.' } }),
     annotations: { readOnly: true },
     reach,
     metadata: mcpSource(id, 'resources/read'),

@@ -1,7 +1,7 @@
+import { objectSchema } from '#util/json.js'
 import { defineTool } from '#core/tools/define-tool.js'
 import { ToolResult } from '#core/tools/tool-result.js'
 import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
-import type { JsonSchema } from '#util/json.js'
 
 /** The part of a `Harness` that serving uses. */
 export interface ServedHarness {
@@ -39,14 +39,9 @@ export function runTool(harness: ServedHarness, { description, maxRuns, signal }
   return defineTool({
     name: 'run',
     description,
-    parameters: {
-      type: 'object',
-      properties: {
-        prompt: { type: 'string', description: 'The task, with everything that the agent must know about it.' },
-      },
-      required: ['prompt'],
-      additionalProperties: false,
-    } satisfies JsonSchema,
+    parameters: objectSchema(['prompt'], {
+      prompt: { type: 'string', description: 'The task, with everything that the agent must know about it.' },
+    }),
     handler: async ({ prompt }, context) => {
       if (runs >= maxRuns)
         return new ToolResult({ ok: false, content: `${maxRuns} runs are in progress. Try again later.` })

@@ -13,7 +13,7 @@ import type { ContentSource } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
 import type { SpawnOptions, ToolContext, ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
-import { parseJson } from '#util/json.js'
+import { parseJson, objectSchema } from '#util/json.js'
 import { plainJson } from '#util/plain-json.js'
 import { Slots } from '#util/queue/slots.js'
 import { sleep } from '#util/timeout.js'
@@ -105,38 +105,23 @@ function usageInstructions(name: string): string {
   ].join('\n')
 }
 
-const PARAMETERS = {
-  type: 'object',
-  properties: {
-    source: {
-      anyOf: [
-        {
-          type: 'object',
-          properties: {
-            kind: { type: 'string', const: 'inline' },
-            prompts: { type: 'array', items: { type: 'string' }, minItems: 1 },
-          },
-          required: ['kind', 'prompts'],
-          additionalProperties: false,
-        },
-        {
-          type: 'object',
-          properties: {
-            kind: { type: 'string', const: 'file' },
-            path: { type: 'string', description: 'File with a JSON array of strings, relative to the workspace root.' },
-          },
-          required: ['kind', 'path'],
-          additionalProperties: false,
-        },
-      ],
-    },
-    system: { type: 'string', description: 'Instructions for every prompt.' },
-    output_file: { type: 'string', description: 'JSON file for the results, relative to the workspace root.' },
-    max_concurrency: { type: 'integer', minimum: 1, maximum: 32, description: 'Prompts asked at once. Default 8.' },
+const PARAMETERS = objectSchema(['source'], {
+  source: {
+    anyOf: [
+      objectSchema(['kind', 'prompts'], {
+        kind: { type: 'string', const: 'inline' },
+        prompts: { type: 'array', items: { type: 'string' }, minItems: 1 },
+      }),
+      objectSchema(['kind', 'path'], {
+        kind: { type: 'string', const: 'file' },
+        path: { type: 'string', description: 'File with a JSON array of strings, relative to the workspace root.' },
+      }),
+    ],
   },
-  required: ['source'],
-  additionalProperties: false,
-} as const
+  system: { type: 'string', description: 'Instructions for every prompt.' },
+  output_file: { type: 'string', description: 'JSON file for the results, relative to the workspace root.' },
+  max_concurrency: { type: 'integer', minimum: 1, maximum: 32, description: 'Prompts asked at once. Default 8.' },
+})
 
 const MAX_PROMPT_BYTES = 32 * 1024 * 1024
 

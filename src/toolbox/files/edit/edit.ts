@@ -1,4 +1,6 @@
-import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
+import { objectSchema } from '#util/json.js'
+import type { ToolOutcome } from '#core/tools/outcome.js'
+import type { ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
 import { hasLoneSurrogate } from '#util/characters.js'
 import { fileFailureOf, invalidInput } from '../../workspace/file-failure.js'
@@ -43,12 +45,9 @@ export function editTool(options: FileToolOptions = {}): ToolSpec {
       '- `expected_replacements` only checks the number of matches.',
       '- A failed edit does not undo the others: repeat only the failed ones.',
     ].join('\n'),
-    parameters: {
-      type: 'object',
-      properties: { edits: { type: 'array', minItems: 1, maxItems: MOST_EDITS, items: OPERATION } },
-      required: ['edits'],
-      additionalProperties: false,
-    },
+    parameters: objectSchema(['edits'], {
+      edits: { type: 'array', minItems: 1, maxItems: MOST_EDITS, items: OPERATION },
+    }),
     annotations: { readOnly: false, destructive: true, idempotent: false, openWorld: false },
     sequential: true,
     aliases: { all: 'replace_all', file: 'path', filename: 'path' },
@@ -57,18 +56,13 @@ export function editTool(options: FileToolOptions = {}): ToolSpec {
   })
 }
 
-const OPERATION = {
-  type: 'object',
-  properties: {
-    path: { type: 'string', description: 'File to edit, relative to the workspace root.' },
-    old_string: { type: 'string', description: 'The exact text to replace.' },
-    new_string: { type: 'string', description: 'The text to put in its place.' },
-    replace_all: { type: 'boolean', description: 'Replace every occurrence. Default false.' },
-    expected_replacements: { type: 'integer', minimum: 1, description: 'Fail unless there are this many matches.' },
-  },
-  required: ['path', 'old_string', 'new_string'],
-  additionalProperties: false,
-}
+const OPERATION = objectSchema(['path', 'old_string', 'new_string'], {
+  path: { type: 'string', description: 'File to edit, relative to the workspace root.' },
+  old_string: { type: 'string', description: 'The exact text to replace.' },
+  new_string: { type: 'string', description: 'The text to put in its place.' },
+  replace_all: { type: 'boolean', description: 'Replace every occurrence. Default false.' },
+  expected_replacements: { type: 'integer', minimum: 1, description: 'Fail unless there are this many matches.' },
+})
 
 type EditResult =
   | { readonly ok: true; readonly path: string; readonly edited: FileEdited }
