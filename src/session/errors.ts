@@ -2,24 +2,27 @@ import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { HarnessErrorCode } from '#contracts/errors.js'
 import { warn } from '#util/platform/node.js'
 
+const SESSION_CODES = [
+  'busy',
+  'closed',
+  'empty_message',
+  'file_too_large',
+  'invalid_answer',
+  'invalid_options',
+  'invalid_settings',
+  'message_not_found',
+  'queue_full',
+  'thread_exists',
+  'thread_not_found',
+  'thread_owned',
+  'too_many_files',
+  'unknown_mode',
+  'unknown_model',
+  'unsupported_media',
+] as const
+
 /** Mistakes of a caller: nothing is stored, and nothing changes. */
-export type SessionErrorCode =
-  | 'busy'
-  | 'closed'
-  | 'empty_message'
-  | 'file_too_large'
-  | 'invalid_answer'
-  | 'invalid_options'
-  | 'invalid_settings'
-  | 'message_not_found'
-  | 'queue_full'
-  | 'thread_exists'
-  | 'thread_not_found'
-  | 'thread_owned'
-  | 'too_many_files'
-  | 'unknown_mode'
-  | 'unknown_model'
-  | 'unsupported_media'
+export type SessionErrorCode = (typeof SESSION_CODES)[number]
 
 /** A refused call of a session. */
 export class SessionError extends Error {
@@ -42,37 +45,10 @@ export interface StoredError {
   readonly message: string
 }
 
-/** Codes that only a `HarnessError` has. */
-const OF_RUNS: ReadonlySet<string> = new Set<HarnessErrorCode>([
-  'invalid_state',
-  'missing_model',
-  'missing_key',
-  'missing_dependency',
-  'provider_error',
-  'context_overflow',
-  'limit_reached',
-  'tool_retries_exceeded',
-  'output_validation_failed',
-  'unexpected_model_behavior',
-  'cancelled_by_hook',
-  'cancelled',
-  'interrupted',
-  'hook_failed',
-  'guard_blocked',
-  'store_failure',
-  'invalid_log',
-  'run_not_found',
-  'run_exists',
-  'run_owned',
-  'replay_mismatch',
-  'error',
-])
-
 /** The error that was stored. */
 export function errorOf({ code, message }: StoredError): Error {
-  return OF_RUNS.has(code)
-    ? new HarnessError(code as HarnessErrorCode, message)
-    : new SessionError(code as SessionErrorCode, message)
+  const own = SESSION_CODES.find((each) => each === code)
+  return own === undefined ? new HarnessError(code as HarnessErrorCode, message) : new SessionError(own, message)
 }
 
 export function storedError({ code, message }: HarnessError | SessionError): StoredError {

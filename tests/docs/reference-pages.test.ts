@@ -23,7 +23,7 @@ test('docs/errors.md has a row for each code of `HarnessError`, and no other', (
 })
 
 test('docs/errors.md has a row for each code of `SessionError`, and no other', () => {
-  const [, union = ''] = /export type SessionErrorCode =\n(.*?)\n\n/s.exec(read('src/session/errors.ts')) ?? []
+  const [, union = ''] = /const SESSION_CODES = \[\n(.*?)\n\]/s.exec(read('src/session/errors.ts')) ?? []
   const codes = [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code)
   expect(codes).toContain('thread_owned')
   expect(rowsOf('docs/errors.md', 'Codes of conversations')).toEqual(codes)

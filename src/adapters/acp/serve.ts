@@ -1,3 +1,4 @@
+import type { AcpSessionSetup } from './acp-session.js'
 import { isAbsolute, resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import type {
@@ -321,18 +322,9 @@ export class AcpAgent {
 
   async #opened(
     chat: AcpChat,
-    {
-      root,
-      request,
-      client,
-      replays,
-    }: {
-      readonly root: string
-      readonly request: SessionRequest
-      readonly client: AgentContext
-      readonly replays: boolean
-    },
+    setup: Pick<AcpSessionSetup, 'root' | 'client' | 'replays'> & { readonly request: SessionRequest },
   ): Promise<AcpSession> {
+    const { root, request, client, replays } = setup
     const { elicitation, session: shows } = this.#client ?? {}
     const { sources, warnings } = await editorSources(request.mcpServers ?? [], root)
     const files = this.#options.useClientFiles === true ? await this.#filesOf(chat.threadId, root, client) : null
@@ -388,13 +380,8 @@ function isNotFound(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'thread_not_found'
 }
 
-function sessionInfo({
-  threadId,
-  metadata,
-  title,
-  firstMessage,
-  updatedAt,
-}: ThreadItem): ListSessionsResponse['sessions'][number] {
+function sessionInfo(item: ThreadItem): ListSessionsResponse['sessions'][number] {
+  const { threadId, metadata, title, firstMessage, updatedAt } = item
   const shown = oneLine(title === '' ? firstMessage : title)
   return {
     sessionId: threadId,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { HarnessError } from '#contracts/errors.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { Answer } from '#core/state/answers.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { Harness } from '#harness/harness.js'
@@ -74,7 +74,8 @@ export async function performStretch<Output>(work: StretchWork, setup: StretchMe
       if (end === 'paused') round += 1
       else await untilFree(work.runId, setup)
     } catch (error) {
-      const { code, message } = error instanceof HarnessError ? error : unexpectedFailure(error)
+      const code = error instanceof HarnessError ? error.code : 'error'
+      const message = messageOf(error)
       if (Date.now() - began > LONG_ATTEMPT_MS) failures = 0
       if (code !== 'store_failure' || failures === STORE_RETRIES) return { kind: 'refused', code, message }
       await waitFor(STORE_RETRY_MS * 2 ** failures, setup.signal)
@@ -214,8 +215,4 @@ function stretchRefusal(runId: string, signal: AbortSignal | undefined): { code:
     code: 'error',
     message: `Run \`${runId}\` was interrupted ${ROUNDS} times before it could take its answers.`,
   }
-}
-
-function unexpectedFailure(error: unknown): { code: HarnessErrorCode; message: string } {
-  return { code: 'error', message: error instanceof Error ? error.message : String(error) }
 }

@@ -140,13 +140,7 @@ export function runAttributes(run: TracedRun, identity: Identity): Attributes {
   }
 }
 
-export function modelAttributes({
-  provider,
-  model,
-}: {
-  readonly provider: string
-  readonly model: string
-}): Attributes {
+export function modelAttributes({ provider, model }: Record<'provider' | 'model', string>): Attributes {
   return { [ATTRIBUTE.provider]: provider, [ATTRIBUTE.requestModel]: model }
 }
 

@@ -203,20 +203,11 @@ function parseTraceparent(text: string | null): OtelSpanContext | undefined {
 }
 
 /** The histograms of all runs. */
-interface Histograms {
-  readonly tokens: OtelHistogram
-  readonly duration: OtelHistogram
-  readonly cost: OtelHistogram
-}
+type Histograms = { readonly [Name in keyof typeof METRIC]: OtelHistogram }
 
 function createHistograms(meter: OtelMeter): Histograms {
-  const createHistogram = ({
-    name,
-    unit,
-    description,
-    boundaries,
-  }: (typeof METRIC)[keyof typeof METRIC]): OtelHistogram =>
-    meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: [...boundaries] } })
+  const createHistogram = ({ name, boundaries, ...texts }: (typeof METRIC)[keyof typeof METRIC]): OtelHistogram =>
+    meter.createHistogram(name, { ...texts, advice: { explicitBucketBoundaries: [...boundaries] } })
   return {
     tokens: createHistogram(METRIC.tokens),
     duration: createHistogram(METRIC.duration),

@@ -25,14 +25,8 @@ export interface SpendingSetup {
 }
 
 /** The money of a run with a limit. Throws `invalid_options` for a limit that cannot be kept, since the model has no known price. */
-export async function openSpending({
-  model,
-  prices,
-  limitUsd,
-  spentUsd,
-  outer,
-  stop,
-}: SpendingSetup): Promise<Spending> {
+export async function openSpending(setup: SpendingSetup): Promise<Spending> {
+  const { model, prices, limitUsd, spentUsd, outer, stop } = setup
   const priced = async ({ provider, id, capabilities = {} }: Leaf): Promise<PricedCandidate> => {
     const price = model.computed === true ? FREE : await priceOf({ provider, id }, prices)
     if (price === null) throw unknownPrice({ provider, id }, limitUsd === null ? 'the budget' : '`limits.costUsd`')

@@ -1,3 +1,4 @@
+import { contentOf } from '#contracts/entry.js'
 import type { ContentPart } from '#contracts/entry.js'
 import type { Prompt } from '#harness/options.js'
 import { withPlainData } from '#util/base64.js'
@@ -13,7 +14,7 @@ export interface ContentLimits {
 
 /** Text files become labelled blocks of text, other files and images stay as they are. */
 export function messageContent(prompt: Prompt, limits: ContentLimits): readonly ContentPart[] {
-  const parts: readonly ContentPart[] = typeof prompt === 'string' ? [{ type: 'text', text: prompt }] : prompt
+  const parts = contentOf(prompt)
   if (!isList(parts)) throw new SessionError('invalid_options', 'Expected a message to be a string or content parts.')
   if (parts.every((part) => part.type === 'text' && part.text.trim() === ''))
     throw new SessionError('empty_message', 'The message is empty: it has no text and no file.')
@@ -50,11 +51,8 @@ function isTextType(mediaType: string): boolean {
 }
 
 /** A fence is longer than any run of backticks in the text. */
-function inlineText({
-  data,
-  mediaType,
-  name,
-}: Extract<ContentPart, { readonly type: 'file'; readonly data: string }>): ContentPart {
+function inlineText(file: Extract<ContentPart, { readonly type: 'file'; readonly data: string }>): ContentPart {
+  const { data, mediaType, name } = file
   const text = Buffer.from(data, 'base64').toString()
   const longest = Math.max(0, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length))
   const fence = '`'.repeat(Math.max(3, longest + 1))

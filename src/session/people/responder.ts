@@ -1,3 +1,4 @@
+import { messageOf } from '#contracts/errors.js'
 import type { PendingItem } from '#contracts/result.js'
 import { warn } from '#util/platform/node.js'
 import { SessionError } from '../errors.js'
@@ -84,6 +85,6 @@ export class Responding {
 }
 
 function reportFailure(callId: string, error: unknown): void {
-  const why = error instanceof Error ? error.message : String(error)
-  warn(`The responder did not answer \`${callId}\`, which waits for people: ${why}`, 'SessionWarning')
+  const what = `The responder did not answer \`${callId}\`, which waits for people`
+  warn(`${what}: ${messageOf(error)}`, 'SessionWarning')
 }

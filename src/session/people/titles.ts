@@ -1,3 +1,4 @@
+import { messageOf } from '#contracts/errors.js'
 import { Harness } from '#harness/harness.js'
 import { textOf } from '#contracts/entry.js'
 import type { ContentPart } from '#contracts/entry.js'
@@ -55,8 +56,7 @@ export async function giveTitle(chat: NamedChat, make: TitleMaker): Promise<void
     if (title !== '') await chat.rename(title, { auto: true })
   } catch (error) {
     if (error instanceof SessionError && error.code === 'closed') return
-    const why = error instanceof Error ? error.message : String(error)
-    warn(`No title was made for thread \`${threadId}\`: ${why}`, 'SessionWarning')
+    warn(`No title was made for thread \`${threadId}\`: ${messageOf(error)}`, 'SessionWarning')
   }
 }
 

@@ -224,11 +224,7 @@ export function textOfRun(run: ChatRun | undefined): string {
   return last?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
 }
 
-function historyPromptId({
-  history,
-}: {
-  readonly history?: (RunEvent & { kind: 'run_started' })['history']
-}): string | null {
+function historyPromptId({ history }: Partial<RunEvent & { readonly kind: 'run_started' }>): string | null {
   if (history === undefined) return null
   // As `entryId` counts; that module would bring the core to the page.
   return `e${('entryId' in history ? Number(history.entryId.slice(1)) : history.length) + 1}`
@@ -349,11 +345,7 @@ function withCall(calls: ChatRun['calls'], callId: string, change: Partial<ChatC
   return call ? calls.with(index, { ...call, ...change }) : calls
 }
 
-function completedCall({
-  ok,
-  output,
-  value,
-  durationMs,
-}: Extract<RunEvent, { readonly kind: 'tool_call_completed' }>): Partial<ChatCall> {
+function completedCall(event: RunEvent & { readonly kind: 'tool_call_completed' }): Partial<ChatCall> {
+  const { ok, output, value, durationMs } = event
   return { status: ok ? 'completed' : 'failed', output, durationMs, ...(value !== undefined && { value }) }
 }

@@ -232,12 +232,7 @@ function outOfReach(subject: string, named: string): ToolResult {
 }
 
 /** The conditions of the grant that a request asks for. */
-export function requestConditions(request: AccessRequest): Pick<AccessRequest, (typeof SUBJECTS)[number]> {
-  const { path, host, command, tool } = request
-  return {
-    ...(path !== undefined && { path }),
-    ...(host !== undefined && { host }),
-    ...(command !== undefined && { command }),
-    ...(tool !== undefined && { tool }),
-  }
+export function requestConditions(request: AccessRequest): Omit<AccessRequest, 'kind' | 'reason'> {
+  const { kind: _kind, reason: _reason, ...conditions } = request
+  return conditions
 }

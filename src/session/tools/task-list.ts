@@ -39,21 +39,14 @@ export function writtenTasks(written: readonly WrittenTask[], before: readonly T
   const used = new Set<string>()
   return written.map(({ id, content, status, activeForm }) => {
     const isFree = id !== undefined && !used.has(id)
-    const chosen = isFree ? id : freeId(content, { before, writtenIds, used })
+    const chosen = isFree ? id : freeId(content, before, [writtenIds, used])
     used.add(chosen)
     return { id: chosen, content, status, activeForm }
   })
 }
 
-function freeId(
-  content: string,
-  {
-    before,
-    writtenIds,
-    used,
-  }: { readonly before: readonly Task[]; readonly writtenIds: ReadonlySet<string>; readonly used: ReadonlySet<string> },
-): string {
-  const isTaken = (id: string): boolean => writtenIds.has(id) || used.has(id)
+function freeId(content: string, before: readonly Task[], taken: readonly ReadonlySet<string>[]): string {
+  const isTaken = (id: string): boolean => taken.some((ids) => ids.has(id))
   const [same, ...others] = before.filter((task) => task.content === content)
   if (same !== undefined && others.length === 0 && !isTaken(same.id)) return same.id
   const words = content

@@ -92,24 +92,12 @@ function reasoningDetail(text: string, index: number): JsonObject {
 }
 
 function chatEnd({ finishReason, nativeFinishReason }: WireReply, isRouter: boolean): JsonObject {
-  const word = FINISH_REASONS[finishReason]
+  const word = finishReason === 'refusal' ? 'stop' : finishReason
   if (!isRouter) return { finish_reason: nativeFinishReason ?? word }
   return { finish_reason: word, native_finish_reason: nativeFinishReason ?? word }
 }
 
 /** A refusal ends with `stop`; its words are in a field of their own. */
-const FINISH_REASONS: Readonly<Record<WireReply['finishReason'], string>> = {
-  stop: 'stop',
-  tool_calls: 'tool_calls',
-  length: 'length',
-  refusal: 'stop',
-  content_filter: 'content_filter',
-  pause: 'pause',
-  cancelled: 'cancelled',
-  error: 'error',
-  other: 'other',
-}
-
 function chatStream(reply: WireReply, isRouter: boolean): string[] {
   const base = { ...replyShell(reply, isRouter), object: 'chat.completion.chunk' }
   const options = reply.body['stream_options']

@@ -5,7 +5,7 @@ import { withoutNulls, sseFrame, WireRefusal, openAiError } from './api.js'
 import type { WireApi, WireReply, WireBody, WireConversation, ApiRequest } from './api.js'
 import { checkedCallId, checkToolNames, isInstruction, checkedList, checkedText, checkedToolName } from './checks.js'
 import { isSealed, sealText } from './seals.js'
-import type { TokenUsage } from '#contracts/entry.js'
+import type { TokenUsage, FinishReason } from '#contracts/entry.js'
 import type { JsonObject } from '#util/json.js'
 import { isObject } from '#util/json.js'
 
@@ -68,26 +68,15 @@ function endedResponse(reply: WireReply, output: readonly JsonObject[]): JsonObj
   return responseBody(reply, { ...responseStatus(reply), output, ...usage })
 }
 
-function responseStatus({
-  finishReason,
-  nativeFinishReason,
-  created,
-}: WireReply): JsonObject & { readonly status: string } {
-  switch (finishReason) {
-    case 'stop':
-    case 'tool_calls':
-    case 'refusal':
-      return { status: nativeFinishReason ?? 'completed', completed_at: created }
-    case 'error':
-      return { status: 'failed', error: { code: nativeFinishReason ?? 'server_error', message: 'The model failed.' } }
-    case 'length':
-      return { status: 'incomplete', incomplete_details: { reason: nativeFinishReason ?? 'max_output_tokens' } }
-    case 'content_filter':
-    case 'pause':
-    case 'cancelled':
-    case 'other':
-      return { status: 'incomplete', incomplete_details: { reason: nativeFinishReason ?? finishReason } }
-  }
+const COMPLETED: ReadonlySet<FinishReason> = new Set(['stop', 'tool_calls', 'refusal'])
+
+function responseStatus(reply: WireReply): JsonObject & { readonly status: string } {
+  const { finishReason, nativeFinishReason: native, created } = reply
+  if (COMPLETED.has(finishReason)) return { status: native ?? 'completed', completed_at: created }
+  if (finishReason === 'error')
+    return { status: 'failed', error: { code: native ?? 'server_error', message: 'The model failed.' } }
+  const reason = native ?? (finishReason === 'length' ? 'max_output_tokens' : finishReason)
+  return { status: 'incomplete', incomplete_details: { reason } }
 }
 
 function responseBody(reply: WireReply, state: JsonObject): JsonObject {

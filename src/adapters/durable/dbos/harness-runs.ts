@@ -6,7 +6,7 @@ import { isIdInUse, isUnderWay, runAttributes, listStretches, stretchWorkflowId,
 import type { DbosEngine, DbosWorkflow, EngineStretch } from './engine.js'
 import { parseStartOptions, queueOptions } from './options.js'
 import type { DbosRunsOptions, RunQueue, StartOptions } from './options.js'
-import { HarnessError } from '#contracts/errors.js'
+import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { HarnessResult, PendingItem } from '#contracts/result.js'
 import type { RunStatus } from '#core/log/run-summary.js'
 import type { FollowOptions, LogStore } from '#core/log/log.js'
@@ -320,8 +320,7 @@ async function awaitEnding<Output>(
       const workflow = await dbos.getWorkflowStatus(workflowId)
       if (workflow !== null && isUnderWay(workflow)) continue
       if (workflow?.status !== 'CANCELLED') {
-        const why = cause instanceof Error ? cause.message : String(cause)
-        throw new HarnessError('error', `DBOS could not carry out run \`${runId}\`: ${why}`, { cause })
+        throw new HarnessError('error', `DBOS could not carry out run \`${runId}\`: ${messageOf(cause)}`, { cause })
       }
       const status = (await log.inspect({ kind: 'run', id: runId }))?.status ?? 'interrupted'
       if (!mayMove || status !== 'interrupted') return null

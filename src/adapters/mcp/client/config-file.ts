@@ -82,15 +82,8 @@ function configuredServer(
   if (entry['enabled'] === false || entry['disabled'] === true) return []
   const unknown = unknownKey(entry, FIELDS, `field of server \`${name}\``)
   if (unknown !== undefined) throw invalidOptions(unknown)
-  const {
-    command,
-    args = [],
-    env: named = {},
-    cwd,
-    url,
-    headers = {},
-    ...rest
-  } = entryFields(interpolateVariables(entry, env))
+  const fields = interpolateVariables(entry, env) as typeof entry
+  const { command, args = [], env: named = {}, cwd, url, headers = {}, ...rest } = fields
   const kind = transportKind(rest['type'] ?? rest['transport'], url)
   // Fields of the wrong type are rejected by the factories, which name the field.
   if (kind !== 'stdio') {
@@ -103,26 +96,13 @@ function configuredServer(
   return [mcpStdio(options as Parameters<typeof mcpStdio>[0])]
 }
 
-function entryFields(entry: unknown): Readonly<Record<string, unknown>> {
-  return isObject(entry) ? entry : {}
-}
+const HTTP_NAMES: readonly unknown[] = ['http', 'streamable-http', 'streamableHttp', 'streamable_http']
 
 function transportKind(stated: unknown, url: unknown): 'stdio' | 'http' | 'sse' {
-  switch (stated) {
-    case undefined:
-      return url === undefined ? 'stdio' : 'http'
-    case 'stdio':
-      return 'stdio'
-    case 'sse':
-      return 'sse'
-    case 'http':
-    case 'streamable-http':
-    case 'streamableHttp':
-    case 'streamable_http':
-      return 'http'
-    default:
-      throw invalidOptions(`Expected \`type\` to be \`stdio\`, \`http\` or \`sse\`, got ${JSON.stringify(stated)}.`)
-  }
+  if (stated === undefined) return url === undefined ? 'stdio' : 'http'
+  if (stated === 'stdio' || stated === 'sse') return stated
+  if (HTTP_NAMES.includes(stated)) return 'http'
+  throw invalidOptions(`Expected \`type\` to be \`stdio\`, \`http\` or \`sse\`, got ${JSON.stringify(stated)}.`)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { allPages } from '../sdk/connection.js'
+import { allPages, HINTS } from '../sdk/connection.js'
 import type { McpConnection, McpRequestOptions } from '../sdk/connection.js'
 import type { ServerSettings } from './server-options.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
@@ -204,13 +204,7 @@ export function mcpSource(serverId: string, toolName: string): JsonObject {
   return { source: 'mcp', mcp_server_id: serverId, mcp_tool_name: toolName }
 }
 
-function toolAnnotations({ annotations }: JsonObject): ToolAnnotations {
-  if (!isObject(annotations)) return {}
-  const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = annotations
-  return {
-    ...(typeof readOnlyHint === 'boolean' && { readOnly: readOnlyHint }),
-    ...(typeof destructiveHint === 'boolean' && { destructive: destructiveHint }),
-    ...(typeof idempotentHint === 'boolean' && { idempotent: idempotentHint }),
-    ...(typeof openWorldHint === 'boolean' && { openWorld: openWorldHint }),
-  }
+function toolAnnotations({ annotations: hints }: JsonObject): ToolAnnotations {
+  const given = isObject(hints) ? Object.entries(HINTS).map(([name, hint]) => [name, hints[hint]] as const) : []
+  return Object.fromEntries(given.filter(([, value]) => typeof value === 'boolean'))
 }

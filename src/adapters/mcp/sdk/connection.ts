@@ -1,3 +1,4 @@
+import type { ToolAnnotations } from '#core/tools/tool-spec.js'
 import { canonicalJson, isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { ownVersion } from '#util/platform/own-package.js'
@@ -125,6 +126,14 @@ export const CLIENT_INFO = { name: 'thinharness', version: ownVersion() }
 /** Largest message of a server, in bytes: a larger one ends the connection. */
 export const LARGEST_MESSAGE = 10 * 1024 * 1024
 
+/** The hints of the protocol, by the annotations of tools that they are. */
+export const HINTS: { readonly [Name in keyof ToolAnnotations]-?: string } = {
+  readOnly: 'readOnlyHint',
+  destructive: 'destructiveHint',
+  idempotent: 'idempotentHint',
+  openWorld: 'openWorldHint',
+}
+
 /** More pages are not asked for. */
 const MOST_PAGES = 500
 const MOST_ITEMS = 10_000
@@ -135,13 +144,10 @@ const MOST_ITEMS = 10_000
  */
 export async function allPages(
   { request }: Pick<McpConnection, 'request'>,
-  {
-    method,
-    member,
-    warn,
-  }: { readonly method: string; readonly member: string; readonly warn?: (text: string) => void },
+  pages: { readonly method: string; readonly member: string; readonly warn?: (text: string) => void },
   options: McpRequestOptions,
 ): Promise<JsonObject[]> {
+  const { method, member, warn } = pages
   const items = new Map<string, JsonObject>()
   const cursors = new Set<unknown>()
   let cursor: string | undefined

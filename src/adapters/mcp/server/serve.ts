@@ -1,6 +1,6 @@
 import type * as sdkModule from '@modelcontextprotocol/server'
 import type * as stdioModule from '@modelcontextprotocol/server/stdio'
-import { LARGEST_MESSAGE } from '../sdk/connection.js'
+import { LARGEST_MESSAGE, HINTS } from '../sdk/connection.js'
 import { CLIENT_INFO } from '../sdk/connection.js'
 import { runTool } from './run-tool.js'
 import type { ServedHarness } from './run-tool.js'
@@ -384,13 +384,9 @@ function toolDefinition({ name, description, parameters, annotations = {} }: Too
   return { name, description, inputSchema: parameters, annotations: annotationHints(annotations) }
 }
 
-function annotationHints({ readOnly, destructive, idempotent, openWorld }: ToolAnnotations): JsonObject {
-  return {
-    ...(readOnly !== undefined && { readOnlyHint: readOnly }),
-    ...(destructive !== undefined && { destructiveHint: destructive }),
-    ...(idempotent !== undefined && { idempotentHint: idempotent }),
-    ...(openWorld !== undefined && { openWorldHint: openWorld }),
-  }
+function annotationHints(annotations: ToolAnnotations): JsonObject {
+  const hints = Object.entries(HINTS).map(([name, hint]) => [hint, annotations[name as keyof ToolAnnotations]] as const)
+  return Object.fromEntries(hints.filter(([, value]) => value !== undefined))
 }
 
 async function callResult(

@@ -1,3 +1,4 @@
+import { withoutUndefined } from '#util/shape.js'
 import type { Answer } from '#core/state/answers.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { PendingItem } from '#contracts/result.js'
@@ -59,24 +60,9 @@ function questionText(payload: PendingItem['payload']): string | undefined {
   return typeof text === 'string' ? text : undefined
 }
 
-function interruptDetails({
-  toolName,
-  arguments: text,
-  payload,
-  key,
-  provenance,
-  otherCalls,
-  decision,
-}: PendingItem): object {
-  return {
-    toolName,
-    arguments: text,
-    ...(payload !== undefined && { payload }),
-    ...(key !== undefined && { key }),
-    ...(provenance !== undefined && { provenance }),
-    ...(otherCalls !== undefined && { otherCalls }),
-    ...(decision !== undefined && { decision }),
-  }
+function interruptDetails(item: PendingItem): object {
+  const { toolName, arguments: text, payload, key, provenance, otherCalls, decision } = item
+  return withoutUndefined({ toolName, arguments: text, payload, key, provenance, otherCalls, decision })
 }
 
 /** An entry of `resume` in the input of a run. */
