@@ -4,7 +4,19 @@ import type { LogSummaries, RunDigest, RunStatus } from '#core/log/run-summary.j
 import type { ListOptions, ListPlace, ListPlaces, PruneOptions, WaitingOptions } from '#core/log/list-options.js'
 import type { LogKind } from '#core/log/ref.js'
 import { shownValue } from '#util/mismatch.js'
-import { anything, either, integer, leaf, list, nullable, number, oneOf, partial, record, string } from '#util/shape.js'
+import {
+  anything,
+  either,
+  integer,
+  leaf,
+  list,
+  nullable,
+  number,
+  oneOf,
+  partial,
+  record,
+  string,
+} from '#util/validate.js'
 
 const STATUS = oneOf(
   ...(['queued', 'running', 'paused', 'interrupted', 'completed', 'failed', 'cancelled', 'unreadable'] as const),

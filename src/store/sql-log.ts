@@ -123,20 +123,20 @@ export interface ClaimedRow extends LogRow {
   readonly claimant: string | null
 }
 
-/** What the tables of one database have, and those of another have not. */
+/** What differs between databases. */
 export interface SqlDialect {
   /** A table by its name, with its schema. */
   readonly table: (name: string) => string
-  /** The type of a text that is compared byte by byte. */
+  /** The type of texts that are compared byte by byte. */
   readonly text: string
-  /** The columns of a log that say how it is changed: `owned_until`, `changed` and the like. */
+  /** Columns of a log: `owned_until`, `changed`. */
   readonly logColumns: string
-  /** The columns by which logs are sorted by their change. */
+  /** The order of changes. */
   readonly byChange: (id: string) => string
-  /** The column that numbers posts, and the kind of key that a post has beside it. */
+  /** How posts are numbered and found. */
   readonly postNumber: string
   readonly postKey: 'unique' | 'primary key'
-  /** What follows the columns of a table that is found by its key alone. */
+  /** Of tables that are found by their key. */
   readonly keyed: string
 }
 

@@ -1,6 +1,5 @@
 import { objectSchema } from '#util/json.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolSpec, ToolOutcome } from '#core/tools/tool-spec.js'
 import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
 import { FirstOf } from '#util/first-of.js'

@@ -1,6 +1,5 @@
 import { objectSchema } from '#util/json.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolSpec, ToolOutcome } from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
 import { characterCount, firstCharacters, isLonger } from '#util/characters.js'
 import { FileFailure, isMissing } from '../workspace/file-failure.js'

@@ -1,6 +1,5 @@
 import { objectSchema } from '#util/json.js'
-import type { ToolOutcome } from '#core/tools/outcome.js'
-import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolContext, ToolSpec, ToolOutcome } from '#core/tools/tool-spec.js'
 import { failedOutcome } from '../workspace/file-failure.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { spill } from '../workspace/spill.js'

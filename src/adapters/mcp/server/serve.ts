@@ -1,7 +1,6 @@
 import type * as sdkModule from '@modelcontextprotocol/server'
 import type * as stdioModule from '@modelcontextprotocol/server/stdio'
-import { LARGEST_MESSAGE, HINTS } from '../sdk/connection.js'
-import { CLIENT_INFO } from '../sdk/connection.js'
+import { CLIENT_INFO, HINTS, LARGEST_MESSAGE } from '../sdk/connection.js'
 import { runTool } from './run-tool.js'
 import type { ServedHarness } from './run-tool.js'
 import type {

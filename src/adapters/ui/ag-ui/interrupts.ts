@@ -1,4 +1,4 @@
-import { withoutUndefined } from '#util/shape.js'
+import { withoutUndefined } from '#util/validate.js'
 import type { Answer } from '#core/state/answers.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 import type { PendingItem } from '#contracts/result.js'
