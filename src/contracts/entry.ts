@@ -334,7 +334,7 @@ export function contentOf(message: string | readonly ContentPart[]): readonly Co
   return typeof message === 'string' ? [{ type: 'text', text: message }] : message.map((part) => ({ ...part }))
 }
 
-/** Base64 as the part for its media type: a file unless it is an image or audio. */
+/** Base64 as the part for its media type. */
 export function mediaPart(data: string, mediaType: string, name = ''): ContentPart {
   if (mediaType.startsWith('image/')) return { type: 'image', data, mediaType }
   if (mediaType.startsWith('audio/')) return { type: 'audio', data, mediaType }

@@ -6,9 +6,8 @@ import { invalidCursor } from './list-query.js'
 
 /**
  * Where a reader is among the appends: after those of transaction `changed` up to the log `id`, except those of the transactions in
- * `open`, which have lower numbers and had not ended. Numbers are given when a transaction begins to write, not when it ends: without
- * `open`, an append that commits late would be missed. Nothing waits for another: appends take no common lock, and readers see what
- * has ended, however long another transaction of the server lasts.
+ * `open`, which have lower numbers and had not ended: numbers are given when a transaction begins to write, so an append that commits
+ * late would be missed without them. Nothing waits for another transaction.
  */
 export interface ChangePosition {
   readonly changed: string
@@ -48,7 +47,7 @@ export function changesAfter(from: ChangePosition, rows: readonly StoredRow[]): 
   return [...late, ...rows.filter((row) => !isLate(row)).map(versionedRow)]
 }
 
-/** The row of a log, with its version. */
+/** A row with its version. */
 export interface VersionedRow extends ClaimedRow {
   /** Changes with each append and each new owner: an append is for one version. */
   readonly version: number
@@ -63,7 +62,7 @@ export interface StoredRow extends RawRow {
   readonly snapshot: string
 }
 
-/** The names of the tables for logs of one kind. */
+/** The tables for logs of one kind. */
 export interface Names {
   readonly logs: string
   readonly events: string
@@ -82,7 +81,7 @@ export function versionedRow(row: StoredRow): VersionedRow {
   return { version: row.version, ...claimedRow(row, { cursor, isInTime: row.in_time }) }
 }
 
-/** The comment that marks tables of this version. */
+/** Marks tables of this version. */
 const MARK = 'thinharness store 5'
 
 /** Creates schema and tables: in one transaction, by one process at a time. */

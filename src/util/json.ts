@@ -44,13 +44,13 @@ export function parseJson(
   }
 }
 
-/** The value of JSON text; `otherwise` if the text is none. */
+/** The value of JSON text, or `otherwise`. */
 export function jsonOr<Otherwise>(text: string, otherwise: Otherwise): JsonValue | Otherwise {
   const parsed = parseJson(text)
   return parsed.ok ? parsed.value : otherwise
 }
 
-/** The object that is written in a JSON text; an empty one if the text is anything else. */
+/** The object in JSON text; an empty one for any other text. */
 export function jsonObjectIn(text: string): JsonObject {
   const value = jsonOr(text, undefined)
   return isJsonObject(value) ? value : {}
