@@ -21,6 +21,7 @@ import type { NamespacePrograms } from './namespaces.js'
 import type { SandboxSettings } from './options.js'
 import { sandboxSettings } from './options.js'
 import { SandboxProxy } from './proxy.js'
+import { withoutKeyring } from './system-calls.js'
 import { enterable, toolChains } from './tool-chains.js'
 import type { SandboxMode } from '#core/tools/tool-spec.js'
 import { realpath, lstat, mkdir } from 'node:fs/promises'
@@ -240,7 +241,7 @@ export const UNCONFINED: OpenSandbox = {
 }
 
 function sandboxCommand(found: Exclude<Found, { form: 'none' }>, place: MountPlace): readonly string[] {
-  if (found.form === 'bubblewrap') return [found.program, ...bubblewrapArguments(place)]
+  if (found.form === 'bubblewrap') return withoutKeyring([found.program, ...bubblewrapArguments(place)])
   return namespacesCommand(found.programs, place)
 }
 

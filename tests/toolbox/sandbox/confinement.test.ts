@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { link, mkdir, readFile, readdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -52,6 +53,16 @@ describe.for(FORMS)('a command in the form $form', ({ form, only }) => {
     for (const path of refused) expect(content).toContain(`refused ${path}\n`)
     expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('a\n')
     expect(await readdir(outside)).toEqual([])
+  })
+
+  test.skipIf(!works || form !== 'bubblewrap')('has no keyring of the kernel', async () => {
+    const calls = process.arch === 'x64' ? [248, 249, 250] : [217, 218, 219]
+    const script = `for my $call (${calls.join(', ')}) { syscall($call, my $kind = "user", my $name = "n", my $key = "k", 1, -3); print $! + 0, " " }`
+    const end = spawnSync('perl', ['-e', script], { encoding: 'utf8' })
+    const inside = await run(await folderWith(), `perl -e '${script}'`)
+    expect(end.stdout).toMatch(/^\d+ \d+ \d+ $/)
+    // ENOSYS
+    expect(inside).toContain('38 38 38')
   })
 
   test.skipIf(!works)('BA-20 has an empty home folder', async () => {
