@@ -34,10 +34,33 @@ try {
   compile(all, { ...forNode, module: 'esnext', moduleResolution: 'bundler' })
   const forPages = ['ui/client', 'ui/store', 'ui/react'].map((path) => `${manifest.name}/${path}`)
   compile(forPages, { ...forBrowsers, module: 'esnext', moduleResolution: 'bundler' })
+  mistakes({ ...forNode, module: 'node16', moduleResolution: 'node16' })
   if (process.exitCode === undefined)
     console.log(`The types of ${entries.length} import paths compile under the strictest flags.`)
 } finally {
   rmSync(folder, { recursive: true })
+}
+
+/** The compiler says of each mistake what it is: an overload would hide that. */
+function mistakes(options) {
+  const made = {
+    "new Harness({ modle: 'openai:gpt-5' })": "Did you mean to write 'model'?",
+    'new Harness({ model: 5 })': "Type 'number' is not assignable to type 'ModelRef | Model | undefined'.",
+    'new Harness({ limits: { modelRequest: 3 } })': "Did you mean to write 'modelRequests'?",
+    "new Harness({ tools: [{ name: 'x' }] })": 'is missing the following properties from type',
+    "new Harness({ outputType: { type: 'string' }, toolz: [] })": "Did you mean to write 'tools'?",
+  }
+  const lines = Object.keys(made)
+  writeFileSync(join(folder, 'mistakes.ts'), ["import { Harness } from 'thinharness'", ...lines].join('\n'))
+  const compilerOptions = { ...strictest, ...options, skipLibCheck: true, target: 'es2022', noEmit: true }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['mistakes.ts'] }))
+  const { stdout } = spawnSync(process.execPath, [tsc, '-p', folder, '--pretty', 'false'], { encoding: 'utf8' })
+  for (const [index, [line, expected]] of Object.entries(made).entries()) {
+    const told = stdout.split('\n').filter((each) => each.includes(`mistakes.ts(${index + 2},`))
+    if (told.length === 1 && told[0].includes(expected)) continue
+    console.error(`\`${line}\` is to be told as: … ${expected}\n${told.join('\n') || stdout}`)
+    process.exitCode = 1
+  }
 }
 
 function compile(specifiers, options) {

@@ -30,6 +30,7 @@ import type { Resumed } from './launch/run-checks.js'
 import type { Launch, RunLauncher } from './launch/launcher.js'
 import type { MapOptions, MappedRow, RowMapper } from './map-rows.js'
 import type {
+  AnswerOf,
   CloseOptions,
   DepsOption,
   ForkOptions,
@@ -39,6 +40,7 @@ import type {
   ReplayOptions,
   ResumeOptions,
   RunOptions,
+  TypedOptions,
 } from './options.js'
 import type { Model, ModelCapabilities } from '#core/model-session.js'
 import type { HarnessResult, ResumeState } from '#contracts/result.js'
@@ -56,8 +58,7 @@ import type { Extension } from '#core/extension/extension.js'
 import type { Schema } from '#schema/schema.js'
 import { defineTool } from '#core/tools/define-tool.js'
 import type { ToolOptions } from '#core/tools/tool-options.js'
-import type { InferOutput } from '#core/tools/output-type.js'
-import type { JsonSchema } from '#util/json.js'
+import type { OutputType } from '#core/tools/output-type.js'
 import { systemClock } from '#util/clock.js'
 import { late } from '#util/late.js'
 
@@ -481,13 +482,13 @@ function onlyResult<Output>({ queue, outcome }: StreamedRun<Output>): Promise<Ha
 
 /** Creates harnesses, typed by their `outputType`. */
 export interface HarnessConstructor {
-  // More type parameters than the one below, which is therefore the one that `new Harness<Answer>(…)` means.
-  /** Of several output types, whose answers are a union, or of a JSON Schema document, whose answers are JSON. */
-  new <const Type extends JsonSchema | readonly Schema[], Output extends InferOutput<Type>, Deps = unknown>(
-    options: HarnessOptions<NoInfer<InferOutput<Type>>, Deps> & { readonly outputType: Type } & DepsOption<Deps>,
-  ): Harness<Output, Deps>
-  /** Throws `invalid_options` if the options are not valid. Does no I/O and loads nothing. */
-  new <Output = string, Deps = unknown>(options: HarnessOptions<Output, Deps> & DepsOption<Deps>): Harness<Output, Deps>
+  /**
+   * Throws `invalid_options` if the options are not valid. Does no I/O and loads nothing. One signature, so that the compiler says
+   * of a mistake what it is, and not that no overload fits.
+   */
+  new <Output = string, Deps = unknown, const Type extends OutputType = never>(
+    options: TypedOptions<Type, Output, Deps> & DepsOption<Deps>,
+  ): Harness<AnswerOf<Type, Output>, Deps>
   new (): Harness
 }
 
@@ -508,10 +509,9 @@ export interface AppEntryPoints<App> {
 
 /** Creates harnesses, typed by their `outputType`. */
 export interface AppHarnessConstructor<App> {
-  new <const Type extends JsonSchema | readonly Schema[], Output extends InferOutput<Type>>(
-    options: HarnessOptions<NoInfer<InferOutput<Type>>, App> & { readonly outputType: Type },
-  ): Harness<Output, App>
-  new <Output = string>(options?: HarnessOptions<Output, App>): Harness<Output, App>
+  new <Output = string, const Type extends OutputType = never>(
+    options?: TypedOptions<Type, Output, App>,
+  ): Harness<AnswerOf<Type, Output>, App>
 }
 
 /**

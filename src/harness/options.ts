@@ -17,7 +17,7 @@ import type { SigningKey } from '#core/loop/signature.js'
 import type { Tracing } from '#core/extension/run-tracer.js'
 import type { WrapModelCall, WrapToolCall } from '#core/extension/wraps.js'
 import type { SkillsOptions } from '#toolbox/skills/options.js'
-import type { OutputType, OutputValidator } from '#core/tools/output-type.js'
+import type { InferOutput, OutputType, OutputValidator } from '#core/tools/output-type.js'
 import type { SubagentSpec } from '#toolbox/agents/subagent-options.js'
 import type { SandboxMode, ToolSource, ToolSpec } from '#core/tools/tool-spec.js'
 import type { JsonObject } from '#util/json.js'
@@ -38,6 +38,18 @@ export type DepsFactory<Deps> = (run: { readonly runId: string; readonly metadat
 export type DepsOption<Deps> = unknown extends Deps
   ? { readonly deps?: DepsFactory<Deps> | undefined }
   : { readonly deps: DepsFactory<Deps> }
+
+/** The type of an answer: `Output` if that is named, or if the `outputType` is one of any form. */
+export type AnswerOf<Type, Output> = [Type] extends [never]
+  ? Output
+  : OutputType<Output> extends Type
+    ? Output
+    : InferOutput<Type>
+
+/** Options from whose `outputType` the type of the answer is inferred. */
+export type TypedOptions<Type, Output, Deps> = HarnessOptions<NoInfer<AnswerOf<Type, Output>>, Deps> & {
+  readonly outputType?: Type | OutputType<Output> | undefined
+}
 
 /** All optional. The constructor throws `invalid_options` for invalid ones. */
 export interface HarnessOptions<Output = string, Deps = unknown> extends BudgetOptions, FlowOptions {
