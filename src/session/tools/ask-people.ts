@@ -1,11 +1,12 @@
-import { isInReach } from './in-reach.js'
 import { invalidArguments, isPayload, outputMetadata } from './result.js'
 import type { Answer } from '#core/state/answers.js'
 import { defineTool } from '#core/tools/define-tool.js'
 import { ToolResult } from '#core/tools/tool-result.js'
-import type { ToolSpec } from '#core/tools/tool-spec.js'
+import type { ToolSpec, ToolContext, ToolReach } from '#core/tools/tool-spec.js'
 import type { JsonSchema, JsonObject } from '#util/json.js'
 import { isObject, objectSchema } from '#util/json.js'
+import { homedir } from 'node:os'
+import { isAbsolute, join, relative, resolve } from 'node:path'
 
 /** A choice of a question. */
 export interface QuestionOption {
@@ -183,6 +184,8 @@ export interface AccessAnswer {
   readonly reason?: string
 }
 
+type AccessSubject = Omit<AccessRequest, 'kind' | 'reason'>
+
 const SUBJECTS = ['path', 'host', 'command', 'tool'] as const
 
 const ACCESS_PARAMETERS: JsonSchema = objectSchema(['reason'], {
@@ -232,7 +235,51 @@ function outOfReach(subject: string, named: string): ToolResult {
 }
 
 /** The conditions of the grant that a request asks for. */
-export function requestConditions(request: AccessRequest): Omit<AccessRequest, 'kind' | 'reason'> {
+export function requestConditions(request: AccessRequest): AccessSubject {
   const { kind: _kind, reason: _reason, ...conditions } = request
   return conditions
+}
+
+/**
+ * Whether a tool of the run could use what a request for access names, once it is allowed. A rule for a path or host never allows
+ * a command, and a tool that does not say what it reaches could reach anything, unless its world is closed.
+ */
+function isInReach(request: AccessSubject, { tools, root }: ToolContext): boolean {
+  if (tools === undefined) return true
+  const { path, host, command, tool } = request
+  const all = [...tools.values()]
+  if (tool !== undefined) return tool.includes('*') || tools.has(tool)
+  if (command !== undefined) return all.some((each) => mayReach(each, ({ programs = [] }) => programs.length > 0))
+  const plain = all.filter(({ reach }) => (reach?.programs ?? []).length === 0)
+  if (host !== undefined) return plain.some((each) => mayReach(each, ({ hosts = [] }) => hosts.some(hostFits(host))))
+  const wanted = globFolder(path ?? '', root)
+  const fits = (given: string): boolean => {
+    const place = resolve(root, given)
+    return isIn(place, wanted) || isIn(wanted, place)
+  }
+  return plain.some((each) => mayReach(each, ({ reads = [], writes = [] }) => [...reads, ...writes].some(fits)))
+}
+
+function mayReach({ reach, annotations }: ToolSpec, covers: (reach: ToolReach) => boolean): boolean {
+  return reach === undefined ? annotations?.openWorld !== false : covers(reach)
+}
+
+function hostFits(host: string): (given: string) => boolean {
+  const [name, wanted = name] = /^(?:\*\.)?(.*?)\.?$/.exec(host.toLowerCase()) ?? [host]
+  return (given) => {
+    const own = given.toLowerCase()
+    return own === '*' || own === wanted || (own.startsWith('*.') && `.${wanted}`.endsWith(own.slice(1)))
+  }
+}
+
+/** The folder or file that a glob begins with. */
+function globFolder(glob: string, root: string): string {
+  const fixed = /^[^*?[{]*/.exec(glob)?.[0] ?? ''
+  const folder = fixed === glob ? glob : fixed.replace(/[^/]*$/, '')
+  return /^~(?=$|\/)/.test(folder) ? join(homedir(), folder.slice(1)) : resolve(root, folder)
+}
+
+function isIn(folder: string, path: string): boolean {
+  const way = relative(folder, path)
+  return way !== '..' && !/^\.\.[\\/]/.test(way) && !isAbsolute(way)
 }

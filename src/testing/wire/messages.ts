@@ -150,22 +150,19 @@ function messageEnding({ parts, finishReason, nativeFinishReason }: WireReply): 
   const refusal = parts.find((part) => part.type === 'refusal')
   const details = { type: 'refusal', category: null, explanation: refusal?.text ?? null }
   return {
-    stop_reason: nativeFinishReason ?? STOP_REASONS[finishReason],
+    stop_reason: nativeFinishReason ?? STOP_REASONS[finishReason] ?? finishReason,
     stop_sequence: null,
     ...(finishReason === 'refusal' && { stop_details: details }),
   }
 }
 
-const STOP_REASONS: Readonly<Record<WireReply['finishReason'], string>> = {
+const STOP_REASONS: Readonly<Partial<Record<WireReply['finishReason'], string>>> = {
   stop: 'end_turn',
   tool_calls: 'tool_use',
   length: 'max_tokens',
   refusal: 'refusal',
   content_filter: 'refusal',
   pause: 'pause_turn',
-  cancelled: 'cancelled',
-  error: 'error',
-  other: 'other',
 }
 
 function usageField(usage: TokenUsage | null): JsonObject {

@@ -41,12 +41,7 @@ export class HandlerContext {
   /** The conversation that a request names, for its owner. A `Response` is sent as it is. */
   async thread(
     request: Request,
-    {
-      threadId,
-      action,
-      create = false,
-      prepare,
-    }: {
+    wanted: {
       readonly threadId: string
       readonly action: Action
       readonly create?: boolean | undefined
@@ -54,6 +49,7 @@ export class HandlerContext {
       readonly prepare?: (() => Promise<void>) | undefined
     },
   ): Promise<Thread | Response> {
+    const { threadId, action, create = false, prepare } = wanted
     const access = await this.#accessOf(request, { threadId, runId: null, action })
     if (access instanceof Response) return access
     await prepare?.()
