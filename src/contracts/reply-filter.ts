@@ -24,7 +24,7 @@ export function openedWhenAsked(open: () => OutputFilter, failed: (cause: unknow
   let filter: OutputFilter | undefined
   const filtered = (ask: (opened: OutputFilter) => unknown): string => {
     try {
-      const text = atOnce('it', ask((filter ??= open())))
+      const text = atOnce('it', ask((filter ??= atOnce('it', open()))))
       if (typeof text === 'string') return text
       throw new TypeError(`Expected a text, got ${typeof text}.`)
     } catch (cause) {

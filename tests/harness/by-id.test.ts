@@ -273,7 +273,8 @@ describe('a stream', () => {
     const result = await stream.result
     await asked.opened
     expect(JSON.stringify(result.transcript)).toContain('In blue.')
-    expect(() => stream.steer('In red.')).toThrow(/no longer listens/)
+    const refused = { code: 'invalid_state', message: expect.stringContaining('no longer listens') as string }
+    expect(() => stream.steer('In red.')).toThrow(expect.objectContaining(refused) as Error)
   })
 
   test('RI-20 it can be cancelled', async () => {

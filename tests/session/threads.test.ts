@@ -303,6 +303,27 @@ async function later(): Promise<void> {
   await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(now), { interval: 1 })
 }
 
+test('a conversation whose log has an unknown version is refused, and stays as it is', async () => {
+  const log = memoryLog()
+  const opened = {
+    kind: 'thread_opened',
+    version: 99,
+    seq: 1,
+    at: new Date().toISOString(),
+    durable: true,
+    after: null,
+  }
+  const thread = { threadId: 't1', resourceId: null, title: '', tags: [], metadata: {}, mode: 'default' }
+  await log.append({ kind: 'thread', id: 't1' }, [{ ...opened, ...thread }], { digest: { mode: 'default' } })
+  const sessions = sessionsOf({ log, harness: harnessOf({ model: new ScriptedModel() }) })
+  for (const call of [sessions.open('t1'), sessions.messages('t1'), sessions.fork('t1')])
+    await expect(call).rejects.toMatchObject({
+      code: 'invalid_log',
+      message: expect.stringContaining('`99`') as string,
+    })
+  expect((await log.inspect({ kind: 'thread', id: 't1' }))?.lastSeq).toBe(1)
+})
+
 test('the log of something else is no conversation: it is not listed, and cannot be opened', async () => {
   const log = memoryLog()
   const noted = { kind: 'noted', seq: 1, at: new Date().toISOString(), durable: true, threadId: 'notes' }

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 const root = resolve(import.meta.dirname, '../..')
 const folder = join(root, '.github/workflows')
-const { scripts, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+const { scripts, engines, ...manifest } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   readonly scripts: Readonly<Record<string, string>>
   readonly engines: { readonly node: string }
 }
@@ -102,4 +102,9 @@ test('each changeset names the package and a kind of release', () => {
     expect(['patch', 'minor', 'major']).toContain(releases['thinharness'])
     expect(words.trim()).not.toBe('')
   }
+})
+
+test('the package says where its sources are, so that relative links of the README work on the page of a registry', () => {
+  const address = expect.stringMatching(/^(git\+)?https:\/\/github\.com\/[\w-]+\/thinharness/) as string
+  expect(manifest).toMatchObject({ repository: { type: 'git', url: address }, homepage: address, bugs: address })
 })

@@ -4,6 +4,7 @@ import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import type { RequestKind, RunEvent } from '../state/events.js'
 import { warn } from '#util/platform/node.js'
+import { atOnce } from '#util/wrapped.js'
 
 /**
  * Traces runs. A reader of the log: it changes nothing, and an error that it throws never ends a run.
@@ -78,7 +79,7 @@ export class RunTracer {
     const traced = run()
     this.#traces = this.#tracings.flatMap((tracing): SafeTrace[] => {
       try {
-        const trace: unknown = tracing.startRun(traced)
+        const trace: unknown = atOnce('`startRun`', tracing.startRun(traced))
         // Nothing: this run is not traced.
         return isObject(trace) ? [new SafeTrace(tracing, trace as unknown as RunTrace)] : []
       } catch (thrown) {

@@ -1,4 +1,4 @@
-import type { HarnessError } from '#contracts/errors.js'
+import { HarnessError } from '#contracts/errors.js'
 import type { LogStore } from '#core/log/log.js'
 import type { RunEvent } from '#core/state/events.js'
 import { isDamage, SessionError, threadNotFound } from '../errors.js'
@@ -48,8 +48,8 @@ export function placeAfter(place: ChatPlace, event: ThreadEvent | RunEvent): Cha
 }
 
 /**
- * The stored events after a place, in the order in which every reader gets them. Of a run whose log is damaged they are those before the
- * damage, of which `onDamage` is told: it does not hide the rest of the conversation.
+ * The stored events after a place, in the order in which every reader gets them. Of a damaged run they are those before the damage, of
+ * which `onDamage` is told.
  */
 export async function* storedEvents(
   log: LogStore,
@@ -76,10 +76,12 @@ export async function* storedEvents(
   for await (const event of log.read<ThreadEvent>(ref, { after: thread })) {
     // The log of something else.
     if (thread === 0 && event.kind !== 'thread_opened') throw threadNotFound(threadId)
+    if (event.kind === 'thread_opened' && (event.version as number) !== 1)
+      throw new HarnessError('invalid_log', `Thread \`${threadId}\` has version \`${event.version}\`, not 1.`)
     yield* eventsOfThread(event)
   }
   for (;;) {
-    // A run may have begun again in the meantime: its events come after those of the thread that were stored before them.
+    // A run may have begun again meanwhile: its events come after those of the thread that are older.
     const tail = runId === null ? [] : await collectAll(readable(log, { runId, after: run }, onDamage))
     const more = tail.length === 0 ? [] : await collectAll(log.read<ThreadEvent>(ref, { after: thread }))
     if (more.length === 0) {
@@ -105,7 +107,7 @@ async function* readable(
   } catch (error) {
     if (!isDamage(error)) throw error
     if (hasRead) onDamage(error, runId)
-    // Its process may have ended while it stored the first event, and begins again; or it was storing that at this moment.
+    // Its process stores the first event, or ended meanwhile.
     else if (await hasEvents(log, runId)) yield* readable(log, { runId, after }, onDamage)
   }
 }

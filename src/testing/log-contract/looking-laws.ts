@@ -159,6 +159,7 @@ async function expectUnreadableListed(log: LogStore): Promise<void> {
   expectSame('a broken run', factsOf(broke), { ...unreadable, runId: 'run_broken', parent: 'run_completed' })
   const found = await collectAll(log.list({ status: 'unreadable' }))
   expectSame('the unreadable runs', summaryIds(found), ['run_future', 'run_broken'])
+  expectSame('what is pruned beside them', await log.prune({ keep: 1000 }), 0)
   expectSame('the removed', await log.prune({ only: [future.ref] }), 1)
   expectSame('the rest', summaryIds(await collectAll(log.list())), ['run_broken', ...before])
 }

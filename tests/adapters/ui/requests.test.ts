@@ -7,7 +7,9 @@ import { createHandlers } from 'thinharness/ui'
 import type { HandlerOptions, Handlers } from 'thinharness/ui'
 import { harnessOf, tool } from '../../harness/support.js'
 import { gate } from '../../session/support.js'
+import { collect } from '../../support/collect.js'
 import { temporaryFolder } from '../../support/folder.js'
+import { slowLog } from './support/slow-log.js'
 
 interface Served extends Handlers {
   readonly log: LogStore
@@ -130,6 +132,21 @@ describe.each(['sessions', 'harness'] as const)('requests over %s', (kind) => {
     expect((await asked(server, post(`/runs/${runId}/stop`))).status).toBe(202)
     expect(await followed(server, runId)).toBe('cancelled')
     expect((await asked(server, post(`/runs/${runId}/stop`))).status).toBe(202)
+  })
+
+  test('RQ-17 a stop that comes behind a message stops that message, also while it is being stored', async () => {
+    const model = new ScriptedModel().says('Hello.').always({ calls: [{ name: 'look' }] })
+    const server = served(kind, { model, log: slowLog(2) })
+    const { runId } = await asked(server, post('/threads/t1/messages', { text: 'Hi.' }))
+    expect(await followed(server, runId)).toBe('completed')
+    for (const ticks of [0, 1, 3, 6]) {
+      const sending = asked(server, post('/threads/t1/messages', { text: 'Look.' }))
+      for (let tick = 0; tick < ticks; tick += 1) await new Promise(setImmediate)
+      expect((await asked(server, post('/threads/t1/stop'))).status).toBe(202)
+      await sending
+    }
+    const [last, ...others] = (await collect(server.log.list())).map(({ status }) => status).reverse()
+    expect([last, new Set(others)]).toEqual(['completed', new Set(others.length > 0 ? ['cancelled'] : [])])
   })
 
   test('RQ-15 RQ-16 a message is given to the run in progress; an ended run takes none', async () => {

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Budget, memoryLog } from 'thinharness'
 import type { Extension, Model, RunEvent } from 'thinharness'
@@ -26,6 +27,19 @@ describe('a promise in a place where none is waited for is refused, and says whe
     )
     expect(ofKind(events, 'model_message')).toEqual([])
     expect(thrown).toMatchObject({ code: 'hook_failed', message: expect.stringMatching(AT_ONCE) as string })
+  })
+
+  test('`output` of an extension: nothing is shown, and the run fails', async () => {
+    const harness = harnessOf({ model: new ScriptedModel().says('x'), use: [{ name: 'mask', output: later }] })
+    const { events, thrown } = await told(harness.stream('Go.'))
+    expect(ofKind(events, 'model_message')).toEqual([])
+    expect(thrown).toMatchObject({ message: expect.stringMatching(AT_ONCE) as string })
+  })
+
+  test('`startRun` of a tracing: the run is not traced, and its process is warned', async () => {
+    const warning = once(process, 'warning')
+    await harnessOf({ model: new ScriptedModel().says('x'), tracing: [{ startRun: later }] }).run('Go.')
+    expect(String((await warning)[0])).toMatch(AT_ONCE)
   })
 
   test('`deps`', async () => {

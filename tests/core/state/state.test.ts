@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { TranscriptEntry } from 'thinharness'
+import type { DurableEvent, TranscriptEntry } from 'thinharness'
 import { apply, fold } from '#core/loop/apply.js'
+import { StateAhead } from '#core/loop/run-context.js'
 import { closedTranscript, lengthWhenClosed } from '#core/state/closing.js'
 import { openState } from '#core/state/state.js'
 import type { BatchCall } from '#core/state/batch-call.js'
@@ -357,4 +358,15 @@ describe('folding', () => {
   ])('rejects %s', (_name, act, message) => {
     expect(act).toThrow(message)
   })
+})
+
+test('what the state of a run refuses is refused ahead of it, before it is stored; the state stays as it is', () => {
+  const ahead = new StateAhead()
+  const { state } = new Story().asks()
+  const before = JSON.stringify(state)
+  const fold = (...events: readonly DurableEvent[]) => ahead.fold(state, events, { entries: [] })
+  for (const refused of [event('tool_call_completed', 4, { callId: 'call_9' }), event('hook_failed', 5)])
+    expect(() => fold(event('hook_failed', 3), refused)).toThrow(/^Expected/)
+  expect(JSON.stringify(state)).toBe(before)
+  fold(event('hook_failed', 3), event('hook_failed', 4))
 })

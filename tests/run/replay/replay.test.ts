@@ -262,6 +262,30 @@ test('a run that was recorded in one folder is replayed in another: the path of 
   expect((await failureOf(unlike.replay(events))).code).toBe('replay_mismatch')
 })
 
+test('a run of an unknown version is refused by whoever would go on with it, and stays as it is', async () => {
+  const log = memoryLog()
+  const harness = harnessOf({ model: new ScriptedModel().always('Done.'), log })
+  await harness.run('Go.', { runId: 'run_1' })
+  const stored = await eventsIn(log, 'run_1')
+  const events = stored.map((event) => ({ ...event, runId: 'run_2', version: 99 })) as object[] as DurableEvent[]
+  await log.append({ kind: 'run', id: 'run_2' }, events)
+  for (const attempt of [
+    () => harness.recover('run_2'),
+    () => harness.retry('run_2'),
+    () => harness.resume('run_2', []),
+    () => harness.cancel('run_2'),
+    () => harness.run('Go.', { runId: 'run_2', ifExists: 'continue' }),
+    () => harness.run('On.', { history: { runId: 'run_2' } }),
+    () => harness.replay(events),
+    () => harness.fork(events, { afterTurn: 1, prompt: 'On.' }),
+  ])
+    await expect(attempt()).rejects.toMatchObject({
+      code: 'invalid_log',
+      message: 'The log of run `run_2` has version `99`, and this package reads version 3.',
+    })
+  expect(await eventsIn(log, 'run_2')).toEqual(events)
+})
+
 test('members and events of a later version are kept, and are no difference', async () => {
   const log = memoryLog()
   const model = new ScriptedModel().calls('look').says('Done.')

@@ -186,7 +186,7 @@ describe('a run that cannot be recovered', () => {
     const look = tool('look', async () => void (refused = await failureOf(other.recover('run_o'))))
     const model = new ScriptedModel().calls('look').says('Done.')
     const result = await harnessOf({ model, tools: [look], log }).run('go', { runId: 'run_o' })
-    expect(refused).toMatchObject({ code: 'run_owned' })
+    expect(refused).toMatchObject({ code: 'run_owned', retryable: true })
     expect(result.text).toBe('Done.')
   })
 
