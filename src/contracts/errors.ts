@@ -67,9 +67,13 @@ export class HarnessError extends Error {
     this.retryable = details.retryable ?? false
     this.retryAfterMs = details.retryAfterMs
     this.failure = details.failure ?? failureOfCode(code, details.status)
+    // Of an error that nobody catches, Node prints the stack and each enumerable member, whatever it contains.
+    if (this.run !== undefined) this.stack = `${this.stack ?? ''}\n    run ${this.run.runId}`
+    for (const [name, value] of Object.entries(this))
+      if (name === 'run' || value === undefined) Object.defineProperty(this, name, { enumerable: false })
   }
 
-  /** As `console.log` and an uncaught error show it: the code, the message, the run and the host's line; `stack` has all lines. */
+  /** As `console.log` shows it: the code, the message, the run and the host's line; `stack` has all lines. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     const { cause, run, stack = '' } = this
     const line = stack.split('\n').find((each) => /^\s+at /.test(each) && !/node:|[\\/]node_modules[\\/]/.test(each))

@@ -1,6 +1,8 @@
 /** Scripts that are written without spaces. */
 const DENSE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]+/u
-const WORDS = new RegExp(`${DENSE.source}|(?:(?!${DENSE.source})[\\p{L}\\p{N}\\p{M}])+`, 'gu')
+/** Symbols that are words, one by one; not those of Markdown and code. */
+const SYMBOL = /(?![`|~^=<>])[\p{S}§%&@#]/u
+const WORDS = new RegExp(`${DENSE.source}|${SYMBOL.source}|(?:(?!${DENSE.source})[\\p{L}\\p{N}\\p{M}])+`, 'gu')
 const LONGEST_WORD = 64
 const PLAIN = /^[\0-\x7f]*$/
 const ACCENTS = /(?<=[\p{Script=Latin}\p{Script=Greek}]\p{M}*)\p{M}/gu
@@ -15,10 +17,11 @@ const FREQUENT: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** The words of a text, in lower case and without accents. Of a script without spaces: single characters if `single`, and pairs of them. */
+/** The words of a text, in lower case and without accents; a symbol is a word of letters, which an index keeps. Of a script without spaces: single characters if `single`, and pairs of them. */
 function wordTokens(text: string, single: boolean): readonly string[] {
-  const found = withoutAccents(text.normalize('NFKC').toLowerCase()).match(WORDS) ?? []
+  const found = withoutAccents(text.normalize('NFKC').toLowerCase()).replaceAll('ß', 'ss').match(WORDS) ?? []
   return found.flatMap((word) => {
+    if (SYMBOL.test(word)) return [`symbol${word.codePointAt(0)}`]
     if (!DENSE.test(word)) return [word.slice(0, LONGEST_WORD)]
     const characters = Array.from(word)
     const pairs = characters.slice(1).map((character, index) => `${characters[index]}${character}`)

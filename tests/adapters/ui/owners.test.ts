@@ -20,8 +20,8 @@ interface World {
   readonly handlers: Handlers
 }
 
-/** Handlers for users who say who they are. */
-function world(): World {
+/** Handlers for users who say who they are, over sessions or over a harness. */
+function world(over: 'sessions' | 'harness' = 'sessions'): World {
   const log = memoryLog()
   const model = new ScriptedModel().always(({ messages }) => {
     const said = JSON.stringify(messages)
@@ -32,7 +32,8 @@ function world(): World {
   const sessions = new Sessions({ log, harness })
   onTestFinished(() => sessions.close())
   const authorize = (request: Request) => ({ resourceId: request.headers.get('x-user') ?? '' })
-  return { log, harness, sessions, handlers: createHandlers({ sessions, authorize, maxStreamMs: 20 }) }
+  const served = over === 'sessions' ? { sessions } : { harness, log }
+  return { log, harness, sessions, handlers: createHandlers({ ...served, authorize, maxStreamMs: 20 }) }
 }
 
 interface Sent {
@@ -108,30 +109,33 @@ describe('a cursor of another conversation', () => {
   })
 })
 
-test('a request whose body ends late opens nothing before it has ended', async () => {
-  const { handlers } = world()
-  let send: (text: string) => void = () => undefined
-  const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      send = (text) => {
-        controller.enqueue(new TextEncoder().encode(text))
-        controller.close()
-      }
-    },
-  })
-  const late = handlers.requests(
-    new Request(`${BASE}/threads/plan/messages`, {
-      ...{ method: 'POST', body, duplex: 'half' },
-      headers: { 'x-user': 'mallory', 'content-type': 'application/json' },
-    }),
-  )
-  const text = { text: 'Mine.' }
-  await posted(handlers.requests(requestOf('alice', '/threads/plan/messages', { method: 'POST', body: text })))
-  send(JSON.stringify({ text: 'No, mine.' }))
-  expect((await late).status).toBe(404)
-  const read = await handlers.requests(requestOf('alice', '/threads/plan/messages'))
-  expect([read.status, await read.text()]).toEqual([200, expect.not.stringContaining('No, mine.')])
-})
+test.each(['sessions', 'harness'] as const)(
+  'a request whose body ends late opens nothing before it has ended: %s',
+  async (over) => {
+    const { handlers } = world(over)
+    let send: (text: string) => void = () => undefined
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        send = (text) => {
+          controller.enqueue(new TextEncoder().encode(text))
+          controller.close()
+        }
+      },
+    })
+    const late = handlers.requests(
+      new Request(`${BASE}/threads/plan/messages`, {
+        ...{ method: 'POST', body, duplex: 'half' },
+        headers: { 'x-user': 'mallory', 'content-type': 'application/json' },
+      }),
+    )
+    const text = { text: 'Mine.' }
+    await posted(handlers.requests(requestOf('alice', '/threads/plan/messages', { method: 'POST', body: text })))
+    send(JSON.stringify({ text: 'No, mine.' }))
+    expect((await late).status).toBe(404)
+    const read = await handlers.requests(requestOf('alice', '/threads/plan/messages'))
+    expect([read.status, await read.text()]).toEqual([200, expect.not.stringContaining('No, mine.')])
+  },
+)
 
 test('the same Idempotency-Key of two owners begins two conversations', async () => {
   const { handlers } = world()

@@ -29,6 +29,30 @@ const byWords: readonly IndexLaw[] = [
     },
   },
   {
+    says: 'ß is found as ss, and symbols are words',
+    check: async ({ fresh }) => {
+      const log = memoryLog()
+      const texts = [
+        'Ann lives in the Hauptstraße.',
+        'BASTIAN: STRASSE 5',
+        'Lunch was 12 €.',
+        'He writes C++ → well 😀',
+      ]
+      for (const text of texts) await say(log, text, { reply: '-' })
+      const memory = memoryOf({ log, index: fresh() })
+      expect(await recalled({ log, memory }, 'hauptstrasse')).toContain('Ann lives')
+      expect(await recalled({ log, memory }, 'Straße')).toContain('BASTIAN')
+      for (const [query, text] of [
+        ['€', 'Lunch'],
+        ['c++', 'writes C'],
+        ['→', 'writes C'],
+        ['😀', 'writes C'],
+      ] as const)
+        expect(await recalled({ log, memory }, query)).toContain(text)
+      expect(await recalled({ log, memory }, '$')).toMatch(/^Nothing/)
+    },
+  },
+  {
     says: 'a text with rare words of the query comes before texts with frequent ones',
     check: async ({ fresh }) => {
       const log = memoryLog()

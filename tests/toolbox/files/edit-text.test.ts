@@ -154,7 +154,7 @@ describe('the description of a change', () => {
     expect(diff.length).toBeLessThan(1_000)
   })
 
-  test('lines are numbered by LF, CRLF and a lone CR', () => {
+  test('lines are numbered by LF and CRLF; a lone CR ends none', () => {
     expect(lineNumbers('a\nb\r\nc\rd\u2028e', [0, 2, 5, 7, 9])).toEqual([1, 2, 3, 3, 3])
   })
 

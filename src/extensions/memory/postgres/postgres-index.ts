@@ -297,7 +297,7 @@ function hasOpened(opening: Promise<unknown>): Promise<boolean> {
 }
 
 /** Marks the tables of this version: an index of another version is emptied and made again. */
-const MARK = 'thinharness memory 2'
+const MARK = 'thinharness memory 3'
 const ANY_VERSION = /^thinharness memory \d+$/
 
 /** Tables that another program made, or none, or those of an index. */

@@ -15,7 +15,7 @@ export interface IdRange {
 /** Marks a file as an index of this package: `thMe`. */
 const APPLICATION_ID = 0x74_68_4d_65
 /** Version of the tables: an index of another version is emptied and made again. */
-const VERSION = 4
+const VERSION = 5
 
 /** `words` has no content of its own: a row is found by its words, and read from `entries`. */
 const SCHEMA = `

@@ -43,6 +43,8 @@ describe('a question to a person', () => {
     expect(kinds(events)).toBe(
       'run_started approval_resumed answer_received tool_call_started tool_call_completed model_request_started model_message run_completed',
     )
+    // A reader that counts calls passes it over.
+    expect(events[3]).toMatchObject({ kind: 'tool_call_started', callId: 'call_1', again: true })
     expect(entered).toEqual(['entered', 'entered', 'red'])
     expect(model.heard[1]).toEqual({ kind: 'tool_outputs', outputs: [output('call_1', '{"color":"red"}')] })
     expect((await stream.result).usage).toMatchObject({ toolCalls: 1, modelRequests: 2 })
