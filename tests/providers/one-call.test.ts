@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { toolCallsOf } from 'thinharness'
 import type { Model, ModelDelta } from 'thinharness'
 import { anthropic, fromAiSdk, openai, openaiCompatible } from 'thinharness/providers'
+import { withoutRepeatedCalls } from '#providers/wire/repeated-calls.js'
 import { FakeLanguageModel } from './ai-sdk/support.js'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -200,6 +201,31 @@ test('a name without id and arguments, and then the whole call under another num
     { number: 1, ...pay('X') },
   ])
   expect((await callsOf(wire, stream)).calls).toEqual([pay('X')])
+})
+
+describe('a reply with far more calls than a run takes, which refuses it', () => {
+  const many = Array.from({ length: 5_000 }, (_, number) => ({ number, ...pay(`c${number}`) }))
+
+  test.each(['chat completions', 'Messages'])('is read up to a number that is refused: a stream of %s', async (api) => {
+    const wire = WIRES[api]!
+    const { calls } = await callsOf(wire, wire.stream(many))
+    expect(calls.length).toBeGreaterThan(1_000)
+    expect(calls.length).toBeLessThanOrEqual(2_000)
+  })
+
+  test('is not compared call by call', () => {
+    let looked = 0
+    const counted = many.map(({ id, text }) => ({
+      id,
+      text,
+      get name() {
+        looked += 1
+        return 'pay'
+      },
+    }))
+    expect(withoutRepeatedCalls(counted, (each) => each)).toHaveLength(5_000)
+    expect(looked).toBeLessThan(5_000_000)
+  })
 })
 
 const text = fc

@@ -9,6 +9,9 @@ export interface WireCall {
   readonly text: string
 }
 
+/** So many calls are compared with each other: a reply that has more is refused as a whole. */
+const MOST_COMPARED = 1000
+
 /**
  * True if two calls of a reply are one that its server sent twice: the same id and name, and equal arguments or none. A name
  * without an id and arguments announces a call.
@@ -48,7 +51,8 @@ export function withoutRepeatedCalls<T>(
   const kept: T[] = []
   for (const item of items) {
     const call = read(item)
-    const known = call === null ? undefined : calls.find((other) => isSameCall(other.call, call))
+    const isCompared = call !== null && calls.length <= MOST_COMPARED
+    const known = isCompared ? calls.find((other) => isSameCall(other.call, call)) : undefined
     if (call === null || known === undefined) {
       if (call !== null) calls.push({ place: kept.length, call })
       kept.push(item)
@@ -98,7 +102,7 @@ export class StreamedCalls<Call extends StreamedCall> {
   }
 
   begin(call: Call): Call {
-    this.all.push(call)
+    if (this.all.length < 2 * MOST_COMPARED) this.all.push(call)
     return call
   }
 
@@ -118,8 +122,9 @@ export class StreamedCalls<Call extends StreamedCall> {
   end(absorb: (kept: Call, other: Call) => void = () => undefined): readonly Call[] {
     const kept: Call[] = []
     for (const call of this.all) {
-      const open = kept.find((other) => this.#isJoined(other, call))
-      const known = open ?? kept.find((other) => isSameCall(other, call))
+      const compared = kept.length <= MOST_COMPARED ? kept : []
+      const open = compared.find((other) => this.#isJoined(other, call))
+      const known = open ?? compared.find((other) => isSameCall(other, call))
       if (known === undefined) {
         kept.push(call)
         continue
