@@ -8,7 +8,14 @@ import { failureOf, harnessOf } from '../harness/support.js'
 import { temporaryFolder } from '../support/folder.js'
 
 const STORES: readonly (readonly [string, () => LogStore])[] = [
-  ['SQLite', () => sqliteLog(join(temporaryFolder(), 'x.db'))],
+  [
+    'SQLite',
+    () => {
+      const log = sqliteLog(join(temporaryFolder(), 'x.db'))
+      onTestFinished(() => log.close())
+      return log
+    },
+  ],
   ['file', () => fileLog(temporaryFolder())],
 ]
 
@@ -16,7 +23,6 @@ test.each(STORES)(
   'a run whose %s log was locked by another process when it ended is recovered in its process as soon as the log is free',
   async (_name, open) => {
     const store = open()
-    onTestFinished(() => store.close?.())
     let isLocked = false
     const whenFree = async <T>(work: () => Promise<T>): Promise<T> => {
       if (isLocked) throw new Error('database is locked')
