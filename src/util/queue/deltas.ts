@@ -63,7 +63,9 @@ export class ArrivingReply<Event extends { readonly kind: string; readonly seq: 
   }
 
   #textOf(delta: Event & Delta): GrowingText {
-    const known = this.#parts.findLast((part) => areOfOnePart(part.delta, delta))
+    // Of a reply with more parts, which is refused if they are calls, only what comes one after the other is joined.
+    const recent = this.#parts.length <= 1000 ? this.#parts : this.#parts.slice(-1)
+    const known = recent.findLast((part) => areOfOnePart(part.delta, delta))
     if (known !== undefined) return known.text
     const text = new GrowingText()
     this.#parts.push({ delta, text })
