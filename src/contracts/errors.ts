@@ -67,10 +67,10 @@ export class HarnessError extends Error {
     this.retryable = details.retryable ?? false
     this.retryAfterMs = details.retryAfterMs
     this.failure = details.failure ?? failureOfCode(code, details.status)
-    // Of an error that nobody catches, Node prints the stack and each enumerable member, whatever it contains.
-    if (this.run !== undefined) this.stack = `${this.stack ?? ''}\n    run ${this.run.runId}`
-    for (const [name, value] of Object.entries(this))
-      if (name === 'run' || value === undefined) Object.defineProperty(this, name, { enumerable: false })
+    if (this.run === undefined) return
+    // Node prints all members of an error that nobody catches, and this one has the transcript.
+    Object.defineProperty(this, 'run', { enumerable: false })
+    this.stack = `${this.stack ?? ''}\n    run ${this.run.runId}`
   }
 
   /** As `console.log` shows it: the code, the message, the run and the host's line; `stack` has all lines. */

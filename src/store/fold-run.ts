@@ -29,8 +29,8 @@ export async function* exportRun(log: LogStore, runId: string): AsyncGenerator<D
 }
 
 /**
- * What `reading` gives, for a list: `damaged` in place of a log that cannot be read, null for one that has been removed in the
- * meantime. One log never hides or breaks the others.
+ * What `reading` gives, for a list: `damaged` in place of a log that cannot be read, null for one that is gone. One log never
+ * hides or breaks the others.
  */
 export async function unlessDamaged<T>(
   reading: Promise<T | null>,
@@ -68,8 +68,7 @@ export async function unreadableRun(
 }
 
 /**
- * The oldest runs that wait for a process. `candidates` gives runs that may, the oldest first, without those of tenants that have
- * as many as they may have.
+ * The oldest runs that wait for a process. `candidates` gives runs that may, the oldest first.
  */
 export async function chosenWaiting(
   options: WaitingOptions | undefined,

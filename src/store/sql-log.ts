@@ -21,7 +21,7 @@ import { Followers } from './followers.js'
 /** Rows that are fetched together. */
 export const PAGE_ROWS = 100
 
-/** The columns that store a log in short, as its writer passes it with some events; null: as it was before them. */
+/** The columns that store a log in short; null: as it was before. */
 export interface DigestColumns {
   readonly lastSeq: number
   /** Of a run with a digest. */
@@ -118,7 +118,7 @@ export interface LogRow extends RewrittenRow {
   readonly cursor: string
 }
 
-/** The row of a log, and the owner that has claimed it, even if that claim has expired. */
+/** The row of a log, and its owner, even if that claim has expired. */
 export interface ClaimedRow extends LogRow {
   readonly claimant: string | null
 }
@@ -140,7 +140,7 @@ export interface SqlDialect {
   readonly keyed: string
 }
 
-/** The runs at the top that have not ended, as an index and its queries have to say it. */
+/** The runs at the top that have not ended, for an index and its queries. */
 export const WAITING =
   "parent_run_id is null and started_at is not null and (phase is null or phase in ('queued', 'open'))"
 
@@ -237,7 +237,7 @@ export interface OwnerTexts {
 export interface SqlTables extends RewrittenTables {
   log(ref: LogRef): MaybePromise<ClaimedRow | null>
   page(query: PageQuery): MaybePromise<readonly LogRow[]>
-  /** The oldest runs at the top that have not ended, after `place` and without those of tenants that are left out. */
+  /** The oldest runs at the top that have not ended, after `place`, without those of some tenants. */
   open(query: OpenQuery): MaybePromise<readonly LogRow[]>
   referrers(ref: LogRef): MaybePromise<readonly LogRef[]>
   post(ref: LogRef, post: StoredPost): MaybePromise<void>
@@ -249,10 +249,10 @@ export interface OpenQuery {
   readonly without: readonly string[]
 }
 
-/** The methods of a log that are the same in every SQL database. It is opened when it is first used. */
+/** What is the same in every SQL database. It is opened when first used. */
 export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Rewritable, AsyncDisposable {
   abstract readonly outlives: boolean
-  /** The longest time until a follower sees an event of another process, in ms; null if there are no others. */
+  /** Until a follower sees an event of another process, at most, in ms; null: there are no others. */
   protected abstract readonly followMs: number | null
   protected readonly followers = new Followers()
   protected codec: RecordCodec = CLEAR
@@ -372,7 +372,7 @@ export abstract class SqlLog<Tables extends SqlTables> implements LogStore, Rewr
     return this.close()
   }
 
-  /** Rejects with `store_failure`, which names the `act`. If the database cannot be opened, the next use tries again. */
+  /** Rejects with `store_failure`, which names the `act`. The next use tries again to open a database. */
   protected async use<T>(act: string, work: (tables: Tables) => MaybePromise<T>): Promise<T> {
     try {
       this.#opening ??= this.#cipher === undefined ? this.openTables() : this.#openWith(this.#cipher)
