@@ -9,7 +9,7 @@ const BUDGETS = {
   'thinharness/testing': '46.5 kB',
   'thinharness/tracing': '20.5 kB',
   'thinharness/mcp': '75.5 kB',
-  'thinharness/store/sqlite': '19 kB',
+  'thinharness/store/sqlite': '19.5 kB',
   'thinharness/store/postgres': '20 kB',
   'thinharness/durable': '53 kB',
   'thinharness/durable/dbos': '56 kB',
