@@ -213,6 +213,13 @@ describe('a reply with far more calls than a run takes, which refuses it', () =>
     expect(calls.length).toBeLessThanOrEqual(2_000)
   })
 
+  test('is not taken for the pieces of one call, each of which has an id and a new number', async () => {
+    const wire = WIRES['chat completions']!
+    const input = JSON.stringify({ a: 'x'.repeat(4_000) })
+    const pieces = Array.from(input, (character, number) => ({ ...pay('c1', character), number }))
+    expect((await callsOf(wire, wire.stream(pieces))).calls).toEqual([pay('c1', input)])
+  })
+
   test('is not compared call by call', () => {
     let looked = 0
     const counted = many.map(({ id, text }) => ({

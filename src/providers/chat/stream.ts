@@ -240,7 +240,7 @@ class CallsFold {
 
   #addPiece(piece: Piece): void {
     const known = this.#callOf(piece)
-    const call = known ?? this.#calls.begin(new CallFold())
+    const call = known ?? this.#calls.begin(new CallFold(), piece.id)
     const isTelling = known === undefined || piece.id !== '' || piece.name !== '' || piece.text !== ''
     if (piece.index !== null && isTelling) this.#byIndex.set(piece.index, call)
     const text = call.take(piece)

@@ -11,6 +11,7 @@ export interface WireCall {
 
 /** So many calls are compared with each other: a reply that has more is refused as a whole. */
 const MOST_COMPARED = 1000
+const MOST_ATTEMPTS = 100_000
 
 /**
  * True if two calls of a reply are one that its server sent twice: the same id and name, and equal arguments or none. A name
@@ -90,6 +91,8 @@ export class StreamedCalls<Call extends StreamedCall> {
   readonly all: Call[] = []
   readonly #ids: ReplyCallIds
   readonly #emit: EmitArguments
+  /** Attempts to join pieces of calls, which are bounded: they read all pieces. */
+  #attempts = 0
 
   constructor(callIdFor: (index: number) => string, emit: EmitArguments) {
     this.#ids = new ReplyCallIds(callIdFor)
@@ -101,8 +104,9 @@ export class StreamedCalls<Call extends StreamedCall> {
     return id === '' ? undefined : this.all.findLast((call) => call.id === id)
   }
 
-  begin(call: Call): Call {
-    if (this.all.length < 2 * MOST_COMPARED) this.all.push(call)
+  /** Of very many calls the first are kept, and what has their ids. */
+  begin(call: Call, id = call.id): Call {
+    if (this.all.length < 2 * MOST_COMPARED || this.named(id) !== undefined) this.all.push(call)
     return call
   }
 
@@ -144,7 +148,7 @@ export class StreamedCalls<Call extends StreamedCall> {
 
   /** True if the arguments of the calls with this id are complete only together. */
   #isJoined(one: Call, other: Call): boolean {
-    if (one.id === '' || one.id !== other.id || isWhole(one.text)) return false
+    if (one.id === '' || one.id !== other.id || isWhole(one.text) || this.#attempts++ > MOST_ATTEMPTS) return false
     const rest = this.all.slice(this.all.indexOf(other)).filter(({ id }) => id === one.id)
     return isWhole(one.text + rest.map(({ text }) => text).join(''))
   }
