@@ -21,9 +21,8 @@ import { isObject, jsonOr } from '#util/json.js'
 import { boolean, either, integer, oneOf, partial } from '#util/validate.js'
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { socketAnswer } from './socket-answer.js'
 import { takeWebSocket } from './wire/websocket.js'
-import { EventEmitter } from 'node:events'
-import type { ServerSocket } from './wire/websocket.js'
 
 /** The API of a request. */
 export type ProviderApi = 'responses' | 'chat' | 'openrouter' | 'messages' | 'gemini'
@@ -393,47 +392,4 @@ function partLength(part: Exclude<WireReply['parts'][number], { type: 'call' }>)
 
 function countTokensFor(characters: number): number {
   return Math.ceil(characters / CHARACTERS_A_TOKEN)
-}
-
-/**
- * An answer over HTTP that is sent over a WebSocket: each event of a stream is a message, and an error is one with its status and its
- * headers. A stream that ends before its last event closes the connection.
- */
-function socketAnswer(socket: ServerSocket): ServerResponse {
-  let [status, headers]: [number, unknown] = [200, {}]
-  let text = ''
-  let last = ''
-  const answer = Object.assign(new EventEmitter(), {
-    destroyed: false,
-    headersSent: false,
-    socket: { resetAndDestroy: () => answer.destroy() },
-    writeHead(...given: [number, unknown]) {
-      ;[status, headers] = given
-      answer.headersSent = true
-    },
-    write(piece: string | Buffer, done?: () => void) {
-      text += piece.toString()
-      for (let end = text.indexOf('\n\n'); status < 400 && end >= 0; end = text.indexOf('\n\n')) {
-        last = /^data: (.*)$/m.exec(text.slice(0, end))?.[1] ?? ''
-        text = text.slice(end + 2)
-        socket.send(last)
-      }
-      done?.()
-    },
-    end(piece: string | Buffer = '') {
-      answer.write(piece)
-      if (status >= 400) socket.send(JSON.stringify({ type: 'error', status, ...errorIn(text), headers }))
-      else if (!/"type":"(?:response\.(?:completed|incomplete|failed)|error)"/.test(last)) socket.close()
-    },
-    destroy() {
-      answer.destroyed = true
-      socket.cut()
-    },
-  })
-  return answer as unknown as ServerResponse
-}
-
-function errorIn(text: string): object {
-  const body = jsonOr(text, undefined)
-  return isObject(body) ? body : { error: { message: text } }
 }

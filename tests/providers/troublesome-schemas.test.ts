@@ -5,7 +5,7 @@ import type { JsonSchema, JsonValue, Model, RequestConstants, ToolSpec } from 't
 import { anthropic, openai, openaiChat, openrouter } from 'thinharness/providers'
 import { scriptedProvider } from 'thinharness/testing'
 import type { ProviderApi } from 'thinharness/testing'
-import { outputFormat } from '#run/output/answer-form.js'
+import { outputFormat } from '#run/output/parse-answer.js'
 import type { OutputFormat } from '#core/state/output-format.js'
 import { checkArguments } from '#core/tools/boundary/check-arguments.js'
 import { jsonSchemaOf } from '#schema/schema.js'

@@ -2,6 +2,7 @@ import type { ModelCapabilities, ReasoningEffort } from '#core/model-session.js'
 import type { JsonObject } from '#util/json.js'
 import type { ProviderOptions } from '../http/options.js'
 import { acceptedCallId } from '../wire/call-ids.js'
+import { anthropicThinking, googleThinking, byEffortWord } from './thinking.js'
 
 /**
  * Known behavior of one AI SDK provider that the specification leaves open. An unknown provider is sent nothing that it
@@ -113,49 +114,4 @@ const COMMON_IDS = /^[\x21-\x7e]{1,64}$/
 /** `callId` as the provider accepts it. */
 export function promptCallId(callId: string, { callIds = COMMON_IDS }: ProviderTraits): string {
   return acceptedCallId(callId, callIds)
-}
-
-type ActiveEffort = Exclude<ReasoningEffort, 'none'>
-
-/** Thinking budgets in tokens, for models without efforts. */
-const BUDGETS: Readonly<Record<ActiveEffort, number>> = {
-  minimal: 1024,
-  low: 4096,
-  medium: 8192,
-  high: 16_384,
-  xhigh: 24_576,
-  max: 30_000,
-}
-
-/** Claude up to 4.5 has no efforts. */
-const CLAUDE_BY_BUDGET = /claude-(?:3-7|(?:opus|sonnet|haiku)-4(?!-[6-9]))/
-
-/** Options of `@ai-sdk/anthropic` for an effort. */
-function anthropicThinking(effort: ReasoningEffort, modelId: string): JsonObject {
-  if (effort === 'none') return { thinking: { type: 'disabled' } }
-  if (CLAUDE_BY_BUDGET.test(modelId)) return { thinking: { type: 'enabled', budgetTokens: BUDGETS[effort] } }
-  return { thinking: { type: 'adaptive', display: 'summarized' }, effort: effort === 'minimal' ? 'low' : effort }
-}
-
-/** Gemini up to 2.5 has no levels. */
-const GEMINI_BY_BUDGET = /gemini-2/
-
-const LEVELS: Readonly<Record<ReasoningEffort, string>> = {
-  none: 'minimal',
-  minimal: 'minimal',
-  low: 'low',
-  medium: 'medium',
-  high: 'high',
-  xhigh: 'high',
-  max: 'high',
-}
-
-/** Options of `@ai-sdk/google` for an effort. */
-function googleThinking(effort: ReasoningEffort, modelId: string): JsonObject {
-  if (!GEMINI_BY_BUDGET.test(modelId)) return { thinkingConfig: { thinkingLevel: LEVELS[effort] } }
-  return { thinkingConfig: { thinkingBudget: effort === 'none' ? 0 : Math.min(BUDGETS[effort], 24_576) } }
-}
-
-function byEffortWord(effort: ReasoningEffort): JsonObject {
-  return { reasoningEffort: effort }
 }

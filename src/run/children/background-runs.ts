@@ -6,20 +6,17 @@ import { NO_USAGE } from '#contracts/result.js'
 import type { HarnessResult, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
 import { envelopeOf } from '#core/tools/boundary/envelope.js'
 import { bound } from '#core/tools/boundary/truncate-output.js'
-import type { ChildRun, SpawnOptions, ToolOutcome } from '#core/tools/tool-spec.js'
+import type { ToolOutcome } from '#core/tools/tool-spec.js'
 import { plainJson } from '#util/plain-json.js'
 import type { BackgroundRun } from '#core/state/background-state.js'
 import type { RunState } from '#core/state/state.js'
 import type { Until } from '#core/loop/effects.js'
 import { CallChildren, childRunId, itemsWithin } from './children.js'
 import type { RunContext } from '#core/loop/run-context.js'
+import { enterAgain } from './enter-again.js'
 import type { RunSetup } from '#core/loop/run-plan.js'
 import type { InputPort } from '#core/stream/input.js'
 import type { BackgroundRuns, ChildrenPort, LeftChild } from '#core/loop/child-run.js'
-import { checkArguments } from '#core/tools/boundary/check-arguments.js'
-import { invoke } from '#core/tools/boundary/invoke.js'
-import { settle } from '#util/abort.js'
-import { toolContext, toolSurroundings } from '#core/loop/tool-context.js'
 
 /** The outcome of a background run, or its pause. */
 type Settlement = (
@@ -241,60 +238,4 @@ function doNothing(): void {
 export const childRuns: ChildrenPort<RunContext, RunSetup> = {
   ofCall: (context, setup, call) => new CallChildren(context, setup, { call }),
   inBackground: (context, setup) => new OtherRuns(context, setup),
-}
-
-/**
- * Enters the handler of an ended call again, until it has spawned `runs`, the background runs that it started before a crash
- * or a pause: only its code knows their options. Runs that it no longer spawns are missing from the result.
- */
-async function enterAgain(
-  context: RunContext,
-  setup: RunSetup,
-  runs: readonly BackgroundRun[],
-): Promise<readonly LeftChild[]> {
-  const [first] = runs
-  if (first === undefined) return []
-  const { callId, toolName: name, arguments: text, askedBefore = {} } = first
-  const spec = setup.tools.get(name)
-  const checked = spec === undefined ? null : await checkArguments(spec, text)
-  if (spec === undefined || checked?.ok !== true) return []
-  const known = {
-    callId,
-    name,
-    children: runs.flatMap(({ state }) => state ?? []),
-    answers: runs.flatMap((run) => run.answers),
-  }
-  const children = new CallChildren(context, setup, { call: known, isAgain: true })
-  const found = (): readonly LeftChild[] => children.left.filter(({ key }) => runs.some((run) => run.key === key))
-  const over = new AbortController()
-  const surroundings = toolSurroundings(context, setup)
-  const work = (aborted: AbortSignal): Promise<void> =>
-    new Promise((resolve) => {
-      const spawn = <Output>(options: SpawnOptions<Output>, own: AbortSignal): ChildRun<Output> => {
-        const run = children.spawn(options, own)
-        if (found().length < runs.length) return run
-        resolve()
-        throw new EnteredAgain()
-      }
-      const signal = AbortSignal.any([aborted, over.signal])
-      const answers = () => new Map(Object.entries(askedBefore))
-      const life = { signal, hasEnded: () => over.signal.aborted, answers, spawn }
-      void invoke(spec, checked.value, toolContext(context, surroundings, { call: { callId, name }, life })).then(() =>
-        resolve(),
-      )
-    })
-  await settle(work, { abort: context.abort, timeoutMs: spec.timeoutMs })
-  over.abort(new EnteredAgain())
-  await children.end()
-  for (const child of children.left) if (!found().includes(child)) child.drop()
-  return found()
-}
-
-/** Thrown to a handler once it has spawned its runs. */
-class EnteredAgain extends Error {
-  override readonly name = 'EnteredAgain'
-
-  constructor() {
-    super('The call has ended before, and its runs have been found: a handler must not catch this.')
-  }
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { JsonValue } from 'thinharness'
-import { followAnswer } from '#run/output/answer-form.js'
+import { followAnswer } from '#run/output/follow-answer.js'
 import { PartialJson } from '#run/output/partial-json.js'
 import { rounds } from '../../support/length.js'
 
