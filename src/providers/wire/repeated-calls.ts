@@ -11,7 +11,8 @@ export interface WireCall {
 
 /** So many calls are compared with each other: a reply that has more is refused as a whole. */
 const MOST_COMPARED = 1000
-const MOST_ATTEMPTS = 100_000
+/** So often it is tried whether calls are pieces of one: each time, all pieces are read. */
+const MOST_JOINS = 100_000
 
 /**
  * True if two calls of a reply are one that its server sent twice: the same id and name, and equal arguments or none. A name
@@ -91,8 +92,8 @@ export class StreamedCalls<Call extends StreamedCall> {
   readonly all: Call[] = []
   readonly #ids: ReplyCallIds
   readonly #emit: EmitArguments
-  /** Attempts to join pieces of calls, which are bounded: they read all pieces. */
-  #attempts = 0
+  /** How often it was tried whether calls are pieces of one. */
+  #joins = 0
 
   constructor(callIdFor: (index: number) => string, emit: EmitArguments) {
     this.#ids = new ReplyCallIds(callIdFor)
@@ -148,7 +149,7 @@ export class StreamedCalls<Call extends StreamedCall> {
 
   /** True if the arguments of the calls with this id are complete only together. */
   #isJoined(one: Call, other: Call): boolean {
-    if (one.id === '' || one.id !== other.id || isWhole(one.text) || this.#attempts++ > MOST_ATTEMPTS) return false
+    if (one.id === '' || one.id !== other.id || isWhole(one.text) || this.#joins++ > MOST_JOINS) return false
     const rest = this.all.slice(this.all.indexOf(other)).filter(({ id }) => id === one.id)
     return isWhole(one.text + rest.map(({ text }) => text).join(''))
   }

@@ -41,6 +41,9 @@ export function beginsReply(kind: string): boolean {
   return kind === 'model_request_started' || kind === 'deltas_withdrawn'
 }
 
+/** Parts of a reply to which a delta may belong. */
+const MOST_PARTS = 1000
+
 /** The reply of a run that is arriving: the deltas so far, joined by part. */
 export class ArrivingReply<Event extends { readonly kind: string; readonly seq: number }> {
   #parts: { readonly delta: Event & Delta; readonly text: GrowingText }[] = []
@@ -63,8 +66,8 @@ export class ArrivingReply<Event extends { readonly kind: string; readonly seq: 
   }
 
   #textOf(delta: Event & Delta): GrowingText {
-    // Of a reply with more parts, which is refused if they are calls, only what comes one after the other is joined.
-    const recent = this.#parts.length <= 1000 ? this.#parts : this.#parts.slice(-1)
+    // Of a reply with more parts, only what comes one after the other is joined: to look through all would take minutes.
+    const recent = this.#parts.length <= MOST_PARTS ? this.#parts : this.#parts.slice(-1)
     const known = recent.findLast((part) => areOfOnePart(part.delta, delta))
     if (known !== undefined) return known.text
     const text = new GrowingText()
