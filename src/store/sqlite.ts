@@ -235,8 +235,7 @@ function sharedStatements(prepare: Prepare) {
     ),
     emptyPost: prepare('update posts set body = null where kind = ? and log_id = ? and post_id = ?'),
     dropPosts: prepare('delete from posts where kind = ? and log_id = ?'),
-    countAppend: prepare('update appends set number = number + 1 returning number'),
-    appends: prepare('select number from appends'),
+    keepChanges: prepare('update appends set number = max(number, ?)'),
     putLabel: prepare('insert or replace into run_labels (run_id, name, value, started_at) values (?, ?, ?, ?)'),
     dropLabels: prepare('delete from run_labels where run_id = ?'),
   }
@@ -245,13 +244,22 @@ function sharedStatements(prepare: Prepare) {
 /** The statements for logs of one kind. */
 function logStatements(prepare: Prepare, kind: LogKind) {
   const { logs, events, id } = NAMES[kind]
+  // The table has the number of an append at least whose log was removed.
+  const changes = `max((select number from appends), coalesce((select max(changed) from ${logs}), 0))`
   return {
+    changes: prepare(`select ${changes} as number`),
     log: prepare(`select ${columnsOf(kind)} from ${logs} where ${id} = ?`),
     events: prepare(`select seq, event from ${events} where ${id} = ? and seq > ? order by seq limit ?`),
     insertEvent: prepare(`insert into ${events} (${id}, seq, event) values (?, ?, ?)`),
+    // Writes no index but that of changes, and for threads that of times.
+    goOn: prepare(
+      `update ${logs} set last_seq = ?, updated_at = ?, digest = ?, changed = ${changes} + 1
+       where ${id} = ? and phase is ? and started_at is coalesce(?, started_at)
+         and parent_run_id is coalesce(?, parent_run_id) and resource_id is coalesce(?, resource_id)`,
+    ),
     putDigest: prepare(
       `insert into ${logs} (${id}, last_seq, phase, started_at, updated_at, parent_run_id, resource_id, digest, changed)
-       values (?, ?, ?, ?, ?, ?, ?, ?, ?)
+       values (?, ?, ?, ?, ?, ?, ?, ?, ${changes} + 1)
        on conflict (${id}) do update set last_seq = excluded.last_seq, phase = excluded.phase,
          started_at = coalesce(excluded.started_at, started_at), updated_at = excluded.updated_at,
          parent_run_id = coalesce(excluded.parent_run_id, parent_run_id),
@@ -305,8 +313,9 @@ class SqliteTables implements SqlTables {
 
   putDigest({ kind, id }: LogRef, columns: DigestColumns): void {
     const { lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest, labels } = columns
-    const { number } = this.#shared.countAppend.get() as { number: number }
-    this.#logs[kind].putDigest.run(id, lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest, number)
+    const { goOn, putDigest } = this.#logs[kind]
+    if (goOn.run(lastSeq, updatedAt, digest, id, phase, startedAt, parentRunId, resourceId).changes === 0)
+      putDigest.run(id, lastSeq, phase, startedAt, updatedAt, parentRunId, resourceId, digest)
     for (const [name, value] of labels ?? []) this.#shared.putLabel.run(id, name, value, startedAt ?? updatedAt)
   }
 
@@ -378,10 +387,10 @@ class SqliteTables implements SqlTables {
   }
 
   /** The append after which logs are listed: 0 for a cursor of a former file. */
-  #changeBefore({ changedAfter }: PageQuery): number | undefined {
+  #changeBefore({ kind, changedAfter }: PageQuery): number | undefined {
     if (typeof changedAfter !== 'string') return changedAfter === null ? 0 : undefined
     if (!/^\d+$/.test(changedAfter)) throw invalidCursor(changedAfter)
-    const { number } = this.#shared.appends.get() as { number: number }
+    const { number } = this.#logs[kind].changes.get() as { number: number }
     return Number(changedAfter) > number ? 0 : Number(changedAfter)
   }
 
@@ -457,6 +466,7 @@ class SqliteTables implements SqlTables {
     const row = this.log(ref)
     if (row === null || (row.owner !== null && row.owner !== owner) || (lastSeq !== null && row.lastSeq !== lastSeq))
       return false
+    this.#shared.keepChanges.run(Number(row.cursor))
     this.#logs[kind].deleteLog.run(id)
     this.#logs[kind].deleteEvents.run(id)
     this.#shared.dropReferences.run(kind, id)

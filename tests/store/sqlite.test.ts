@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { sqliteLog } from 'thinharness/store/sqlite'
 import { ScriptedModel } from 'thinharness/testing'
 import { openDatabase } from '#store/sqlite.js'
 import { harnessOf, tool } from '../harness/support.js'
+import { Events } from '#testing/log-contract/story.js'
 import { event } from '../core/state/support.js'
 import { bundleStores } from '../support/store-bundle.js'
 import { temporaryFolder } from '../support/folder.js'
@@ -27,6 +28,17 @@ describe('a log in SQLite', () => {
       status: 'completed',
       usage: { modelRequests: 2, toolCalls: 1 },
     })
+  })
+
+  test('an event of a run that goes on is written with its row and the order of changes, and no other index', async () => {
+    const path = join(folder, 'runs.db')
+    await using log = sqliteLog(path)
+    const story = new Events('run_a', { afterMs: 1 })
+    await log.append(story.ref, story.made.slice(), { digest: story.digest })
+    const before = statSync(`${path}-wal`).size
+    await log.append(story.ref, [story.note('One more.')], { digest: story.digest })
+    // The pages of: events, their key, runs, their changes. A page has a head of 24 bytes.
+    expect((statSync(`${path}-wal`).size - before) / (4096 + 24)).toBe(4)
   })
 
   test('a file in a folder that does not exist is an error that names the folder, and creates nothing', async () => {

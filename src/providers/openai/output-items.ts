@@ -35,10 +35,12 @@ export function isCall({ type }: WireFields): boolean {
  * for approval.
  */
 export function clientItems(parts: readonly AssistantPart[]): readonly string[] {
-  const items = parts.flatMap((part) => {
+  const items: WireFields[] = []
+  for (const part of parts) {
     const native = part.type === 'opaque' ? nativeDataOf(part) : undefined
-    return native?.kind === 'item' ? [native.item] : []
-  })
+    if (native?.kind === 'item') items.push(native.item)
+  }
+  if (items.length === 0) return []
   const answered = new Set(items.filter(isOutput).map(({ call_id: callId }) => callId))
   return items.filter((item) => isOfClient(item) && !answered.has(item['call_id'])).map(({ type }) => stringIn(type))
 }

@@ -19,9 +19,9 @@ import { nativeDataOf, callIdOf, clientItems, outputParts, itemCall } from './ou
 export function decodeReply(reply: unknown, { callIdFor }: Pick<ReplyFoldOptions, 'callIdFor'>): DecodedReply {
   const response = responseFields(reply)
   const ids = new ReplyCallIds(callIdFor)
-  const parts = withoutRepeatedCalls(objectsIn(response['output']), itemCall).flatMap((item, position) =>
-    outputParts(item, () => ids.take(callIdOf(item), position)),
-  )
+  const parts: AssistantPart[] = []
+  for (const [position, item] of withoutRepeatedCalls(objectsIn(response['output']), itemCall).entries())
+    parts.push(...outputParts(item, () => ids.take(callIdOf(item), position)))
   return decodedReply(response, parts)
 }
 
@@ -30,7 +30,8 @@ export function decodedReply(response: WireFields, parts: readonly AssistantPart
   const waiting = clientItems(parts)
   if (waiting.length > 0) throw waitsForClient(waiting)
   const all = withOutputText(parts, response)
-  const refusals = all.map(partRefusal).filter((refusal) => refusal !== undefined)
+  const refusals: string[] = []
+  for (const part of all) refusals.push(...partRefusal(part))
   const refusal = refusals.join('')
   return {
     parts: all,
@@ -119,10 +120,10 @@ function completedReason(parts: readonly AssistantPart[], isRefusal: boolean): F
 }
 
 /** The text of a refusal, which may be empty; undefined for any other part. */
-function partRefusal(part: AssistantPart): string | undefined {
+function partRefusal(part: AssistantPart): readonly string[] {
   const native = part.type === 'opaque' ? nativeDataOf(part) : undefined
-  if (native?.kind !== 'block' || native.block['type'] !== 'refusal') return undefined
-  return stringIn(native.block['refusal'])
+  if (native?.kind !== 'block' || native.block['type'] !== 'refusal') return []
+  return [stringIn(native.block['refusal'])]
 }
 
 /** True for a call whose arguments are incomplete in a reply with status `completed`. */

@@ -148,7 +148,9 @@ export class OwnParts {
   /** The reply as the transcript has it. */
   write(reply: DecodedReply): DecodedReply {
     if (this.#name === this.#provider || !hasNative(reply)) return reply
-    return { ...this.#named(reply), parts: reply.parts.map((part) => this.#named(part)) }
+    const parts: AssistantPart[] = []
+    for (const part of reply.parts) parts.push(this.#named(part))
+    return { ...this.#named(reply), parts }
   }
 
   #read<T extends Holder>(holder: T): T {

@@ -31,9 +31,14 @@ async function ownPrice(answered: PricedModel, asked: PricedModel, { models = {}
   return isGiven ? (givenPrice(answered, models) ?? null) : priceOf(answered, { models })
 }
 
+function shortName(name: string): string {
+  return name.slice(name.lastIndexOf('/') + 1).toLowerCase()
+}
+
 /** True for a name of the same model, with a date or a version behind it, or the path of a gateway before one of them. */
 function isVersionOf(name: string, id: string): boolean {
-  const [short = name, whole = id] = [name, id].map((each) => each.slice(each.lastIndexOf('/') + 1).toLowerCase())
+  const short = shortName(name)
+  const whole = shortName(id)
   return (
     short.startsWith(whole) && /^(?:[-@:_.]?(?:\d{3,}|latest|preview)(?![a-z]).*)?$/.test(short.slice(whole.length))
   )

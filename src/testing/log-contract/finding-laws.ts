@@ -88,6 +88,15 @@ export const findingLaws = {
         ['t_2', 't_1'],
       )
       expectSame('the runs', (await changedIds(log, again_b?.cursor ?? '')).length, 1)
+      const removed = new Events('run_e', { afterMs: 1 })
+      removed.completes()
+      await store.append(removed.ref, removed.made, { digest: removed.digest })
+      const newest = (await collectAll(log.list({ changedAfter: null }))).at(-1)
+      await log.prune({ only: [removed.ref] })
+      await addNote(store, stories[3])
+      // The others may come once more.
+      const since = await changedIds(log, newest?.cursor ?? '')
+      expectSame('the last change since one that was removed', since.at(-1), 'run_d')
     },
   },
   misses_no_append: {
