@@ -284,7 +284,7 @@ class HarnessClass<Output = string, Deps = unknown> implements AsyncDisposable {
   /**
    * The events of a run, wherever it is executed: those in the log after the cursor `after`, then those that follow, across
    * pauses, until the run ends. Claims nothing. Throws for invalid arguments; an unknown run fails the iteration with
-   * `run_not_found`.
+   * `run_not_found`, and one of an unknown version with `invalid_log`.
    */
   follow(runId: string, options: FollowOptions = {}): AsyncIterable<RunEvent> {
     this.#assertOpen()

@@ -215,7 +215,8 @@ const LONGEST_WAIT_MS = 1000
 
 /**
  * The events of a run, wherever it is executed: those of the log, then those that follow, across pauses, until the run ends.
- * A run of this process also gives its ephemeral events. Claims nothing. Rejects with `run_not_found` for an unknown run.
+ * A run of this process also gives its ephemeral events. Claims nothing. Rejects with `run_not_found` for an unknown run, and
+ * with `invalid_log` for one whose log begins in an unknown version.
  */
 export async function* followRun(
   run: RunToFollow,
@@ -252,6 +253,8 @@ class RunReader implements TailReader<RunEvent> {
     const after = this.#isEmpty ? this.#seq - 1 : this.#seq
     for await (const event of shownEvents(readers, eventsIn(log, runRef(runId), { after }))) {
       if (isAborted(this.#signal)) return
+      if (event.kind === 'run_started' || event.kind === 'run_queued')
+        (await import('#run/resume/read-log.js')).checkVersion(event)
       this.#isEmpty = false
       const isNew = event.seq > this.#seq
       this.#pass(event)

@@ -4,6 +4,7 @@ import { defineTool, memoryLog, ModelRetry } from 'thinharness'
 import type { DurableEvent, RunLog } from 'thinharness'
 import { ScriptedModel } from 'thinharness/testing'
 import { failureOf, harnessOf, tool } from '../../harness/support.js'
+import { collect } from '../../support/collect.js'
 import { temporaryFolder } from '../../support/folder.js'
 import { oneIn } from '../../support/length.js'
 
@@ -274,6 +275,7 @@ test('a run of an unknown version is refused by whoever would go on with it, and
     () => harness.retry('run_2'),
     () => harness.resume('run_2', []),
     () => harness.cancel('run_2'),
+    () => collect(harness.follow('run_2')),
     () => harness.run('Go.', { runId: 'run_2', ifExists: 'continue' }),
     () => harness.run('On.', { history: { runId: 'run_2' } }),
     () => harness.replay(events),
