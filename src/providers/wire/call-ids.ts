@@ -28,14 +28,14 @@ export class WireCallIds {
     return { ...delta, callId: this.#free(delta.callId) }
   }
 
+  /** A list of its own, of the one form that V8's code for a turn expects: `map` and `flatMap` make others now and then. */
   inParts(parts: readonly AssistantPart[]): readonly AssistantPart[] {
-    let replaced: AssistantPart[] | null = null
-    for (const [index, part] of parts.entries()) {
-      if (part.type !== 'tool_call' || !this.#taken.has(part.callId)) continue
-      replaced ??= [...parts]
-      replaced[index] = { ...part, callId: this.#free(part.callId) }
+    const named: AssistantPart[] = []
+    for (const part of parts) {
+      const isTaken = part.type === 'tool_call' && this.#taken.has(part.callId)
+      named.push(isTaken ? { ...part, callId: this.#free(part.callId) } : part)
     }
-    return replaced ?? parts
+    return named
   }
 
   #free(callId: string): string {
@@ -148,9 +148,7 @@ export class OwnParts {
   /** The reply as the transcript has it. */
   write(reply: DecodedReply): DecodedReply {
     if (this.#name === this.#provider || !hasNative(reply)) return reply
-    const parts: AssistantPart[] = []
-    for (const part of reply.parts) parts.push(this.#named(part))
-    return { ...this.#named(reply), parts }
+    return { ...this.#named(reply), parts: reply.parts.map((part) => this.#named(part)) }
   }
 
   #read<T extends Holder>(holder: T): T {
