@@ -347,15 +347,14 @@ class SqliteTables implements SqlTables {
       const foreign = owner.foreign.map(() => ' or (resource_id >= ? and resource_id < ?)').join('')
       require(`(resource_id = ?${foreign})`, owner.text, ...owner.foreign.flat())
     }
-    for (const label of others) require(`exists (select 1 from run_labels where run_id = ${id} and ${LABEL})`, ...label)
     // The index of labels has the order of the list.
     const isLabelled = first !== undefined && changedAfter === undefined
+    for (const label of isLabelled ? others : labels)
+      require(`exists (select 1 from run_labels where run_id = ${id} and ${LABEL})`, ...label)
     const [place, placeId] = isLabelled
       ? ['labelled.started_at', 'labelled.run_id']
       : [`${logs}.${order}`, `${logs}.${id}`]
     if (isLabelled) require('labelled.name = ? and labelled.value = ?', ...first)
-    else if (first !== undefined)
-      require(`exists (select 1 from run_labels where run_id = ${id} and ${LABEL})`, ...first)
     if (before !== null) require(`(${place}, ${placeId}) < (?, ?)`, before.time, before.id)
     if (changedAfter !== undefined) require('changed > ?', changedAfter)
     const from = isLabelled ? `run_labels as labelled cross join ${logs} on ${logs}.${id} = labelled.run_id` : logs

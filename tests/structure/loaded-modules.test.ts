@@ -15,7 +15,7 @@ const MOST: Readonly<Record<string, readonly [modules: number, kib: number]>> = 
   'thinharness/mcp': [75, 334],
   'thinharness/testing': [148, 717],
   'thinharness/tracing': [121, 560],
-  'thinharness/store/sqlite': [34, 186],
+  'thinharness/store/sqlite': [34, 187],
   'thinharness/store/postgres': [35, 191],
   'thinharness/durable': [108, 502],
   'thinharness/durable/dbos': [116, 538],
