@@ -68,7 +68,18 @@ export const SHARED: readonly Scenario[] = [
   ...AT_EACH_MOMENT.flatMap(({ name, title, work, warm, ...others }) => [
     { ...others, name, title: `${title}, the first of a process`, work: { ...work, runs: 1 } },
     { ...others, name: `${name}-warm`, title: `${title}, ${warm.title}`, work: { ...work, ...warm.at } },
-    { ...others, name: `${name}-hot`, title: `${title}, after 10 s`, work: { ...work, ...AFTER_10_S }, isLong: true },
+    // Ten seconds of CPU would take minutes where tools wait.
+    ...('toolMs' in work
+      ? []
+      : [
+          {
+            ...others,
+            name: `${name}-hot`,
+            title: `${title}, after 10 s`,
+            work: { ...work, ...AFTER_10_S },
+            isLong: true,
+          },
+        ]),
   ]),
   {
     name: 'turns-200',
