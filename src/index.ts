@@ -12,10 +12,10 @@ export type {
   PendingItem,
   ResumeState,
   RunReport,
-  RunUsage,
   StopReason,
   ToolCallRecord,
 } from './contracts/result.js'
+export type { RunUsage } from './contracts/run-usage.js'
 
 export { callTool } from './harness/call-tool.js'
 export { defineTool } from './core/tools/define-tool.js'

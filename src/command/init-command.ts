@@ -1,7 +1,7 @@
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, resolve } from 'node:path'
-import { ownVersion } from '#util/platform/own-package.js'
+import { ownVersion } from '#util/platform/packages.js'
 import { CommandError, EXIT } from './exit-codes.js'
 import type { Terminal } from './terminal/terminal.js'
 

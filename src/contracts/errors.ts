@@ -1,5 +1,4 @@
-import { withoutCredentials } from '#util/address.js'
-import { causeWithoutSecrets, withoutSecrets } from '#util/secrets.js'
+import { causeWithoutSecrets, withoutCredentials, withoutSecrets } from '#util/secrets.js'
 import { failureOfStatus } from './provider-failure.js'
 import type { ProviderFailure } from './provider-failure.js'
 import type { RunReport } from './result.js'

@@ -3,7 +3,7 @@ import type { Model, ModelTurn, RequestConstants, TurnOptions } from './model-se
 import type { RequestAttempt } from '#contracts/attempt.js'
 import type { RunRules } from './state/run-rules.js'
 
-/** What the core needs to know of money: the prices and purses are in `run/money`. Amounts are whole micro-dollars. */
+/** What the core needs to know of money: the prices and reservations are in `run/money`. Amounts are whole micro-dollars. */
 export interface MoneyPort {
   /** The money of a new run, or of one that has spent `spentUsd` before. */
   open(run: SpendingRun): Promise<RunMoney>
@@ -16,12 +16,12 @@ export interface SpendingRun {
   readonly model: Model
   readonly rules: RunRules
   readonly spentUsd: number
-  readonly outerPurse: OuterPurse | null
+  readonly outerMoney: OuterMoney | null
   readonly isRecorded: boolean
 }
 
 /** The money of the run above, or of a budget that several runs share. */
-export interface OuterPurse {
+export interface OuterMoney {
   /** Counts an amount that a run has spent before, by its log. */
   chargeEarlier(amount: number): void
 }
@@ -75,7 +75,7 @@ export type CostOf = (turn: AnsweredTurn) => number | null | Promise<number | nu
 /** The money of a run: limited, only counted, or neither. */
 export interface RunMoney {
   /** What its requests and the runs below it spend from; null without a limit of money. */
-  readonly spending: { readonly budget: RunBudget; readonly purse: OuterPurse } | null
+  readonly spending: { readonly budget: RunBudget; readonly money: OuterMoney } | null
   /**
    * The price of the model, looked up while the first request is in progress; null inside if it is unknown. Null if costs are
    * not counted, or are by `spending`.

@@ -1,6 +1,6 @@
 import { HarnessError, cancelledError, messageOf } from '#contracts/errors.js'
 import type { CompletedResult, HarnessResult, PausedResult } from '#contracts/result.js'
-import { purseOf } from '#run/money/budget.js'
+import { moneyOf } from '#run/money/budget.js'
 import type { Budget } from '#run/money/budget.js'
 import { listenToAbort } from '#util/abort.js'
 import { isObject } from '#util/json.js'
@@ -237,5 +237,5 @@ function checkedRow<Deps>(row: RowRun<Deps>, index: number): RowRun<Deps> {
 }
 
 function shortagesOf(budget: Budget | undefined): number {
-  return budget === undefined ? 0 : purseOf(budget).shortages
+  return budget === undefined ? 0 : moneyOf(budget).shortages
 }

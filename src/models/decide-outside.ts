@@ -4,7 +4,7 @@ import type { ModelRef } from '#contracts/model-reference.js'
 import { invalidOptions, parse } from '#contracts/parse.js'
 import type { Model } from '#core/model-session.js'
 import { choose } from '#run/decide-in-run.js'
-import { budget, purseOf } from '#run/money/budget.js'
+import { budget, moneyOf } from '#run/money/budget.js'
 import type { Budget } from '#run/money/budget.js'
 import { openSpending } from '#run/money/open-spending.js'
 import { costOfAnswer } from '#run/money/answer-cost.js'
@@ -46,7 +46,7 @@ export async function decideOutside<Choice extends string>(
   const spending =
     options.budget === undefined
       ? null
-      : await openSpending({ model: asked, prices, limitUsd: null, spentUsd: 0, outer: purseOf(options.budget), stop })
+      : await openSpending({ model: asked, prices, limitUsd: null, spentUsd: 0, outer: moneyOf(options.budget), stop })
   const price = priceOf(asked, prices).then(
     (known) => (turn: Parameters<typeof costOfAnswer>[0]) => costOfAnswer(turn, { model: asked, price: known, prices }),
     () => null,

@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { HarnessErrorCode } from '#contracts/errors.js'
-import { NO_USAGE } from '#contracts/result.js'
+import { NO_USAGE } from '#contracts/run-usage.js'
 import { digestOf } from '#core/log/run-summary.js'
 import type { RunDigest, RunStatus, RunSummary } from '#core/log/run-summary.js'
 import { waitingQuery } from './list-query.js'

@@ -2,6 +2,7 @@ import { placeOfEvent } from './codec/clear.js'
 import { CIPHER } from './codec/log-codec.js'
 import type { LogCodec, RecordCodec } from './codec/log-codec.js'
 import type { RenewedRecord, RewrittenRow, StoredEvent, StoredPost } from './codec/rewrite-tables.js'
+import { DatabaseFiles } from './database-files.js'
 import { listPrunable, removableRuns } from './pruning.js'
 import type { Reference, Removal } from './pruning.js'
 import { claimedRow, digestColumns, encodedColumns, SqlLog, PAGE_ROWS, WAITING, logSchema } from './sql-log.js'
@@ -26,7 +27,7 @@ import {
 import type { Database, Statement, Value } from '#util/platform/sqlite.js'
 import { pieces } from '#util/in-pieces.js'
 import { oneOf, partial } from '#util/validate.js'
-import { existsSync, mkdirSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
 export interface SqliteLogOptions {
@@ -511,35 +512,6 @@ export async function openDatabase(path: string, synchronous: 'normal' | 'full')
   } catch (error) {
     database.close()
     throw error
-  }
-}
-
-/** The files of an open database, by what had their names when it was opened. */
-class DatabaseFiles {
-  readonly #paths: readonly string[]
-  readonly #opened: readonly string[]
-
-  constructor(path: string) {
-    const real = realpathSync(path)
-    this.#paths = [path, `${real}-wal`, `${real}-shm`]
-    this.#opened = this.#present()
-  }
-
-  /** One of them was removed, moved or replaced. */
-  get haveMoved(): boolean {
-    return this.#present().some((file, index) => file !== this.#opened[index])
-  }
-
-  /** The file itself was, not only its write-ahead log. */
-  get isMoved(): boolean {
-    return this.#present()[0] !== this.#opened[0]
-  }
-
-  #present(): readonly string[] {
-    return this.#paths.map((path) => {
-      const stats = statSync(path, { throwIfNoEntry: false })
-      return stats === undefined ? '' : `${stats.dev}:${stats.ino}`
-    })
   }
 }
 

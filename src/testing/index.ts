@@ -9,7 +9,7 @@ export type { ContractLaw, LogContractOptions, LogLawName } from './log-contract
 export type { ScriptedReply as Reply, ReplyPart, ScriptedCall } from './reply.js'
 export { replayTest } from './replay-test.js'
 export type { Replayed } from './replay-test.js'
-export type { ScriptedAnswer, ScriptedRule } from './script.js'
+export type { ScriptedAnswer, ScriptedRule } from './scripted-replies.js'
 export { ScriptedModel } from './scripted-model.js'
 export type { HeardRequest, ModelFailure, ModelRequest, ScriptedModelOptions } from './scripted-model.js'
 export { scriptedProvider } from './scripted-provider.js'

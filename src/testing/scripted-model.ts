@@ -16,7 +16,7 @@ import { scriptMessage, scriptRequest } from './script-request.js'
 import type { Heard, ScriptRequest } from './script-request.js'
 import { textPieces, resolveReply, withCallIds } from './reply.js'
 import type { ResolvedPart, ResolvedReply } from './reply.js'
-import { isFault, Script } from './script.js'
+import { isFault, Script } from './scripted-replies.js'
 
 export interface ScriptedModelOptions {
   /** Default `scripted`. */

@@ -6,7 +6,7 @@ import type { BreakFault, Chunks, DripFault, ProviderFault, StatusFault, Renderi
 import { readRequestBody, closeServer, openServer, serverOrigin, sendBody, withoutKeys } from './http-server.js'
 import type { ScriptedReply } from './reply.js'
 import { resolveReply, withCallIds } from './reply.js'
-import { isFault, Script, ScriptEnded } from './script.js'
+import { isFault, Script, ScriptEnded } from './scripted-replies.js'
 import { WireRefusal } from './wire/api.js'
 import type { WireApi, WireBody, WireConversation, WireReply } from './wire/api.js'
 import { chatApi } from './wire/chat.js'

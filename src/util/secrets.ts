@@ -132,3 +132,8 @@ function cleanValue(value: unknown, depth: number): unknown {
   const entries = Object.entries(value).map(([name, member]) => [name, cleanValue(member, depth + 1)] as const)
   return entries.some(([name, member]) => member !== (value as Members)[name]) ? Object.fromEntries(entries) : value
 }
+
+/** A text in which addresses have no user name and password: `https://ann:pw@host/a` becomes `https://***@host/a`. */
+export function withoutCredentials(text: string): string {
+  return text.replace(/:\/\/[^\s/?#"'`<>]*@/g, '://***@')
+}

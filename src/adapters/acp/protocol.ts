@@ -1,6 +1,6 @@
 import type * as sdkModule from '@agentclientprotocol/sdk'
 import { HarnessError } from '#contracts/errors.js'
-import { isMissing } from '#util/platform/own-package.js'
+import { isMissing } from '#util/platform/packages.js'
 
 /** An answer that is an error of the protocol (JSON-RPC 2.0). */
 export class AcpFailure extends Error {

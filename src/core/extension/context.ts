@@ -1,6 +1,6 @@
 import { HarnessError, messageOf } from '#contracts/errors.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
-import type { RunUsage } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
 import type { Decide } from '../model-session.js'
 import type { JsonObject } from '#util/json.js'
 

@@ -1,5 +1,6 @@
 import type { HarnessErrorCode } from '#contracts/errors.js'
-import type { PendingItem, RunUsage, StopReason } from '#contracts/result.js'
+import type { PendingItem, StopReason } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
 import type { JsonObject } from '#util/json.js'
 import type { Labels } from '../state/labels.js'
 import { askedInBackground } from '../state/background-state.js'

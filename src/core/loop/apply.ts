@@ -1,4 +1,4 @@
-import { withCall, withTokens, withTurn } from '#contracts/result.js'
+import { withCall, withTokens, withTurn } from '#contracts/run-usage.js'
 import { withText } from '#contracts/notices.js'
 import { deepFreeze } from '#util/json.js'
 import { FINAL_RESULT } from '../state/output-format.js'

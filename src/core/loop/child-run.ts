@@ -1,5 +1,6 @@
 import type { TranscriptEntry } from '#contracts/entry.js'
-import type { HarnessResult, PendingItem, RunUsage } from '#contracts/result.js'
+import type { HarnessResult, PendingItem } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
 import type { ChildRun, SpawnOptions, ToolOutcome } from '../tools/tool-spec.js'
 import type { RunAbort } from '#util/abort.js'
 import type { Answer } from '../state/answers.js'

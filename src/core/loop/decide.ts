@@ -18,7 +18,7 @@ import { limitNotices } from './limit-notices.js'
 import type { LimitNotice } from './limit-notices.js'
 import type { AssistantEntry } from '#contracts/entry.js'
 import { HarnessError } from '#contracts/errors.js'
-import { withTurn } from '#contracts/result.js'
+import { withTurn } from '#contracts/run-usage.js'
 import type { PendingItem } from '#contracts/result.js'
 
 /** The next thing that must happen in a run. */

@@ -1,6 +1,6 @@
 import { HarnessError } from '#contracts/errors.js'
 import type { HarnessErrorCode } from '#contracts/errors.js'
-import { NO_USAGE } from '#contracts/result.js'
+import { NO_USAGE } from '#contracts/run-usage.js'
 import { firstDifference } from '#util/first-difference.js'
 import { isObject } from '#util/json.js'
 import type { Answer } from '../state/answers.js'

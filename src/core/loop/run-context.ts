@@ -11,7 +11,7 @@ import { storeFailure } from '../log/log.js'
 import type { RunLog } from '../log/log.js'
 import { RunWriter } from '../log/run-writer.js'
 import type { Decide } from '../model-session.js'
-import type { OuterPurse, RequestPayer } from '../money-port.js'
+import type { OuterMoney, RequestPayer } from '../money-port.js'
 import type { ConfigPolicy } from '../state/config-digest.js'
 import type {
   DurableEvent,
@@ -37,7 +37,7 @@ import type { SigningKey } from './signature.js'
 import type { RequestAttempt } from '#contracts/attempt.js'
 import { textOf, toolCallsOf } from '#contracts/entry.js'
 import { HarnessError, messageOf } from '#contracts/errors.js'
-import { NO_USAGE, withAttempts } from '#contracts/result.js'
+import { NO_USAGE, withAttempts } from '#contracts/run-usage.js'
 import type { HarnessResult, RunReport, StopReason } from '#contracts/result.js'
 import { untilStopped } from '#util/abort.js'
 import type { RunAbort } from '#util/abort.js'
@@ -62,8 +62,8 @@ export interface RunSurroundings {
   readonly labels?: Labels
   /** Name of the subagent for extensions. Default: as in `parent`. A program has that of the run above it. */
   readonly agentName?: string | null
-  /** The purse of the parent run, if its costs are counted. */
-  readonly outerPurse?: OuterPurse | null
+  /** The money of the parent run, if its costs are counted. */
+  readonly outerMoney?: OuterMoney | null
   readonly log: RunLog
   readonly children: ChildStates
   readonly clock: Clock
@@ -89,7 +89,7 @@ export class RunContext {
   readonly depth: number
   /** Name of the subagent; null for the run at the top. */
   readonly agentName: string | null
-  readonly outerPurse: OuterPurse | null
+  readonly outerMoney: OuterMoney | null
   readonly log: RunLog
   readonly queue: EventQueue
   readonly childQueue: EventQueue
@@ -139,7 +139,7 @@ export class RunContext {
     this.depth = surroundings.depth ?? 0
     this.#metadata = surroundings.metadata
     this.#labels = surroundings.labels ?? {}
-    this.outerPurse = surroundings.outerPurse ?? null
+    this.outerMoney = surroundings.outerMoney ?? null
     this.log = surroundings.log
     this.queue = surroundings.queue
     this.childQueue = surroundings.childQueue ?? surroundings.queue

@@ -1,5 +1,6 @@
-import { withUsage } from '#contracts/result.js'
-import type { PendingItem, RunUsage } from '#contracts/result.js'
+import { withUsage } from '#contracts/run-usage.js'
+import type { PendingItem } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
 import type { ContentSource, UserEntry, Unstamped } from '#contracts/entry.js'
 import type { JsonValue } from '#util/json.js'
 import type { Answer, KeptAnswer } from './answers.js'

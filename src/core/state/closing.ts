@@ -1,4 +1,4 @@
-import { withAttempts } from '#contracts/result.js'
+import { withAttempts } from '#contracts/run-usage.js'
 import type { StopReason } from '#contracts/result.js'
 import { entryId, toolCallsOf } from '#contracts/entry.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'

@@ -1,4 +1,4 @@
-import type { RunUsage } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
 import { FINAL_RESULT } from './output-format.js'
 import type { BatchCall } from './batch-call.js'
 import type { LimitKind, RunRules } from './run-rules.js'

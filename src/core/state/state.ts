@@ -1,5 +1,6 @@
-import { NO_USAGE } from '#contracts/result.js'
-import type { RunUsage, StopReason } from '#contracts/result.js'
+import { NO_USAGE } from '#contracts/run-usage.js'
+import type { StopReason } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
 import { contentOf, entryId } from '#contracts/entry.js'
 import type { TranscriptEntry } from '#contracts/entry.js'
 import type { SubmittedRequest } from '#contracts/attempt.js'

@@ -1,7 +1,7 @@
 import type { ProposedChange, ViewContext } from '#core/extension/view-policy.js'
 import type { Extension } from '#core/extension/extension.js'
 import { estimateEntry, estimateText } from '#contracts/estimate.js'
-import type { Need, TriggerOptions } from './context-need.js'
+import type { Need, TriggerOptions } from './when-to-compact.js'
 import { isSaid, keptWords, lastNotices, skillsRead, wordsLength } from './kept-words.js'
 import { countCalls, entryIndex, recallHint, viewSteps } from './spans.js'
 import type { ViewSpan, ViewStep } from './spans.js'
@@ -9,7 +9,7 @@ import { defineExtension } from '#core/extension/extension.js'
 import { parse } from '#contracts/parse.js'
 import { partial } from '#util/validate.js'
 import { clearOldMedia } from './media.js'
-import { contextNeed, TRIGGER } from './context-need.js'
+import { contextNeed, TRIGGER } from './when-to-compact.js'
 import { recall } from './recall.js'
 
 /** Changes of a view, and the length of the request with them, in tokens. */

@@ -1,6 +1,6 @@
 export { clearResults } from './clearing.js'
 export type { ClearResultsOptions } from './clearing.js'
-export type { TriggerOptions } from './context-need.js'
+export type { TriggerOptions } from './when-to-compact.js'
 export { recall } from './recall.js'
 export { summarise } from './summarise.js'
 export type { SummariseOptions } from './summarise.js'

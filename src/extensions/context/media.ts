@@ -1,7 +1,7 @@
 import type { ContentPart, TranscriptEntry } from '#contracts/entry.js'
 import type { ProposedChange, ViewContext, ViewProposal } from '#core/extension/view-policy.js'
 import { estimateEntry } from '#contracts/estimate.js'
-import type { TriggerOptions } from './context-need.js'
+import type { TriggerOptions } from './when-to-compact.js'
 import { entryContent } from './recall.js'
 import { recallHint, viewSteps } from './spans.js'
 import type { ViewSpan } from './spans.js'

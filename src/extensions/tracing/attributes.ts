@@ -1,5 +1,5 @@
 import type { RequestConstants } from '#core/model-session.js'
-import type { RunUsage } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
 import { TOKEN_FIELDS } from '#contracts/entry.js'
 import type { TokenUsage } from '#contracts/entry.js'
 import type { TracedRun } from '#core/extension/run-tracer.js'

@@ -1,7 +1,7 @@
 import type { DurableEvent, RunEvent } from '#core/state/events.js'
 import type { RunTrace, TracedRun, Tracing } from '#core/extension/run-tracer.js'
-import type { RunUsage } from '#contracts/result.js'
-import { NO_USAGE } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
+import { NO_USAGE } from '#contracts/run-usage.js'
 
 /**
  * Traces runs from their events, long after they ran: spans have the times that the events state. `events` are those of a log

@@ -1,4 +1,4 @@
-import { withoutCredentials } from '#util/address.js'
+import { withoutCredentials } from '#util/secrets.js'
 import type { Config } from '../config.js'
 import type { Offer } from '#core/loop/run-plan.js'
 import type { ModelSettings } from '#core/model-session.js'

@@ -51,7 +51,7 @@ import type { RunEvent } from '#core/state/events.js'
 import type { RunState } from '#core/state/state.js'
 import type { InputMessage } from '#core/stream/input.js'
 import { stallDetection } from '#run/stall/stall.js'
-import { purseOf } from '#run/money/budget.js'
+import { moneyOf } from '#run/money/budget.js'
 import { loadChild, loadPaused, loadRetried, loadRun, loadStored } from '#run/resume/load-run.js'
 import type { LoadedRun } from '#core/loop/run-plan.js'
 import { EventQueue } from '#core/stream/queue.js'
@@ -109,7 +109,7 @@ export class RunLauncher<Output> implements RunHost {
       parent: null,
       metadata,
       labels: options.labels ?? {},
-      outerPurse: budget === null ? null : purseOf(budget),
+      outerMoney: budget === null ? null : moneyOf(budget),
       log,
       children: new ChildDocuments(log),
       clock: this.#clock,
@@ -286,7 +286,7 @@ export class RunLauncher<Output> implements RunHost {
     const context = new RunContext({
       runId,
       parent: { runId: parent.runId, callId, agentName },
-      outerPurse: setup.money.spending?.purse ?? null,
+      outerMoney: setup.money.spending?.money ?? null,
       log,
       children: new ChildDocuments(log),
       clock: this.#clock,

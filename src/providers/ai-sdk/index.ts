@@ -1,6 +1,6 @@
 import type { Model, ModelCapabilities } from '#core/model-session.js'
 import { late } from '#util/late.js'
-import { timeLimitsOf } from '../http/time-limits.js'
+import { timeLimitsOf } from '../http/options.js'
 import { checkEffort, DEFAULT_MAX_RETRIES, parseModelOptions } from '../wire/options.js'
 import { SessionModel } from '../wire/wire-session.js'
 import { lateFormat } from '../http/wire-format.js'

@@ -1,7 +1,7 @@
 import { connectionError, isConnectionFailure, providerError, errorFromBody, notJson } from '../http/provider-errors.js'
 import { flatHeaders } from '../http/exchange.js'
 import { RequestGuard } from '../http/request-guard.js'
-import type { TimeLimits } from '../http/time-limits.js'
+import type { TimeLimits } from '../http/options.js'
 import type { Transport, WireChunk, TransportRequest } from '../http/wire-format.js'
 import { stringIn } from '../wire/wire-fields.js'
 import type { WireFields } from '../wire/wire-fields.js'

@@ -1,6 +1,6 @@
 import { acceptedCallId } from '../wire/call-ids.js'
 import type { KnownFormat } from '../http/wire-format.js'
-import { hostOf } from '../wire/wire-model.js'
+import { hostOf } from '../wire/credentials.js'
 import type { AssistantPart } from '#contracts/entry.js'
 import type { ReasoningEffort } from '#core/model-session.js'
 import { isObject } from '#util/json.js'

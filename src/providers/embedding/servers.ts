@@ -1,6 +1,6 @@
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { OPENAI_ACCOUNT } from '../wire/wire-model.js'
+import { OPENAI_ACCOUNT } from '../wire/credentials.js'
 import type { ServerSpec } from '../wire/wire-model.js'
 import { countIn, listIn, objectsIn } from '../wire/wire-fields.js'
 

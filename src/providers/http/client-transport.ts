@@ -6,7 +6,7 @@ import { flatHeaders } from './exchange.js'
 import { withCallers } from './endpoint.js'
 import { REST_AFTER_REPLY_MS } from './http-transport.js'
 import { RequestGuard } from './request-guard.js'
-import type { TimeLimits } from './time-limits.js'
+import type { TimeLimits } from './options.js'
 import { WHOLE_REPLY } from './wire-format.js'
 import type { Transport, WireChunk, TransportRequest } from './wire-format.js'
 

@@ -1,5 +1,5 @@
 import { markUnsent, providerError } from './provider-errors.js'
-import type { TimeLimits } from './time-limits.js'
+import type { TimeLimits } from './options.js'
 import type { TransportRequest } from './wire-format.js'
 
 type Phase = 'connectMs' | 'firstByteMs' | 'idleMs'

@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import { NO_USAGE } from '#contracts/result.js'
+import { NO_USAGE } from '#contracts/run-usage.js'
 import type { HarnessResult } from '#contracts/result.js'
 import type { RunContext } from '#core/loop/run-context.js'
 import type { HookContexts } from '#core/extension/hooks.js'

@@ -3,7 +3,7 @@ import { parse } from '#contracts/parse.js'
 import { dollars, leaf, object, optional } from '#util/validate.js'
 import { inDollars } from '#core/money-port.js'
 import { inMicroDollars } from './token-cost.js'
-import { Purse } from './purse.js'
+import { ReservedMoney } from './reserved-money.js'
 
 export interface BudgetSettings {
   /** The most that all runs together may cost, in US dollars. */
@@ -14,19 +14,19 @@ export interface BudgetSettings {
 
 const SETTINGS = object<BudgetSettings>({ costUsd: dollars, spentUsd: optional(dollars) })
 
-const purses = new WeakMap<RunBudget, Purse>()
+const ofBudgets = new WeakMap<RunBudget, ReservedMoney>()
 
-/** The purse of a budget. */
-export function purseOf(budget: RunBudget): Purse {
-  const purse = purses.get(budget)
-  if (purse === undefined) throw new TypeError('Expected a `Budget`.')
-  return purse
+/** The money of a budget. */
+export function moneyOf(budget: RunBudget): ReservedMoney {
+  const money = ofBudgets.get(budget)
+  if (money === undefined) throw new TypeError('Expected a `Budget`.')
+  return money
 }
 
-/** A budget that spends from the purse of a run. */
-export function budgetOf(purse: Purse): Budget {
+/** A budget that spends from the money of a run. */
+export function budgetOf(money: ReservedMoney): Budget {
   const budget = new Budget({ costUsd: 0 })
-  purses.set(budget, purse)
+  ofBudgets.set(budget, money)
   return budget
 }
 
@@ -45,22 +45,22 @@ export class Budget implements RunBudget {
   /** Throws `invalid_options` for amounts that are not numbers from 0 up. */
   constructor(settings: BudgetSettings) {
     const { costUsd, spentUsd = 0 } = parse(SETTINGS, settings, '`Budget`')
-    purses.set(this, new Purse(inMicroDollars(costUsd), { spent: inMicroDollars(spentUsd), isBudget: true }))
+    ofBudgets.set(this, new ReservedMoney(inMicroDollars(costUsd), { spent: inMicroDollars(spentUsd), isBudget: true }))
   }
 
   /** The limit, in US dollars. */
   get costUsd(): number {
-    return inDollars(purseOf(this).limit)
+    return inDollars(moneyOf(this).limit)
   }
 
   /** Spent so far, `spentUsd` included, in US dollars. Reserved amounts are not spent yet. */
   get spent(): number {
-    return inDollars(purseOf(this).spent)
+    return inDollars(moneyOf(this).spent)
   }
 
   /** `costUsd` without `spent`, at least 0, in US dollars. */
   get left(): number {
-    const { limit, spent } = purseOf(this)
+    const { limit, spent } = moneyOf(this)
     return inDollars(Math.max(0, limit - spent))
   }
 }

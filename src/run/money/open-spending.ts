@@ -6,8 +6,8 @@ import { batchPrice, inMicroDollars } from './token-cost.js'
 import type { Price } from './token-cost.js'
 import { priceOf } from './find-price.js'
 import type { Prices } from './find-price.js'
-import { Purse } from './purse.js'
-import type { Shortage } from './purse.js'
+import { ReservedMoney } from './reserved-money.js'
+import type { Shortage } from './reserved-money.js'
 import { Spending } from './spending.js'
 import type { PricedCandidate } from './spending.js'
 
@@ -18,8 +18,8 @@ export interface SpendingSetup {
   readonly limitUsd: number | null
   /** Spent by the run before, in US dollars. */
   readonly spentUsd: number
-  /** The purse of the run above, or the budget of the run. */
-  readonly outer: Purse | null
+  /** The money of the run above, or the budget of the run. */
+  readonly outer: ReservedMoney | null
   /** The error of a request that could exceed a limit; amounts are in US dollars. */
   readonly stop: (shortage: Shortage) => Error
 }
@@ -37,8 +37,8 @@ export async function openSpending(setup: SpendingSetup): Promise<Spending> {
   const candidates = await Promise.all(leaves.map(priced))
   const price = candidates[0]?.price ?? null
   const limit = limitUsd === null ? null : inMicroDollars(limitUsd)
-  const purse = new Purse(limit, { outer, spent: inMicroDollars(spentUsd) })
-  return new Spending(purse, {
+  const money = new ReservedMoney(limit, { outer, spent: inMicroDollars(spentUsd) })
+  return new Spending(money, {
     candidates,
     find: async (asked) => {
       const found =

@@ -1,4 +1,4 @@
-import type { OuterPurse } from '#core/money-port.js'
+import type { OuterMoney } from '#core/money-port.js'
 import { listenToAbort } from '#util/abort.js'
 
 /** The reason that an amount cannot be held. All amounts are whole micro-dollars. */
@@ -18,16 +18,16 @@ export interface Hold {
 }
 
 interface Waiter {
-  readonly purse: Purse
+  readonly money: ReservedMoney
   readonly most: number
   readonly least: number
   readonly waits: boolean
   readonly done: (answer: Hold | Shortage) => void
 }
 
-export interface PurseOptions {
-  /** The purse of the run above, or the budget that the run shares with others. */
-  readonly outer?: Purse | null
+export interface ReservedMoneyOptions {
+  /** The money of the run above, or the budget that the run shares with others. */
+  readonly outer?: ReservedMoney | null
   /** Spent before; `outer` is charged with it separately. */
   readonly spent?: number
   /** It belongs to no run. */
@@ -38,10 +38,10 @@ export interface PurseOptions {
  * The money of a run and of all runs below it, which spend from it at the same time: the most that a request may cost is
  * held before it and settled after it, so that together they never exceed the limit. Amounts are whole micro-dollars.
  */
-export class Purse implements OuterPurse {
+export class ReservedMoney implements OuterMoney {
   readonly #limit: number
-  readonly #chain: readonly Purse[]
-  /** Requests that wait for the holds of others, in order; shared by all purses of a tree. */
+  readonly #chain: readonly ReservedMoney[]
+  /** Requests that wait for the holds of others, in order; shared by all of a tree. */
   readonly #waiters: Waiter[]
   readonly #isBudget: boolean
   #spent: number
@@ -49,7 +49,7 @@ export class Purse implements OuterPurse {
   #shortages = 0
 
   /** `limit` null: as much as `outer` has. */
-  constructor(limit: number | null, { outer = null, spent = 0, isBudget = false }: PurseOptions = {}) {
+  constructor(limit: number | null, { outer = null, spent = 0, isBudget = false }: ReservedMoneyOptions = {}) {
     this.#limit = limit ?? Infinity
     this.#isBudget = isBudget
     this.#spent = spent
@@ -65,14 +65,14 @@ export class Purse implements OuterPurse {
     return this.#spent
   }
 
-  /** How many requests were refused because this purse had too little. */
+  /** How many requests were refused because it had too little. */
   get shortages(): number {
     return this.#shortages
   }
 
   /** Counts an amount that a run has spent before, by its log. A budget counts only what is spent from it in this process. */
   chargeEarlier(amount: number): void {
-    for (const purse of this.#chain) if (!purse.#isBudget) purse.#spent += amount
+    for (const money of this.#chain) if (!money.#isBudget) money.#spent += amount
   }
 
   /**
@@ -95,7 +95,7 @@ export class Purse implements OuterPurse {
         stopListening()
         resolve(answer)
       }
-      const waiter: Waiter = { purse: this, most, least, waits, done }
+      const waiter: Waiter = { money: this, most, least, waits, done }
       this.#waiters.push(waiter)
       this.#serve()
     })
@@ -103,7 +103,7 @@ export class Purse implements OuterPurse {
 
   #serve(): void {
     for (const waiter of [...this.#waiters]) {
-      const answer = waiter.purse.#answer(waiter)
+      const answer = waiter.money.#answer(waiter)
       if (answer === null) continue
       this.#waiters.splice(this.#waiters.indexOf(waiter), 1)
       waiter.done(answer)
@@ -112,9 +112,9 @@ export class Purse implements OuterPurse {
 
   /** Null: wait, others have reserved the rest. */
   #answer({ most, least, waits }: Waiter): Hold | Shortage | null {
-    const short = this.#chain.filter((purse) => purse.#left < most)
+    const short = this.#chain.filter((money) => money.#left < most)
     if (short.length === 0) return this.#take(most)
-    if (waits && short.some((purse) => purse.#held > 0)) return null
+    if (waits && short.some((money) => money.#held > 0)) return null
     const tightest = short.reduce((one, other) => (other.#left < one.#left ? other : one))
     if (tightest.#left >= least) return this.#take(tightest.#left)
     tightest.#shortages += 1
@@ -126,16 +126,16 @@ export class Purse implements OuterPurse {
   }
 
   #take(amount: number): Hold {
-    for (const purse of this.#chain) purse.#held += amount
+    for (const money of this.#chain) money.#held += amount
     let isSettled = false
     return {
       amount,
       settle: (cost) => {
         if (isSettled) return
         isSettled = true
-        for (const purse of this.#chain) {
-          purse.#held -= amount
-          purse.#spent += cost
+        for (const money of this.#chain) {
+          money.#held -= amount
+          money.#spent += cost
         }
         this.#serve()
       },
@@ -143,8 +143,8 @@ export class Purse implements OuterPurse {
   }
 }
 
-/** The purse that the core knows as what is outside of a run. */
-export function asPurse(outer: OuterPurse): Purse {
-  if (outer instanceof Purse) return outer
-  throw new TypeError('Expected a purse of this package.')
+/** What the core knows as the money outside of a run. */
+export function asReservedMoney(outer: OuterMoney): ReservedMoney {
+  if (outer instanceof ReservedMoney) return outer
+  throw new TypeError('Expected the money of a run or a `Budget` of this package.')
 }

@@ -5,7 +5,7 @@ import { openSpending } from './open-spending.js'
 import { costOfAnswer } from './answer-cost.js'
 import { knownWindow, priceOf } from './find-price.js'
 import type { Prices } from './find-price.js'
-import { asPurse } from './purse.js'
+import { asReservedMoney } from './reserved-money.js'
 import { RequestAttempts } from './request-attempts.js'
 import type { Spending } from './spending.js'
 
@@ -18,18 +18,18 @@ export class Money implements MoneyPort {
     this.#prices = prices
   }
 
-  async open({ model, rules, spentUsd, outerPurse, isRecorded }: SpendingRun): Promise<RunMoney> {
+  async open({ model, rules, spentUsd, outerMoney, isRecorded }: SpendingRun): Promise<RunMoney> {
     const { costUsd: limitUsd } = rules.limits
     // The costs of recorded replies are in the recording.
     if (isRecorded) return moneyOf(model, null, null)
-    if (limitUsd === null && outerPurse === null)
+    if (limitUsd === null && outerMoney === null)
       return moneyOf(model, null, model.computed === true ? null : this.#priceOf(model))
     const spending = await openSpending({
       model,
       prices: this.#prices ?? {},
       limitUsd,
       spentUsd,
-      outer: outerPurse === null ? null : asPurse(outerPurse),
+      outer: outerMoney === null ? null : asReservedMoney(outerMoney),
       stop: ({ limit, needed, isBudget }) =>
         new RunStopped({ kind: 'limit', breach: { kind: 'cost_usd', limit, count: needed }, isBudget }),
     })

@@ -4,7 +4,7 @@ import type { RequestConstants } from '#core/model-session.js'
 import { hostedBound } from './hosted-cost.js'
 import { affordableOutput, costBound, withoutLongCaching } from './token-cost.js'
 import type { Price } from './token-cost.js'
-import type { Purse, Shortage } from './purse.js'
+import type { ReservedMoney, Shortage } from './reserved-money.js'
 import { budgetOf } from './budget.js'
 import type { AnsweredTurn, PricedRequest, RunBudget } from '#core/money-port.js'
 import { byteLength } from '#util/bytes.js'
@@ -44,13 +44,13 @@ export interface SpendingOptions {
 
 /** Pays for the requests of one run with a limit. */
 export class Spending {
-  readonly purse: Purse
+  readonly money: ReservedMoney
   readonly #options: SpendingOptions
   /** Length of the conversation by the last reply, in the tokens of the model that gave it. */
   #measured: (Measured & { readonly constants: RequestConstants }) | null = null
 
-  constructor(purse: Purse, options: SpendingOptions) {
-    this.purse = purse
+  constructor(money: ReservedMoney, options: SpendingOptions) {
+    this.money = money
     this.#options = options
   }
 
@@ -63,7 +63,7 @@ export class Spending {
     const asked = candidate === null ? candidates : [await find(candidate)]
     const bounds = asked.map((each) => this.#boundsOf(each, request))
     const [most, least] = [Math.max(...bounds.map((each) => each.most)), Math.max(...bounds.map((each) => each.least))]
-    const hold = await this.purse.hold({ most, least, waits }, request.signal)
+    const hold = await this.money.hold({ most, least, waits }, request.signal)
     if ('needed' in hold) throw stop(hold)
     return {
       maxOutputTokens: Math.min(...bounds.map(({ tokensFor }) => tokensFor(hold.amount))),
@@ -97,9 +97,9 @@ export class Spending {
     }
   }
 
-  /** A budget that spends from the purse of this run. */
+  /** A budget that spends from the money of this run. */
   get budget(): RunBudget {
-    return budgetOf(this.purse)
+    return budgetOf(this.money)
   }
 
   #inputBound({ provider, model }: Candidate, { transcript, constants }: PricedRequest): number {

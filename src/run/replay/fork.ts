@@ -1,5 +1,5 @@
 import { HarnessError } from '#contracts/errors.js'
-import { NO_USAGE } from '#contracts/result.js'
+import { NO_USAGE } from '#contracts/run-usage.js'
 import { plainJsonText } from '#util/plain-json.js'
 import type { ToolContext, ToolSpec } from '#core/tools/tool-spec.js'
 import { outcomeOf } from '#core/tools/tool-result.js'

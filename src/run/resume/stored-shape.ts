@@ -1,4 +1,5 @@
-import type { CallDecision, PendingItem, ResumeState, RunUsage } from '#contracts/result.js'
+import type { CallDecision, PendingItem, ResumeState } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
 import { tokenCounts } from '#contracts/entry.js'
 import { CONTENT_SOURCE as source } from '#core/extension/hooks.js'
 import { NOTICE_KEY } from '#core/loop/limit-notices.js'

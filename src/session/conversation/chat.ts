@@ -4,7 +4,7 @@ import { BEGINNING, notACursor, parseCursor } from '../thread/chat-cursor.js'
 import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
 import type { ChatAnswer } from '../thread/grants.js'
 import type { ChatSnapshot } from '../thread/reduce-chat.js'
-import { isHeld } from '../thread/thread-state.js'
+import { isHeld } from '../thread/queue.js'
 import type { Grant, ThreadMessage, QueueItem } from '../thread/thread-events.js'
 import { checkKinds, checkModel, performAction } from './actions.js'
 import type { ActionOutcome, AnswerStatus, CancelQueue, ChatAction, ChatChange } from './actions.js'
@@ -13,7 +13,7 @@ import type { EventsOptions } from './feed.js'
 import { Follower } from './follower.js'
 import { toJson, threadMessage } from './message.js'
 import type { MessageEnd, SendOptions, Sent } from './message.js'
-import { PostOffice } from './post-office.js'
+import { ForwardedActions } from './forwarded-actions.js'
 import { checkMode } from './modes.js'
 import type { Modes, OutputOf } from './modes.js'
 import type { ActiveRun, ChatResources } from './run-starter.js'
@@ -61,7 +61,7 @@ export class Chat<M extends Modes = Modes> {
   readonly #deps: ChatDeps
   readonly #conversation: ThreadConversation
   readonly #follower: Follower
-  readonly #posts: PostOffice
+  readonly #posts: ForwardedActions
   /** Messages of this process on their way to the thread: whoever cancels comes after them. */
   readonly #coming = new Set<Promise<unknown>>()
   /** Extensions are asked about the latest message. */
@@ -72,7 +72,7 @@ export class Chat<M extends Modes = Modes> {
     this.#deps = deps
     this.#conversation = conversation
     this.#follower = new Follower(conversation.log, conversation, (isOrphaned) => this.#onCheck(isOrphaned))
-    this.#posts = new PostOffice({
+    this.#posts = new ForwardedActions({
       conversation,
       attach: () => this.attach(),
       performPosted: (action, postId) => this.#performPosted(action, postId),
@@ -356,8 +356,8 @@ export class Chat<M extends Modes = Modes> {
   }
 
   /** Resolves when the message is stored, or posted to the thread's owner. A signal before that rejects it. */
-  #handOver(action: ChatAction & { item: ThreadMessage }, signal?: AbortSignal): ReturnType<PostOffice['post']> {
-    const handOver = async (): ReturnType<PostOffice['post']> => {
+  #handOver(action: ChatAction & { item: ThreadMessage }, signal?: AbortSignal): ReturnType<ForwardedActions['post']> {
+    const handOver = async (): ReturnType<ForwardedActions['post']> => {
       const isKnown = this.#conversation.seen.hasMessage(action.item.messageId)
       const item = isKnown ? action.item : await this.#admitted(action)
       await checkModel(this.#conversation, item)
@@ -405,7 +405,7 @@ export class Chat<M extends Modes = Modes> {
   }
 
   /** Resolves when the action has been performed, or posted to the thread's owner. */
-  async #begin(action: ChatAction, means: ActionMeans = {}): ReturnType<PostOffice['post']> {
+  async #begin(action: ChatAction, means: ActionMeans = {}): ReturnType<ForwardedActions['post']> {
     const outcome = await this.#perform(action, means)
     return outcome === null ? this.#posts.post(action, means.check) : { outcome: Promise.resolve(outcome) }
   }

@@ -18,7 +18,7 @@ import { eventsAfterEnd, eventsAfterRun, eventsOfRefusal, eventsWithoutRun } fro
 import { readBy, textOfRun } from '../thread/reduce-chat.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { ThreadMessage, NewThreadEvent, ReplacedRuns, ThreadEvent } from '../thread/thread-events.js'
-import { isHeld, nextMessage } from '../thread/thread-state.js'
+import { isHeld, nextMessage } from '../thread/queue.js'
 import type { ThreadRun, ThreadState } from '../thread/thread-state.js'
 import { existing, ThreadWriter, withoutOtherOwner } from '../thread/thread-writer.js'
 import type { PlanOutcome } from '../tools/ask-people.js'

@@ -7,7 +7,7 @@ import type { TailReader } from '#util/queue/tail.js'
 import { BEGINNING, chatCursor, placeAfter } from '../thread/chat-cursor.js'
 import type { ChatEvent, ChatPlace } from '../thread/chat-cursor.js'
 import type { StoredError } from '../errors.js'
-import { reduceConversation } from '../thread/reduce-conversation.js'
+import { reduceConversation } from '../thread/transcript.js'
 import type { ChatRun, ChatSnapshot } from '../thread/reduce-chat.js'
 import type { RunPlace, ThreadEvent } from '../thread/thread-events.js'
 

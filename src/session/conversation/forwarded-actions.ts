@@ -15,8 +15,8 @@ const WAIT_MS = 10_000
 /** How long a post gives messages back, in ms: their sender still waits when it reads of them. */
 const GIVES_BACK_MS = 8_000
 
-/** What a post office needs of the chat whose thread it serves. */
-interface PostOfficeDeps {
+/** What it needs of the chat whose thread it serves. */
+interface ForwardedActionsDeps {
   readonly conversation: ThreadConversation
   /** Follows the thread. */
   readonly attach: () => Promise<void>
@@ -25,14 +25,14 @@ interface PostOfficeDeps {
 }
 
 /** The inbox of a thread: its owner takes the actions of other processes from it. */
-export class PostOffice {
-  readonly #deps: PostOfficeDeps
+export class ForwardedActions {
+  readonly #deps: ForwardedActionsDeps
   #timer: NodeJS.Timeout | undefined
   /** Posts of others that this process has taken, as the owner, and not dealt with. */
   #taken: Post[] = []
   #isLooking = false
 
-  constructor(deps: PostOfficeDeps) {
+  constructor(deps: ForwardedActionsDeps) {
     this.#deps = deps
   }
 

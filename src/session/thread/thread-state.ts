@@ -1,6 +1,8 @@
 import type { JsonObject } from '#util/json.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { StoredError } from '../errors.js'
+import { isHeld, takenFrom, withMessage, withoutMessage, withRequeued } from './queue.js'
+import type { MessageQueue } from './queue.js'
 import type { Grant, QueueItem, ThreadEvent, ThreadEventOf } from './thread-events.js'
 
 /** The latest run of a thread. */
@@ -20,7 +22,7 @@ export interface ThreadHistory {
 }
 
 /** A thread as of an event: the fold of its events, plain JSON. */
-export interface ThreadState {
+export interface ThreadState extends MessageQueue {
   readonly threadId: string
   readonly seq: number
   readonly createdAt: string
@@ -35,10 +37,6 @@ export interface ThreadState {
   /** The chosen models, by mode. */
   readonly models: Readonly<Record<string, ModelRef>>
   readonly settings: JsonObject
-  readonly queue: readonly QueueItem[]
-  readonly held: boolean
-  /** Messages for the latest run; whether it read them is in its log. */
-  readonly steering: readonly QueueItem[]
   readonly run: ThreadRun | null
   /** Why the latest run could not continue, when it was last tried, and the number of its last event then; absent: it was not tried. */
   readonly refused?: (StoredError & { readonly seq: number | undefined }) | undefined
@@ -58,16 +56,6 @@ export function applyThread(state: ThreadState | undefined, event: ThreadEvent):
   if (event.kind === 'thread_opened') return openedThread(event)
   if (state === undefined) throw new RangeError(`Expected \`thread_opened\` first, got \`${event.kind}\`.`)
   return { ...state, ...threadChange(state, event), seq: event.seq, updatedAt: event.at }
-}
-
-/** The message that the queue sends next; undefined if it is empty, or has none but those that no run could read. */
-export function nextMessage({ queue }: Pick<ThreadState, 'queue'>): QueueItem | undefined {
-  return queue.find(({ error }) => error === undefined)
-}
-
-/** No message of the queue begins a run. */
-export function isHeld({ held, queue }: Pick<ThreadState, 'queue' | 'held'>): boolean {
-  return held || (queue.length > 0 && queue.every(({ error }) => error))
 }
 
 /** A thread that begins. */
@@ -105,19 +93,13 @@ function threadChange(
 ): Partial<ThreadState> {
   switch (event.kind) {
     case 'message_queued': {
-      const { messageId, content, at, by, mode, model, metadata, steers } = event
-      const item = { messageId, content, at, by, mode, model, metadata }
-      const firstMessage = state.firstMessage === '' ? shortText(content) : state.firstMessage
-      if (steers !== undefined) return { firstMessage, steering: [...state.steering, item] }
-      return { firstMessage, queue: [...state.queue, item] }
+      const firstMessage = state.firstMessage === '' ? shortText(event.content) : state.firstMessage
+      return { firstMessage, ...withMessage(state, event) }
     }
     case 'message_requeued':
       return requeueMessage(state, event)
     case 'message_removed':
-      return {
-        queue: state.queue.filter(isNot(event.messageId)),
-        steering: state.steering.filter(isNot(event.messageId)),
-      }
+      return withoutMessage(state, event.messageId)
     case 'run_begun':
       return beginRun(state, event)
     case 'run_refused':
@@ -145,27 +127,19 @@ function threadChange(
 }
 
 /** A message of a run that never began takes that run back with it: the next run continues what it would have continued. */
-function requeueMessage(
-  state: ThreadState,
-  { messageId, error }: ThreadEventOf<'message_requeued'>,
-): Partial<ThreadState> {
-  const { steering, queue, run } = state
-  const others = isNot(messageId)
-  const item = [...steering, ...queue, ...(run?.items ?? [])].find((each) => !others(each))
-  if (item === undefined) return {}
-  const requeued = { queue: [{ ...item, error }, ...queue.filter(others)], steering: steering.filter(others) }
-  return run?.messageIds.includes(messageId) ? { ...requeued, run: null } : requeued
+function requeueMessage(state: ThreadState, event: ThreadEventOf<'message_requeued'>): Partial<ThreadState> {
+  const { run } = state
+  const requeued = withRequeued(state, event, run?.items ?? [])
+  return requeued !== null && run?.messageIds.includes(event.messageId) ? { ...requeued, run: null } : { ...requeued }
 }
 
 function beginRun(state: ThreadState, event: ThreadEventOf<'run_begun'>): Partial<ThreadState> {
   const { runId, messageIds, mode, model, replaces } = event
   const earlier = state.run === null ? state.history : { runId: state.run.runId }
-  const items = state.queue.filter((item) => messageIds.includes(item.messageId))
+  const { items, ...queue } = takenFrom(state, messageIds)
   return {
     refused: undefined,
-    queue: state.queue.filter((item) => !messageIds.includes(item.messageId)),
-    // The earlier run read the rest: otherwise they would be in the queue again.
-    steering: [],
+    ...queue,
     run: { runId, messageIds, mode, model, items },
     history: replaces === undefined ? earlier : replaces.history,
     replaced: replaces === undefined ? state.replaced : [...state.replaced, ...replaces.runIds],
@@ -192,10 +166,6 @@ function settingChanged(
   if (model === undefined) return {}
   const { [model.mode]: _, ...others } = state.models
   return { models: model.model === null ? others : { ...others, [model.mode]: model.model } }
-}
-
-function isNot(messageId: string): (item: QueueItem) => boolean {
-  return (item) => item.messageId !== messageId
 }
 
 /** The members of a thread that lists show and filter by. */

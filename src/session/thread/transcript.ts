@@ -1,9 +1,9 @@
+import { acceptedAnswer, cutOff } from '#core/state/call-endings.js'
 import type { LogStore } from '#core/log/log.js'
 import type { RunEvent } from '#core/state/events.js'
 import type { ToolEntry, TranscriptEntry } from '#contracts/entry.js'
-import { reduceConversation } from './reduce-conversation.js'
-import { findCall } from './reduce-chat.js'
-import type { ChatRun, ChatSnapshot } from './reduce-chat.js'
+import { findCall, reduceChat } from './reduce-chat.js'
+import type { ChatCall, ChatRun, ChatSnapshot } from './reduce-chat.js'
 import type { ThreadHistory } from './thread-state.js'
 import type { ThreadMessage, ThreadEvent } from './thread-events.js'
 
@@ -170,4 +170,25 @@ function atEntry(earlier: readonly ChatRun[], run: ChatRun, index: number): Thre
 function entryCallIds(entry: ChatRun['entries'][number]): readonly string[] {
   if (entry.role !== 'assistant') return []
   return entry.parts.flatMap((part) => (part.type === 'tool_call' ? [part.callId] : []))
+}
+
+/**
+ * The snapshot after `event`. Pure; `undefined` begins. The events are those of a conversation, or those of runs alone: then each
+ * `run_started` of a run at the top adds a run. Calls that were cut off have the `output` that the model reads, which would make
+ * `reduceChat` of `thinharness/ui/client` too large for pages.
+ */
+export function reduceConversation(snapshot: ChatSnapshot | undefined, event: ThreadEvent | RunEvent): ChatSnapshot {
+  const next = reduceChat(snapshot, event)
+  const [before, run] = [snapshot?.runs.at(-1)?.calls, next.runs.at(-1)]
+  const isEnd = event.kind === 'run_completed' || event.kind === 'run_failed'
+  if (!isEnd || run === undefined || run.calls === before) return next
+  const calls = run.calls.map((call, index) => (call === before?.[index] ? call : withOutput(call)))
+  return { ...next, runs: next.runs.with(-1, { ...run, calls }) }
+}
+
+/** A call that was cut off. */
+function withOutput(call: ChatCall): ChatCall {
+  const { cutOff: at, hasAsked = false, status } = call
+  const end = status === 'completed' ? acceptedAnswer('') : cutOff(at === 'running' || hasAsked, '')
+  return { ...call, output: end.output }
 }

@@ -4,10 +4,10 @@ import { functionOf, list, object, oneOf, optional } from '#util/validate.js'
 import { brokenLaw } from '../expect.js'
 import { inboxLaws, keepingLaws, owningLaws, removingLaws } from './writing-laws.js'
 import type { LogLaw } from './law-bench.js'
-import { findingLaws } from './finding-laws.js'
-import { lookingLaws } from './looking-laws.js'
+import { labelAndChangeLaws } from './label-and-change-laws.js'
+import { listingLaws } from './listing-laws.js'
 
-const LAWS = { ...keepingLaws, ...owningLaws, ...inboxLaws, ...lookingLaws, ...findingLaws, ...removingLaws }
+const LAWS = { ...keepingLaws, ...owningLaws, ...inboxLaws, ...listingLaws, ...labelAndChangeLaws, ...removingLaws }
 
 export type LogLawName = keyof typeof LAWS
 

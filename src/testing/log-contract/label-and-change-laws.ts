@@ -4,12 +4,12 @@ import type { LogKind } from '#core/log/ref.js'
 import { expectSame } from '../expect.js'
 import { collectAll, runRef, threadRef } from './law-bench.js'
 import type { LogLaw } from './law-bench.js'
-import { summaryIds } from './looking-laws.js'
+import { summaryIds } from './listing-laws.js'
 import { Events, queuedStory, threadStory } from './story.js'
 import type { Beginning } from './story.js'
 
 /** Laws about finding logs: by their labels, by what has changed, and those that wait for a process. */
-export const findingLaws = {
+export const labelAndChangeLaws = {
   finds_by_labels: {
     says: 'Runs are found by their labels, which a writer passes with a digest or in the first event.',
     async holds({ store, again }) {

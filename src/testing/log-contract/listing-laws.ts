@@ -7,7 +7,7 @@ import { collectAll, runRef, threadRef } from './law-bench.js'
 import type { LogLaw } from './law-bench.js'
 
 /** Laws about logs in short. */
-export const lookingLaws = {
+export const listingLaws = {
   tells_how_runs_stand: {
     says: 'The summary of a run has its status, times, model, usage, parent and pending items.',
     async holds({ store, again }) {

@@ -1,8 +1,9 @@
 import { NO_TOKENS } from '#contracts/entry.js'
-import { NO_USAGE } from '#contracts/result.js'
+import { NO_USAGE } from '#contracts/run-usage.js'
 import type { DurableEvent } from '#core/state/events.js'
 import type { LogRef } from '#core/log/ref.js'
-import type { PendingItem, RunUsage } from '#contracts/result.js'
+import type { PendingItem } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
 import type { RunDigest } from '#core/log/run-summary.js'
 
 const FIRST_MS = Date.UTC(2026, 0, 1)

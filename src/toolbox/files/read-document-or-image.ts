@@ -36,7 +36,7 @@ export interface DocumentText {
  * An image as a part of the result, the text of a PDF or Word document; `undefined` for any other file. By its first bytes: those of a
  * Word document are those of any archive, so its name counts too.
  */
-export async function readMedia(media: Media): Promise<ToolOutcome | DocumentText | undefined> {
+export async function readDocumentOrImage(media: Media): Promise<ToolOutcome | DocumentText | undefined> {
   const kind = await mediaKind(media.file)
   if (kind === 'pdf') return readPdf(media)
   requireNoPages(media)

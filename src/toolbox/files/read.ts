@@ -11,8 +11,8 @@ import type { LinesRead } from '../workspace/lines.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { editorFilesOf } from './editor-files.js'
-import { mediaKind, readMedia, requireNoPages } from './read-media.js'
-import type { DocumentText } from './read-media.js'
+import { mediaKind, readDocumentOrImage, requireNoPages } from './read-document-or-image.js'
+import type { DocumentText } from './read-document-or-image.js'
 import { openFile, withResolved } from '../workspace/safe-open.js'
 import type { OpenedFile } from '../workspace/safe-open.js'
 import { artifactSource, isArtifact, saveOutput, spill } from '../workspace/spill.js'
@@ -165,7 +165,7 @@ async function readOrdinary(reading: DiskReading): Promise<ToolOutcome> {
   const { args, context, workspace } = reading.call
   const { file, shown } = reading
   const timeoutMs = workspace.limits.searchTimeoutMs
-  const media = await readMedia({ file, shown, pages: args.pages, timeoutMs, signal: context.signal })
+  const media = await readDocumentOrImage({ file, shown, pages: args.pages, timeoutMs, signal: context.signal })
   if (media?.kind === 'document') return spillResult(reading, documentResult(reading, media))
   if (media !== undefined) return media
   const text = await wholeText(reading)

@@ -7,6 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 import { messageOf } from '#contracts/errors.js'
+import type { Environment } from '../process/environment.js'
+import { shellQuoted } from '../process/run-process.js'
 import { isAmong, plainHost } from '../web/host-list.js'
 import { isPublicAddress } from '../web/addresses.js'
 import type { HostAddress, Lookup } from '../web/options.js'
@@ -173,3 +175,50 @@ function connectTo(host: string, port: number): Promise<Socket> {
     })
   })
 }
+
+/** The port of the relay on the loopback device of the sandbox, which no other process has. */
+const PORT = 31_280
+
+/** Connects the loopback device of the sandbox with the proxy. */
+export interface Relay {
+  /** The folder of the proxy's socket. */
+  readonly folder: string
+  readonly program: 'socat' | 'node'
+  /** Absolute. */
+  readonly path: string
+}
+
+/** Variables that make programs use the relay. */
+export function relayEnvironment(hosts: readonly string[]): Environment {
+  const address = `http://127.0.0.1:${PORT}`
+  const proxies = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'all_proxy']
+  const direct = ['localhost', '127.0.0.1', '::1'].filter((host) => !hosts.includes(host)).join(',')
+  return {
+    ...Object.fromEntries(proxies.map((name) => [name, address])),
+    no_proxy: direct,
+    NO_PROXY: direct,
+    // For `fetch` of Node, from version 24 on.
+    NODE_USE_ENV_PROXY: '1',
+  }
+}
+
+/** Begins the relay as an orphan, so that no `wait` of the command waits for it, and waits until it listens. */
+export function relayScript({ folder, program, path }: Relay): string {
+  const socket = `${folder}/${SOCKET_NAME}`
+  const listen =
+    program === 'socat'
+      ? `${shellQuoted(path)} TCP-LISTEN:${PORT},bind=127.0.0.1,fork,reuseaddr ${shellQuoted(`UNIX-CONNECT:${socket}`)}`
+      : `${shellQuoted(path)} -e ${shellQuoted(NODE_RELAY)} ${shellQuoted(socket)}`
+  const hex = PORT.toString(16).toUpperCase().padStart(4, '0')
+  return `(${listen} >/dev/null 2>&1 3>&- &)
+n=0; until grep -q ':${hex} ' /proc/net/tcp || [ $n = 300 ]; do n=$((n + 1)); sleep 0.01; done
+`
+}
+
+const NODE_RELAY = `const net = require('node:net')
+net.createServer((inner) => {
+  const outer = net.connect(process.argv[1])
+  inner.pipe(outer).pipe(inner)
+  inner.on('error', () => outer.destroy()).on('close', () => outer.destroy())
+  outer.on('error', () => inner.destroy()).on('close', () => inner.destroy())
+}).listen(${PORT}, '127.0.0.1')`

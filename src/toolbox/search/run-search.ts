@@ -12,8 +12,8 @@ import type { Workspace } from '../workspace/workspace.js'
 import { DEFAULT_FILES, DEFAULT_MATCHES_PER_FILE } from './arguments.js'
 import type { SearchArguments } from './arguments.js'
 import { textBlocks } from './text-blocks.js'
-import { builtinEngine } from './builtin-engine.js'
-import type { EngineEnd, SearchQuery, SearchRequest, FileCount, SearchEngine } from './engine.js'
+import { engineFor } from './choose-engine.js'
+import type { EngineEnd, SearchQuery, SearchRequest, FileCount } from './engine.js'
 import { exclusionsOf, UnreadFiles } from './engine.js'
 import { lineText, matchFile, matchText } from './match-file.js'
 import type { Line } from './match-file.js'
@@ -23,7 +23,6 @@ import { incompleteMetadata, outputLimit, renderNothing, renderResult, renderFil
 import type { RenderedFile, ShownFile } from './render.js'
 import { ResultCollector } from './result-collector.js'
 import type { CollectedFile } from './result-collector.js'
-import { ripgrepEngine, RipgrepUnavailable, findRipgrep } from './ripgrep.js'
 import type { ToolOutcome } from '#core/tools/tool-spec.js'
 import { cutText } from '#util/characters.js'
 import type { JsonObject } from '#util/json.js'
@@ -289,31 +288,5 @@ async function whileOpen<T>(
   } catch (error) {
     if (fileFailureOf(error) === undefined) throw error
     return undefined
-  }
-}
-
-/** The engine for an option: the named ripgrep, none (`false`), or the installed one, if any. */
-export async function engineFor(ripgrep: string | false | undefined): Promise<SearchEngine> {
-  if (ripgrep === false) return builtinEngine
-  if (ripgrep !== undefined) return ripgrepEngine(ripgrep)
-  const installed = await findRipgrep()
-  return installed === undefined ? builtinEngine : withFallback(ripgrepEngine(installed), builtinEngine)
-}
-
-/** An installed program may still not run here, such as one that was built for another C library. */
-function withFallback(engine: SearchEngine, fallback: SearchEngine): SearchEngine {
-  return {
-    ...engine,
-    fileType: (name) => ifUnavailable(engine.fileType(name), () => fallback.fileType(name)),
-    search: (request, onFile) => ifUnavailable(engine.search(request, onFile), () => fallback.search(request, onFile)),
-  }
-}
-
-async function ifUnavailable<Result>(work: Promise<Result>, fallback: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work
-  } catch (error) {
-    if (error instanceof RipgrepUnavailable) return fallback()
-    throw error
   }
 }

@@ -1,4 +1,4 @@
-import { withoutCredentials } from '#util/address.js'
+import { withoutCredentials } from '#util/secrets.js'
 import { cutText } from '#util/characters.js'
 import { FileFailure } from '../workspace/file-failure.js'
 import { escapeControls } from '../workspace/path-text.js'

@@ -1,5 +1,6 @@
 import { numberAt, objectAt } from '../reading/event-fields.js'
 import type { EventPlace, Pause, RunNode, TurnNode } from '../reading/nodes.js'
+import { lostCache } from '../reading/lost-cache.js'
 
 /** The numbers of one turn, for a plot; null where they are not known. */
 export interface TurnPoint extends EventPlace {
@@ -19,9 +20,6 @@ export interface TurnPoint extends EventPlace {
   /** Why the cache was lost here; null: it was not. */
   readonly lostCache: string | null
 }
-
-/** A cache of a provider lasts so long without a request, in ms. */
-const CACHE_LASTS_MS = 5 * 60_000
 
 /**
  * The numbers of a run's turns, for plots.
@@ -51,22 +49,6 @@ export function seriesOf(run: RunNode): readonly TurnPoint[] {
 /** How long people were waited for in a turn. */
 function waitMs({ calls }: TurnNode): number {
   return Math.max(0, ...calls.map(({ waits }) => waits.reduce((sum, { from, to }) => sum + ((to ?? from) - from), 0)))
-}
-
-/** What the harness has seen, or what the numbers say: most of what was cached has to be read anew. */
-function lostCache(before: TurnNode | undefined, turn: TurnNode): string | null {
-  const bust = turn.marks.find(({ kind }) => kind === 'cache_bust')
-  if (bust !== undefined) return bust.text
-  const known = before?.tokens
-  if (before === undefined || known === null || known === undefined || turn.tokens === null) return null
-  const could = known.cached + known.cacheWrite
-  if (could < 1000 || turn.tokens.cached >= could / 2) return null
-  if (before.model !== turn.model) return `The model changed from ${before.model} to ${turn.model}.`
-  if (turn.marks.some(({ kind }) => kind === 'view_changed')) return 'Earlier entries were shortened.'
-  const waited = turn.startedAt - (before.repliedAt ?? before.startedAt)
-  return waited > CACHE_LASTS_MS
-    ? 'More than five minutes had passed since the request before.'
-    : 'The cause is not known.'
 }
 
 /** The numbers at the top of a run. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { RunRules } from '#core/state/run-rules.js'
-import { NO_USAGE } from '#contracts/result.js'
+import { NO_USAGE } from '#contracts/run-usage.js'
 import { decide, decideSteering } from '#core/loop/decide.js'
 import type { Command } from '#core/loop/decide.js'
 import { calls, RULES, Story, text, user } from './support.js'

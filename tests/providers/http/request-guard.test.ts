@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { RequestGuard } from '#providers/http/request-guard.js'
-import { timeLimitsOf } from '#providers/http/time-limits.js'
+import { timeLimitsOf } from '#providers/http/options.js'
 import type { Timeouts } from '#providers/http/options.js'
 
 beforeEach(() => void vi.useFakeTimers())

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { costBound, costOf } from '#run/money/token-cost.js'
 import type { Price } from '#run/money/token-cost.js'
-import { Purse } from '#run/money/purse.js'
-import type { Hold, Shortage } from '#run/money/purse.js'
+import { ReservedMoney } from '#run/money/reserved-money.js'
+import type { Hold, Shortage } from '#run/money/reserved-money.js'
 import { Spending } from '#run/money/spending.js'
 import type { RequestConstants } from '#core/model-session.js'
 import type { UserEntry } from '#contracts/entry.js'
@@ -23,27 +23,27 @@ async function now<T>(promise: Promise<T>): Promise<T | null> {
   return Promise.race([promise, Promise.resolve(null)])
 }
 
-describe('a purse', () => {
+describe('reserved money', () => {
   test('holds, settles and gives the rest back', async () => {
-    const purse = new Purse(100)
-    const hold = held(await purse.hold({ most: 60, least: 60 }, NEVER))
+    const money = new ReservedMoney(100)
+    const hold = held(await money.hold({ most: 60, least: 60 }, NEVER))
     hold.settle(10)
     hold.settle(10)
-    expect(purse.spent).toBe(10)
-    expect(held(await purse.hold({ most: 90, least: 90 }, NEVER)).amount).toBe(90)
+    expect(money.spent).toBe(10)
+    expect(held(await money.hold({ most: 90, least: 90 }, NEVER)).amount).toBe(90)
   })
 
   test('returns the rest if it suffices, and reports the shortage if it does not', async () => {
-    const purse = new Purse(100, { spent: 70 })
-    held(await purse.hold({ most: 60, least: 20 }, NEVER)).settle(25)
-    expect(await purse.hold({ most: 60, least: 20 }, NEVER)).toEqual({ limit: 100, needed: 115, isBudget: false })
+    const money = new ReservedMoney(100, { spent: 70 })
+    held(await money.hold({ most: 60, least: 20 }, NEVER)).settle(25)
+    expect(await money.hold({ most: 60, least: 20 }, NEVER)).toEqual({ limit: 100, needed: 115, isBudget: false })
   })
 
   test('queues, in order, requests that need money others hold', async () => {
-    const purse = new Purse(100)
-    const first = held(await purse.hold({ most: 80, least: 80 }, NEVER))
-    const second = purse.hold({ most: 50, least: 50 }, NEVER)
-    const third = purse.hold({ most: 50, least: 50 }, NEVER)
+    const money = new ReservedMoney(100)
+    const first = held(await money.hold({ most: 80, least: 80 }, NEVER))
+    const second = money.hold({ most: 50, least: 50 }, NEVER)
+    const third = money.hold({ most: 50, least: 50 }, NEVER)
     expect(await now(second)).toBeNull()
     first.settle(30)
     const got = held(await second)
@@ -53,20 +53,20 @@ describe('a purse', () => {
   })
 
   test('forgets one that is aborted while it waits', async () => {
-    const purse = new Purse(100)
-    const first = held(await purse.hold({ most: 100, least: 100 }, NEVER))
+    const money = new ReservedMoney(100)
+    const first = held(await money.hold({ most: 100, least: 100 }, NEVER))
     const abort = new AbortController()
-    const waiting = purse.hold({ most: 50, least: 50 }, abort.signal)
+    const waiting = money.hold({ most: 50, least: 50 }, abort.signal)
     abort.abort(new Error('Enough.'))
     await expect(waiting).rejects.toThrow('Enough.')
-    await expect(purse.hold({ most: 1, least: 1 }, abort.signal)).rejects.toThrow('Enough.')
+    await expect(money.hold({ most: 1, least: 1 }, abort.signal)).rejects.toThrow('Enough.')
     first.settle(0)
-    expect(held(await purse.hold({ most: 100, least: 100 }, NEVER)).amount).toBe(100)
+    expect(held(await money.hold({ most: 100, least: 100 }, NEVER)).amount).toBe(100)
   })
 
   test("of a child takes from its parent's, and each keeps its own limit", async () => {
-    const parent = new Purse(100)
-    const [child, other] = [new Purse(40, { outer: parent }), new Purse(null, { outer: parent })]
+    const parent = new ReservedMoney(100)
+    const [child, other] = [new ReservedMoney(40, { outer: parent }), new ReservedMoney(null, { outer: parent })]
     expect(await child.hold({ most: 50, least: 41 }, NEVER)).toEqual({ limit: 40, needed: 41, isBudget: false })
     held(await child.hold({ most: 40, least: 40 }, NEVER)).settle(40)
     expect(await other.hold({ most: 70, least: 61 }, NEVER)).toEqual({ limit: 100, needed: 101, isBudget: false })
@@ -100,14 +100,14 @@ const children: fc.Arbitrary<Children> = fc.record({
   ownLimit: fc.oneof(fc.constant(null), fc.integer({ min: 0, max: 500_000 })),
 })
 
-/** Runs 64 children at once that spend the most they may; gives what the provider charged, and the purse. */
-async function spendAll({ limit, settings, requests, lengths, ownLimit }: Children): Promise<[number, Purse]> {
-  const parent = new Purse(limit)
+/** Runs 64 children at once that spend the most they may; gives what the provider charged, and their money. */
+async function spendAll({ limit, settings, requests, lengths, ownLimit }: Children): Promise<[number, ReservedMoney]> {
+  const parent = new ReservedMoney(limit)
   const constants = { ...CONSTANTS, settings }
   let charged = 0
   const child = async (count: number, index: number): Promise<void> => {
-    const purse = new Purse(ownLimit, { outer: parent })
-    const spending = new Spending(purse, {
+    const money = new ReservedMoney(ownLimit, { outer: parent })
+    const spending = new Spending(money, {
       candidates: [MODEL],
       find: async () => MODEL,
       costOfTurn: async ({ entry }) => costOf(PRICE, entry.usage),
@@ -138,9 +138,9 @@ describe('the money of 64 children that spend the most they may', () => {
   test('is never passed, and settled to the micro-dollar', async () => {
     await fc.assert(
       fc.asyncProperty(children, async (run) => {
-        const [charged, purse] = await spendAll(run)
+        const [charged, money] = await spendAll(run)
         expect(charged).toBeLessThanOrEqual(run.limit)
-        expect(purse.spent).toBe(charged)
+        expect(money.spent).toBe(charged)
       }),
       rounds(60, 10_000),
     )
@@ -148,9 +148,9 @@ describe('the money of 64 children that spend the most they may', () => {
 
   test('is spent: the rest is too little for one more request', async () => {
     const all = { settings: {}, lengths: [10], ownLimit: null, requests: Array.from({ length: 64 }, () => 4) }
-    const [charged, purse] = await spendAll({ ...all, limit: 2_000_000 })
+    const [charged, money] = await spendAll({ ...all, limit: 2_000_000 })
     const least = costBound(PRICE, 1024 + 1024 + 10 + 64, 2048)
     expect(2_000_000 - charged).toBeLessThan(least)
-    expect(purse.spent).toBe(charged)
+    expect(money.spent).toBe(charged)
   })
 })

@@ -1,7 +1,7 @@
 import type { ToolAnnotations } from '#core/tools/tool-spec.js'
 import { canonicalJson, isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
-import { ownVersion } from '#util/platform/own-package.js'
+import { ownVersion } from '#util/platform/packages.js'
 
 /** A live connection to a server. Requests reject with the SDK's own errors. */
 export interface McpConnection {

@@ -21,7 +21,7 @@ import type {
 import { HarnessError } from '#contracts/errors.js'
 import type { JsonObject } from '#util/json.js'
 import { processGroupsProblem, signalGroup } from '#toolbox/process/process-group.js'
-import { isMissing } from '#util/platform/own-package.js'
+import { isMissing } from '#util/platform/packages.js'
 
 type Sdk = typeof http
 type HttpTransport = Transport & { finishAuth(callback: URLSearchParams): Promise<void> }

@@ -20,7 +20,7 @@ import { abortable } from '#util/abort.js'
 import { isObject } from '#util/json.js'
 import type { JsonInput, JsonObject, JsonValue } from '#util/json.js'
 import { plainJson } from '#util/plain-json.js'
-import { isMissing } from '#util/platform/own-package.js'
+import { isMissing } from '#util/platform/packages.js'
 import { takeOutput } from '#util/platform/standard-output.js'
 import {
   either,

@@ -1,5 +1,5 @@
 import type { ReplyChange } from '../turn-reader.js'
-import { parseInput } from './message-calls.js'
+import { parseInput } from './tool-call-chunks.js'
 import type { UiChunk } from './chunk.js'
 
 /** Sources, calls that a provider executed, and images, as the clients of the AI SDK know them. */

@@ -55,7 +55,7 @@ export interface CallOutcome {
 }
 
 /** The calls of a message and the chunks about them. */
-export class MessageCalls {
+export class ToolCallChunks {
   readonly #options: CallOptions
   readonly #calls = new Map<string, SentCall>()
   /** Ids of the calls of the present step. */

@@ -7,15 +7,16 @@ import { errorSentence } from '../error-sentence.js'
 import { TurnReader } from '../turn-reader.js'
 import { hostedChunks } from './hosted-chunks.js'
 import type { ReplyChange } from '../turn-reader.js'
-import { MessageCalls, parseInput } from './message-calls.js'
-import type { ApprovalForm, SentCall } from './message-calls.js'
+import { ToolCallChunks, parseInput } from './tool-call-chunks.js'
+import type { ApprovalForm, SentCall } from './tool-call-chunks.js'
 import { ChildMessages, ChildStatus } from './child-messages.js'
 import type { Dialect, UiFinishReason, UiChunk, UiInputPart, UiStreamOptions } from './chunk.js'
 import { UiMessageFold } from './message-fold.js'
 import type { UiMessage } from './message-fold.js'
 import { hasWholeInputs } from './chunk.js'
 import type { ContentPart } from '#contracts/entry.js'
-import type { PendingItem, RunUsage } from '#contracts/result.js'
+import type { PendingItem } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
 
 /** The chunks of an AI SDK UI message stream: one assistant message for a run, with all its stretches. */
@@ -36,7 +37,7 @@ class UiMessageProjection implements Projection<UiChunk> {
   readonly #options: UiStreamOptions
   readonly #dialect: Dialect
   readonly #turn: TurnReader
-  readonly #calls: MessageCalls
+  readonly #calls: ToolCallChunks
   readonly #children = new ChildStatus()
   readonly #messages: ChildMessages | null
   readonly #step = new UiStep()
@@ -67,7 +68,7 @@ class UiMessageProjection implements Projection<UiChunk> {
       reasoning: reasoning !== false,
       outputText: outputText === true,
     })
-    this.#calls = new MessageCalls({ dialect, approvals, staticTools: new Set(options.staticTools) })
+    this.#calls = new ToolCallChunks({ dialect, approvals, staticTools: new Set(options.staticTools) })
     const ofChild = { ...options, after: 0, threadId: undefined }
     const beginMessage = (): Projection<UiChunk> => new UiMessageProjection(ofChild, approvals)
     this.#messages = options.children === 'message' ? new ChildMessages(dialect, beginMessage) : null

@@ -1,5 +1,5 @@
-import { continuedRuns } from '../hub/continued-runs.js'
-import type { StoredRun } from '../hub/continued-runs.js'
+import { runsBeforeFork } from '../hub/runs-before-fork.js'
+import type { StoredRun } from '../hub/runs-before-fork.js'
 import type { FollowRunOptions, LiveRun } from '../hub/follow-stretch.js'
 import type { Hub } from '../hub/hub.js'
 import { storedEvents } from '../hub/child-runs.js'
@@ -148,7 +148,7 @@ export class Thread implements RequestedRuns {
   /** The runs of another conversation that it continues, oldest first. */
   async continued(): Promise<readonly StoredRun[]> {
     const { forkOf, threadId } = this.#chat.snapshot.thread
-    return forkOf === null ? [] : continuedRuns(this.#setup.readerLog, threadId)
+    return forkOf === null ? [] : runsBeforeFork(this.#setup.readerLog, threadId)
   }
 
   /** The ids of the messages with which a run began. */

@@ -16,7 +16,7 @@ export interface StoredRun {
 type Place = NonNullable<NonNullable<ThreadEventOf<'thread_opened'>['fork']>['history']>
 
 /** The runs that a fork continues, oldest first: the last of them up to the place where it was left. None for any other thread. */
-export async function continuedRuns(log: LogStore, threadId: string): Promise<readonly StoredRun[]> {
+export async function runsBeforeFork(log: LogStore, threadId: string): Promise<readonly StoredRun[]> {
   const fork = await threadFork(log, threadId)
   if (fork === undefined) return []
   const ids = await messageIdsOfRuns(log, fork.threadId)

@@ -1,5 +1,5 @@
 import type { JsonObject } from '#util/json.js'
-import type { RunUsage } from '#contracts/result.js'
+import type { RunUsage } from '#contracts/run-usage.js'
 import { CLIENT_TOOLS } from '#session/tools/client-tools.js'
 import { isObject } from '#util/json.js'
 import type { ResponseTool, ResponseUsage } from './event.js'

@@ -23,7 +23,7 @@ export async function conduct<Output>(context: RunContext, plan: RunPlan): Promi
     await context.claim(opening.kind === 'fresh')
     const found = opening.kind === 'go_on' ? await context.fromLog(opening.load()) : null
     // The cost of a child so far is not in its parent's usage yet.
-    context.outerPurse?.chargeEarlier(Math.round((found?.state.usage.costUsd ?? 0) * 1_000_000))
+    context.outerMoney?.chargeEarlier(Math.round((found?.state.usage.costUsd ?? 0) * 1_000_000))
     const answers = newAnswers(opening, found)
     const stored = found === null ? null : await storedEnding<Output>(context, plan, { found, answers })
     if (stored !== null) return stored

@@ -35,7 +35,7 @@ export async function prepare({ context, plan }: Conducted, state: RunState | nu
     model,
     rules,
     spentUsd: state?.usage.costUsd ?? 0,
-    outerPurse: context.outerPurse,
+    outerMoney: context.outerMoney,
     isRecorded: context.recording !== null,
   })
   context.decideWith(plan.host.decider(context, { model, money }))
