@@ -7,10 +7,12 @@ import { z } from 'zod'
 import { handlersFor } from '../../docs/snippets/subjects/authentication.js'
 import { onButton, onMessage } from '../../docs/snippets/subjects/bot.js'
 import { answerInTime } from '../../docs/snippets/subjects/cancelling.js'
+import { limitedHandlers } from '../../docs/snippets/subjects/daily.js'
 import { evaluate } from '../../docs/snippets/subjects/evals.js'
 import { lookUpFirst } from '../../docs/snippets/subjects/first-call.js'
 import { answer } from '../../docs/snippets/subjects/instructions.js'
 import { logged } from '../../docs/snippets/subjects/logging.js'
+import { asMarkdown } from '../../docs/snippets/subjects/markdown.js'
 import { invoiceOf } from '../../docs/snippets/subjects/results.js'
 import { searchHandbook } from '../../docs/snippets/subjects/retrieval.js'
 import { thinkHard } from '../../docs/snippets/subjects/settings.js'
@@ -122,6 +124,35 @@ test('docs/users.md: a member may not delete, and the tools know the user', asyn
     true,
     false,
   ])
+})
+
+test('docs/users.md: the 21st message of a day is refused, and other users are not', async () => {
+  const log = memoryLog()
+  const model = new ScriptedModel()
+  for (let each = 0; each < 21; each++) model.says('Hi.')
+  await using harness = new Harness({ model, log })
+  await using sessions = new Sessions({ harness, log })
+  const { requests } = limitedHandlers(sessions, log, (request) => request.headers.get('x-user') ?? '')
+  const statusOf = async (user: string, threadId: string): Promise<number> => {
+    const headers = { 'content-type': 'application/json', 'x-user': user }
+    const message = { method: 'POST', headers, body: JSON.stringify({ text: 'Hello?' }) }
+    const { status } = await requests(new Request(`http://app.test/threads/${threadId}/messages`, message))
+    if (status === 202) await (await sessions.open(threadId)).whenIdle()
+    return status
+  }
+  for (let each = 0; each < 19; each++) await harness.run('Hello?', { metadata: { resourceId: 'ana' } })
+  expect([await statusOf('ana', 'a'), await statusOf('ana', 'a'), await statusOf('bob', 'b')]).toEqual([202, 429, 202])
+})
+
+test('docs/conversations.md: a conversation as Markdown', async () => {
+  await using harness = new Harness({ model: new ScriptedModel().says('At 9.') })
+  await using sessions = new Sessions({ harness, log: memoryLog() })
+  const chat = await sessions.open('one')
+  await (
+    await chat.send('When do you open?')
+  ).done
+  const text = await asMarkdown(sessions, 'one')
+  expect(text.replaceAll(/, \S+Z/g, '')).toBe('**User**\n\nWhen do you open?\n\n**Agent**\n\nAt 9.\n')
 })
 
 test('docs/workflows.md: a workflow that is started again repeats no step that has ended', async () => {
