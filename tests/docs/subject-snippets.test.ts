@@ -16,6 +16,7 @@ import { asMarkdown } from '../../docs/snippets/subjects/markdown.js'
 import { invoiceOf } from '../../docs/snippets/subjects/results.js'
 import { searchHandbook } from '../../docs/snippets/subjects/retrieval.js'
 import { thinkHard } from '../../docs/snippets/subjects/settings.js'
+import { sqlTool } from '../../docs/snippets/subjects/sql.js'
 import { log, removeOldRuns } from '../../docs/snippets/subjects/storage.js'
 import { ask, tools as shopTools } from '../../docs/snippets/subjects/users.js'
 import { report } from '../../docs/snippets/subjects/workflows.js'
@@ -105,6 +106,22 @@ test('docs/retrieval.md: passages that are near are the result of the tool', asy
   expect(toolCallRecords[0]?.output).toContain('Near 1,2')
 })
 
+test('docs/retrieval.md: a query is run, and an error of the database goes to the model', async () => {
+  const query = (text: string): Promise<{ rows: object[] }> =>
+    text.includes('order ') ? Promise.reject(new Error('syntax error')) : Promise.resolve({ rows: [{ count: 2 }] })
+  const model = new ScriptedModel()
+    .calls('query_database', { sql: 'select from order ' })
+    .calls('query_database', { sql: 'select count(*) from orders' })
+    .says('Two.')
+  await using harness = new Harness({ model, tools: [sqlTool({ query })] })
+  const { text, toolCallRecords } = await harness.run('How many orders are there?')
+  expect([text, toolCallRecords[0]?.output.includes('syntax error'), toolCallRecords[1]?.output]).toEqual([
+    'Two.',
+    true,
+    String.raw`{"ok":true,"content":"{\"rows\":[{\"count\":2}],\"total\":1}","metadata":{}}`,
+  ])
+})
+
 test('docs/storage.md: without a database runs are files', async () => {
   expect(log.outlives).toBe(true)
   await removeOldRuns()
@@ -148,9 +165,8 @@ test('docs/conversations.md: a conversation as Markdown', async () => {
   await using harness = new Harness({ model: new ScriptedModel().says('At 9.') })
   await using sessions = new Sessions({ harness, log: memoryLog() })
   const chat = await sessions.open('one')
-  await (
-    await chat.send('When do you open?')
-  ).done
+  const { done } = await chat.send('When do you open?')
+  await done
   const text = await asMarkdown(sessions, 'one')
   expect(text.replaceAll(/, \S+Z/g, '')).toBe('**User**\n\nWhen do you open?\n\n**Agent**\n\nAt 9.\n')
 })
