@@ -7,13 +7,16 @@ import { z } from 'zod'
 import { handlersFor } from '../../docs/snippets/subjects/authentication.js'
 import { onButton, onMessage } from '../../docs/snippets/subjects/bot.js'
 import { answerInTime } from '../../docs/snippets/subjects/cancelling.js'
+import { limitedHandlers } from '../../docs/snippets/subjects/daily.js'
 import { evaluate } from '../../docs/snippets/subjects/evals.js'
 import { lookUpFirst } from '../../docs/snippets/subjects/first-call.js'
 import { answer } from '../../docs/snippets/subjects/instructions.js'
 import { logged } from '../../docs/snippets/subjects/logging.js'
+import { asMarkdown } from '../../docs/snippets/subjects/markdown.js'
 import { invoiceOf } from '../../docs/snippets/subjects/results.js'
 import { searchHandbook } from '../../docs/snippets/subjects/retrieval.js'
 import { thinkHard } from '../../docs/snippets/subjects/settings.js'
+import { sqlTool } from '../../docs/snippets/subjects/sql.js'
 import { log, removeOldRuns } from '../../docs/snippets/subjects/storage.js'
 import { ask, tools as shopTools } from '../../docs/snippets/subjects/users.js'
 import { report } from '../../docs/snippets/subjects/workflows.js'
@@ -103,6 +106,22 @@ test('docs/retrieval.md: passages that are near are the result of the tool', asy
   expect(toolCallRecords[0]?.output).toContain('Near 1,2')
 })
 
+test('docs/retrieval.md: a query is run, and an error of the database goes to the model', async () => {
+  const query = (text: string): Promise<{ rows: object[] }> =>
+    text.includes('order ') ? Promise.reject(new Error('syntax error')) : Promise.resolve({ rows: [{ count: 2 }] })
+  const model = new ScriptedModel()
+    .calls('query_database', { sql: 'select from order ' })
+    .calls('query_database', { sql: 'select count(*) from orders' })
+    .says('Two.')
+  await using harness = new Harness({ model, tools: [sqlTool({ query })] })
+  const { text, toolCallRecords } = await harness.run('How many orders are there?')
+  expect([text, toolCallRecords[0]?.output.includes('syntax error'), toolCallRecords[1]?.output]).toEqual([
+    'Two.',
+    true,
+    String.raw`{"ok":true,"content":"{\"rows\":[{\"count\":2}],\"total\":1}","metadata":{}}`,
+  ])
+})
+
 test('docs/storage.md: without a database runs are files', async () => {
   expect(log.outlives).toBe(true)
   await removeOldRuns()
@@ -122,6 +141,34 @@ test('docs/users.md: a member may not delete, and the tools know the user', asyn
     true,
     false,
   ])
+})
+
+test('docs/users.md: the 21st message of a day is refused, and other users are not', async () => {
+  const log = memoryLog()
+  const model = new ScriptedModel()
+  for (let each = 0; each < 21; each++) model.says('Hi.')
+  await using harness = new Harness({ model, log })
+  await using sessions = new Sessions({ harness, log })
+  const { requests } = limitedHandlers(sessions, log, (request) => request.headers.get('x-user') ?? '')
+  const statusOf = async (user: string, threadId: string): Promise<number> => {
+    const headers = { 'content-type': 'application/json', 'x-user': user }
+    const message = { method: 'POST', headers, body: JSON.stringify({ text: 'Hello?' }) }
+    const { status } = await requests(new Request(`http://app.test/threads/${threadId}/messages`, message))
+    if (status === 202) await (await sessions.open(threadId)).whenIdle()
+    return status
+  }
+  for (let each = 0; each < 19; each++) await harness.run('Hello?', { metadata: { resourceId: 'ana' } })
+  expect([await statusOf('ana', 'a'), await statusOf('ana', 'a'), await statusOf('bob', 'b')]).toEqual([202, 429, 202])
+})
+
+test('docs/conversations.md: a conversation as Markdown', async () => {
+  await using harness = new Harness({ model: new ScriptedModel().says('At 9.') })
+  await using sessions = new Sessions({ harness, log: memoryLog() })
+  const chat = await sessions.open('one')
+  const { done } = await chat.send('When do you open?')
+  await done
+  const text = await asMarkdown(sessions, 'one')
+  expect(text.replaceAll(/, \S+Z/g, '')).toBe('**User**\n\nWhen do you open?\n\n**Agent**\n\nAt 9.\n')
 })
 
 test('docs/workflows.md: a workflow that is started again repeats no step that has ended', async () => {
