@@ -111,9 +111,11 @@ async function mendNumbers(pool: PostgresPool, schema: string): Promise<void> {
 
 /** True if the tables of this version exist. */
 async function tablesExist(pool: PostgresPool, schema: string): Promise<boolean> {
-  const sql = `select obj_description(to_regclass($1), 'pg_class') as mark, to_regclass($1) is not null as there`
-  const [table] = (await pool.query(sql, [`"${schema}".runs`])).rows as { mark: string | null; there: boolean }[]
-  if (table?.there === true && table.mark !== MARK) {
+  // As of one moment: `to_regclass` sees a table before its comment can be seen.
+  const sql = `select obj_description(pg_class.oid, 'pg_class') as mark from pg_class
+    join pg_namespace on pg_namespace.oid = relnamespace where nspname = $1 and relname = 'runs'`
+  const [table] = (await pool.query(sql, [schema])).rows as { mark: string | null }[]
+  if (table !== undefined && table.mark !== MARK) {
     const message = `Schema \`${schema}\` has a table \`runs\` that is not of this version of thinharness: give \`schema\`.`
     throw new HarnessError('store_failure', message)
   }

@@ -33,30 +33,26 @@ export function withoutMessage({ queue, steering }: MessageQueue, messageId: str
   return { queue: queue.filter(isNot(messageId)), steering: steering.filter(isNot(messageId)) }
 }
 
-/** A message goes back to the front, from wherever it is: `begun` are those of the latest run. Null: there is none of that id. */
-export function withRequeued(
-  { queue, steering }: MessageQueue,
-  { messageId, error }: ThreadEventOf<'message_requeued'>,
-  begun: readonly QueueItem[],
-): Partial<MessageQueue> | null {
-  const others = isNot(messageId)
-  const item = [...steering, ...queue, ...begun].find((each) => !others(each))
-  if (item === undefined) return null
-  return { queue: [{ ...item, error }, ...queue.filter(others)], steering: steering.filter(others) }
+/** The latest run, as far as messages may come back from it. */
+interface BegunRun {
+  readonly messageIds: readonly string[]
+  /** The item that it began with. */
+  readonly items: readonly QueueItem[]
 }
 
-/** A run begins with these messages: its items, and the queue without them. */
-export function takenFrom(
-  { queue }: MessageQueue,
-  messageIds: readonly string[],
-): Pick<MessageQueue, 'queue' | 'steering'> & { readonly items: readonly QueueItem[] } {
-  const isTaken = ({ messageId }: QueueItem): boolean => messageIds.includes(messageId)
-  return {
-    items: queue.filter(isTaken),
-    queue: queue.filter((item) => !isTaken(item)),
-    // The earlier run read the rest: otherwise they would be in the queue again.
-    steering: [],
-  }
+/**
+ * A message goes back to the front. One of a run that never began takes that run back with it: the next run continues what it
+ * would have continued.
+ */
+export function withRequeued(
+  { queue, steering, run }: MessageQueue & { readonly run: BegunRun | null },
+  { messageId, error }: ThreadEventOf<'message_requeued'>,
+): Partial<MessageQueue> & { readonly run?: null } {
+  const others = isNot(messageId)
+  const item = [...steering, ...queue, ...(run?.items ?? [])].find((each) => !others(each))
+  if (item === undefined) return {}
+  const requeued = { queue: [{ ...item, error }, ...queue.filter(others)], steering: steering.filter(others) }
+  return run?.messageIds.includes(messageId) ? { ...requeued, run: null } : requeued
 }
 
 function isNot(messageId: string): (item: QueueItem) => boolean {

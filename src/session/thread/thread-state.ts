@@ -1,7 +1,7 @@
 import type { JsonObject } from '#util/json.js'
 import type { ModelRef } from '#contracts/model-reference.js'
 import type { StoredError } from '../errors.js'
-import { isHeld, takenFrom, withMessage, withoutMessage, withRequeued } from './queue.js'
+import { isHeld, withMessage, withoutMessage, withRequeued } from './queue.js'
 import type { MessageQueue } from './queue.js'
 import type { Grant, QueueItem, ThreadEvent, ThreadEventOf } from './thread-events.js'
 
@@ -97,7 +97,7 @@ function threadChange(
       return { firstMessage, ...withMessage(state, event) }
     }
     case 'message_requeued':
-      return requeueMessage(state, event)
+      return withRequeued(state, event)
     case 'message_removed':
       return withoutMessage(state, event.messageId)
     case 'run_begun':
@@ -126,20 +126,15 @@ function threadChange(
   }
 }
 
-/** A message of a run that never began takes that run back with it: the next run continues what it would have continued. */
-function requeueMessage(state: ThreadState, event: ThreadEventOf<'message_requeued'>): Partial<ThreadState> {
-  const { run } = state
-  const requeued = withRequeued(state, event, run?.items ?? [])
-  return requeued !== null && run?.messageIds.includes(event.messageId) ? { ...requeued, run: null } : { ...requeued }
-}
-
 function beginRun(state: ThreadState, event: ThreadEventOf<'run_begun'>): Partial<ThreadState> {
   const { runId, messageIds, mode, model, replaces } = event
   const earlier = state.run === null ? state.history : { runId: state.run.runId }
-  const { items, ...queue } = takenFrom(state, messageIds)
+  const items = state.queue.filter((item) => messageIds.includes(item.messageId))
   return {
     refused: undefined,
-    ...queue,
+    queue: state.queue.filter((item) => !messageIds.includes(item.messageId)),
+    // The earlier run read the rest: otherwise they would be in the queue again.
+    steering: [],
     run: { runId, messageIds, mode, model, items },
     history: replaces === undefined ? earlier : replaces.history,
     replaced: replaces === undefined ? state.replaced : [...state.replaced, ...replaces.runIds],

@@ -193,7 +193,8 @@ test('answers over HTTP are read beside a server for Node that replaces `Respons
   const before = { Request: globalThis.Request, Response: globalThis.Response }
   onTestFinished(() => void Object.assign(globalThis, before))
   getRequestListener(() => new Response())
-  expect(globalThis.Response).not.toBe(before.Response)
+  const { constructor: own } = await fetch('data:,')
+  expect(globalThis.Response).not.toBe(own)
   await using answering = await overHttp(false)
   const message = result({ content: [{ type: 'text', text: 'Rain.' }] })
   expect(await textOf(call(answering.server, 'say', { message }))).toBe('Rain.')
