@@ -7,9 +7,8 @@ import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { HarnessResult } from '#contracts/result.js'
 import { trusted } from '#contracts/trusted.js'
 import type { Trusted } from '#contracts/trusted.js'
-import type { History } from '#run/resume/parse-history.js'
 import type { JsonObject } from '#util/json.js'
-import type { Prompt } from '#harness/options.js'
+import type { Prompt, RunOptions } from '#harness/options.js'
 import type { LogStore, RunLog } from '#core/log/log.js'
 
 /** The next step of a run, as plain JSON: to begin, or to continue after a pause with people's answers. */
@@ -19,7 +18,7 @@ export type StretchWork =
       readonly runId: string
       readonly prompt: Prompt
       readonly metadata?: JsonObject | undefined
-      readonly history?: Exclude<History, Trusted<unknown>> | undefined
+      readonly history?: Exclude<RunOptions['history'], Trusted<unknown> | null>
       /** The host vouches for the history: it was given as `trusted(…)`, which JSON does not keep. */
       readonly isTrusted?: boolean | undefined
     }

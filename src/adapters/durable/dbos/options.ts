@@ -1,7 +1,7 @@
 import { parse, runId } from '#contracts/parse.js'
 import type { Harness } from '#harness/harness.js'
 import type { JsonObject } from '#util/json.js'
-import type { History } from '#run/resume/parse-history.js'
+import type { RunOptions } from '#harness/options.js'
 import type { LogStore } from '#core/log/log.js'
 import {
   anything,
@@ -66,7 +66,7 @@ export interface StartOptions {
   /** Data of the host, passed to tools, hooks and the log; never to the model. */
   readonly metadata?: object | undefined
   /** The conversation that the run continues. */
-  readonly history?: History | undefined
+  readonly history?: Exclude<RunOptions['history'], null>
   /** Runs with a smaller number begin first. Default 0. */
   readonly priority?: number | undefined
 }
