@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { handlersFor } from '../../docs/snippets/subjects/authentication.js'
 import { onButton, onMessage } from '../../docs/snippets/subjects/bot.js'
 import { answerInTime } from '../../docs/snippets/subjects/cancelling.js'
+import { costSince } from '../../docs/snippets/subjects/cost-since.js'
 import { limitedHandlers } from '../../docs/snippets/subjects/daily.js'
 import { evaluate } from '../../docs/snippets/subjects/evals.js'
 import { lookUpFirst } from '../../docs/snippets/subjects/first-call.js'
@@ -159,6 +160,17 @@ test('docs/users.md: the 21st message of a day is refused, and other users are n
   }
   for (let each = 0; each < 19; each++) await harness.run('Hello?', { metadata: { resourceId: 'ana' } })
   expect([await statusOf('ana', 'a'), await statusOf('ana', 'a'), await statusOf('bob', 'b')]).toEqual([202, 429, 202])
+})
+
+test('docs/prices.md: the cost of a customer since a day', async () => {
+  const log = memoryLog()
+  const prices = { unknown: { inputPerMillion: 1e6, outputPerMillion: 1e6 } }
+  await using harness = new Harness({ model: new ScriptedModel().says('Hi.'), log, prices })
+  const { usage } = await harness.run('Hello?', { labels: { customer: 'acme' } })
+  expect(usage.costUsd).toBeGreaterThan(0)
+  expect(await costSince(log, 'acme', new Date(Date.now() - 60_000))).toBe(usage.costUsd)
+  expect(await costSince(log, 'acme', new Date(Date.now() + 60_000))).toBe(0)
+  expect(await costSince(log, 'other', new Date(0))).toBe(0)
 })
 
 test('docs/conversations.md: a conversation as Markdown', async () => {

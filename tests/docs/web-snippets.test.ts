@@ -42,14 +42,29 @@ test('hono.ts and follow.ts: a message is sent, and the conversation is followed
   vi.unstubAllEnvs()
 })
 
-test('express.ts: the listener serves Node', async () => {
+test('express.ts: the listener serves whom the login has put on the request', async () => {
+  vi.stubEnv('OPENAI_API_KEY', '')
   const { listener } = await import('../../docs/snippets/web/express.js')
-  const server = createServer((request, response) => void listener(request, response))
+  const server = createServer((request, response) => {
+    const id = request.headers['x-user']
+    void listener(Object.assign(request, id === undefined ? {} : { user: { id } }), response)
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as { readonly port: number }
-  const response = await fetch(`http://127.0.0.1:${port}/api/chat/t1/stream`, asAnn)
+  const messages = [{ id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hi.' }] }]
+  const answerTo = async (user: Readonly<Record<string, string>>): Promise<[number, string]> => {
+    const headers = { ...user, 'content-type': 'application/json' }
+    const body = JSON.stringify({ id: 't1', messages })
+    const response = await fetch(`http://127.0.0.1:${port}/api/chat`, { method: 'POST', headers, body })
+    return [response.status, await response.text()]
+  }
+  expect((await answerTo({}))[0]).toBe(404)
+  // There is no key: the run of Ann fails, and the page is told so.
+  const [status, text] = await answerTo(asAnn.headers)
+  expect(status).toBe(200)
+  expect(text).toContain('missing_key')
   server.close()
-  expect(response.status).toBe(204)
+  vi.unstubAllEnvs()
 })
 
 test('node.ts: one server has all handlers', async () => {
