@@ -230,6 +230,12 @@ describe.skipIf(executablePath === undefined)('the run viewer in Chromium', () =
     for (const row of await rows(page).all()) expect((await row.innerText()).length).toBeLessThan(30_000)
   })
 
+  test('VW-10 a row that is chosen before the other reading is drawn is shown in it', async () => {
+    const { page } = await open(await pages.write('quick', checkout))
+    await page.evaluate(`for (const key of ['c', 'End']) dispatchEvent(new KeyboardEvent('keydown', { key }))`)
+    await eventually(() => chosen(page).innerText()).toContain('Problem')
+  })
+
   test('VW-10 VW-25 two readings of one run; the place is kept', async () => {
     const { page, context } = await open(await pages.write('readings', checkout))
     await press(page, 'J', 'J', 'J', 'J', 'J')

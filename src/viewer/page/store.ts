@@ -58,7 +58,7 @@ export class Store {
   }
   #rows: { readonly of: readonly unknown[]; readonly rows: readonly Row[] } = { of: [], rows: [] }
   #problems: { readonly of: readonly unknown[]; readonly problems: readonly RunProblem[] } = { of: [], problems: [] }
-  #placeBefore: ScrollPlace | null = null
+  #placeBefore: { readonly top: ScrollPlace; readonly chosen: string | null } | null = null
   #staysAtEnd = false
   readonly #redraw: () => void
 
@@ -87,8 +87,10 @@ export class Store {
 
   set(change: Partial<PageView>): void {
     const { theme, reading } = this.view
-    if (change.reading !== undefined && change.reading !== reading)
-      this.#placeBefore = this.list.current?.place() ?? null
+    if (change.reading !== undefined && change.reading !== reading) {
+      const top = this.list.current?.place() ?? null
+      this.#placeBefore = top && { top, chosen: this.view.chosen }
+    }
     this.view = { ...this.view, ...change }
     if (this.view.theme !== theme || this.view.reading !== reading) keep(this.view)
     this.#redraw()
@@ -131,13 +133,15 @@ export class Store {
     }
   }
 
-  /** In a reading that has just been chosen: shows what the other one showed. */
+  /** In a reading that has just been chosen: shows what the other one showed, or the row that was chosen before this one was drawn. */
   showPlaceBefore(): void {
-    const place = this.#placeBefore
-    if (place === null) return
+    const before = this.#placeBefore
+    if (before === null) return
     this.#placeBefore = null
-    this.list.current?.restore({ key: place.key, offset: 0 })
-    const [top, chosen] = [place.key, this.view.chosen].map((key) => this.rows.findIndex((row) => row.key === key))
+    if (this.view.chosen !== null && this.view.chosen !== before.chosen)
+      return this.list.current?.show(this.view.chosen)
+    this.list.current?.restore({ key: before.top.key, offset: 0 })
+    const [top, chosen] = [before.top.key, this.view.chosen].map((key) => this.rows.findIndex((row) => row.key === key))
     if (this.view.chosen !== null && top !== undefined && chosen !== undefined && chosen >= top && chosen < top + 30)
       this.list.current?.show(this.view.chosen)
   }
