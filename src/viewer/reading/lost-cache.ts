@@ -3,7 +3,10 @@ import type { TurnNode } from './nodes.js'
 /** A cache of a provider lasts so long without a request, in ms. */
 const CACHE_LASTS_MS = 5 * 60_000
 
-/** Why the prompt cache was lost at a turn; null: it was not. What the harness has seen, or what the numbers say: most of what was cached has to be read anew. */
+/**
+ * Why the prompt cache was lost at a turn, by what the harness has seen, or by the numbers: most of what was cached has to be read
+ * anew. Null: it was not.
+ */
 export function lostCache(before: TurnNode | undefined, turn: TurnNode): string | null {
   const bust = turn.marks.find(({ kind }) => kind === 'cache_bust')
   if (bust !== undefined) return bust.text

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject, ToolContext, ToolOutcome, ToolSpec } from 'thinharness'
 import { mcpStdio } from '#adapters/mcp/index.js'
-import { childEnvironment } from '#adapters/mcp/client/server-environment.js'
+import { serverEnvironment } from '#adapters/mcp/client/server-environment.js'
 import type { McpServer, McpStdioOptions } from '#adapters/mcp/index.js'
 import type { ToolSourceHost } from '#core/tools/tool-source.js'
 import { freePort } from '../../support/process.js'
@@ -29,7 +29,7 @@ export async function startedEverything(
   transport: 'streamableHttp' | 'sse',
 ): Promise<AsyncDisposable & { readonly origin: string }> {
   const port = await freePort()
-  const env = { ...childEnvironment({}), PORT: String(port) }
+  const env = { ...serverEnvironment({}), PORT: String(port) }
   const child = spawn(process.execPath, [programOf('everything'), transport], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -31,7 +31,7 @@ const PASSED_ON = [
  * The environment of a server's process: the variables that any program needs, `LC_*`, and those named for this server.
  * Nothing else of the host's, so that a key reaches only the server that it was named for.
  */
-export function childEnvironment(
+export function serverEnvironment(
   named: Readonly<Record<string, string>>,
   host: NodeJS.ProcessEnv = process.env,
 ): Record<string, string> {

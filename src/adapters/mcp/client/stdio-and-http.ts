@@ -1,5 +1,5 @@
 import type { Confine, McpAuthProvider } from '../sdk/connection.js'
-import { childEnvironment } from './server-environment.js'
+import { serverEnvironment } from './server-environment.js'
 import { serverFetch } from './server-fetch.js'
 import type { McpHeaders } from './server-fetch.js'
 import { SERVER_OPTIONS, serverSettings } from './server-options.js'
@@ -77,7 +77,7 @@ export function mcpStdio(options: McpStdioOptions): McpServer {
     const { confineWith } = await import('../sdk/confine.js')
     return confineWith(confinement, Object.keys(env))(process)
   }
-  const process = { command, args, env: childEnvironment(env), cwd, confine: sandbox === 'off' ? null : confine }
+  const process = { command, args, env: serverEnvironment(env), cwd, confine: sandbox === 'off' ? null : confine }
   return serverAt({ kind: 'stdio', ...process }, settings)
 }
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
-import { childEnvironment } from '#adapters/mcp/client/server-environment.js'
+import { serverEnvironment } from '#adapters/mcp/client/server-environment.js'
 import { mcpHttp, mcpSse, mcpStdio } from '#adapters/mcp/index.js'
 import { loadSdk } from '#adapters/mcp/sdk/load-sdk.js'
 import { serverFetch } from '#adapters/mcp/client/server-fetch.js'
@@ -102,7 +102,7 @@ test.each<[string, () => unknown, string]>([
 test('a server process inherits only the variables that every program needs', () => {
   const host = { PATH: '/bin', OPENAI_API_KEY: 'secret', LC_ALL: 'C', TMPDIR: '/tmp', SHELL: '() { :; }' }
 
-  expect(childEnvironment({ MINE: 'yes', PATH: '/mine' }, host)).toEqual({
+  expect(serverEnvironment({ MINE: 'yes', PATH: '/mine' }, host)).toEqual({
     PATH: '/mine',
     LC_ALL: 'C',
     TMPDIR: '/tmp',

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { scriptedProvider } from 'thinharness/testing'
 import { answer } from '../../../../examples/mcp/script.js'
-import { childEnvironment } from '#adapters/mcp/client/server-environment.js'
+import { serverEnvironment } from '#adapters/mcp/client/server-environment.js'
 import { loadSdk } from '#adapters/mcp/sdk/load-sdk.js'
 import type { McpServer } from '#adapters/mcp/index.js'
 import { serverSettings } from '#adapters/mcp/client/server-options.js'
@@ -23,7 +23,7 @@ function served(model: string, load = loadSdk): McpServer {
       kind: 'stdio',
       command,
       args: [PROGRAM],
-      env: childEnvironment({ THINHARNESS_MODEL: model }),
+      env: serverEnvironment({ THINHARNESS_MODEL: model }),
       cwd: null,
       confine: null,
     },
@@ -99,7 +99,7 @@ describe.each([
 
 test('standard output holds only the protocol, and the process ends with its client, even during a run', async () => {
   await using provider = await silentProvider()
-  const child = spawn(process.execPath, [PROGRAM], { env: childEnvironment({ THINHARNESS_MODEL: provider.model }) })
+  const child = spawn(process.execPath, [PROGRAM], { env: serverEnvironment({ THINHARNESS_MODEL: provider.model }) })
   const heard = { stdout: '', stderr: '' }
   for (const name of ['stdout', 'stderr'] as const)
     child[name].on('data', (piece: Buffer) => (heard[name] += String(piece)))
