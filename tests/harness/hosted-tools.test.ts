@@ -1,3 +1,4 @@
+import { NO_TOKENS } from '#contracts/entry.js'
 import { describe, expect, test } from 'vitest'
 import { Harness, memoryLog } from 'thinharness'
 import type { AssistantPart, Model, ModelTurn, ToolSpec, TranscriptEntry } from 'thinharness'
@@ -9,7 +10,7 @@ import type { RequestConstants } from 'thinharness'
 import { sourcedEntries } from '#run/provenance/hosted-sources.js'
 import { hostedBound, hostedCost } from '#run/money/hosted-cost.js'
 
-const USAGE = { inputTokens: 100, outputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+const USAGE = { ...NO_TOKENS, inputTokens: 100, outputTokens: 10 }
 
 interface Scripted {
   readonly model: Model

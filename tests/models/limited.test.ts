@@ -1,3 +1,4 @@
+import { NO_TOKENS } from '#contracts/entry.js'
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { HarnessError } from 'thinharness'
 import type { Model, StreamEvent } from 'thinharness'
@@ -34,7 +35,8 @@ class Held implements Model {
       if (this.#isHeld) await new Promise<void>((resolve) => this.#answers.push(resolve))
       this.active -= 1
       const usage = {
-        ...{ inputTokens: this.#tokens, outputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
+        ...NO_TOKENS,
+        inputTokens: this.#tokens,
       }
       const call = { type: 'tool_call', callId: `c${this.asked.length}`, name: 'look', arguments: '{}' } as const
       const isLast =

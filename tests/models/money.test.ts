@@ -1,3 +1,4 @@
+import { NO_TOKENS } from '#contracts/entry.js'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Budget, Harness, HarnessError } from 'thinharness'
@@ -89,6 +90,7 @@ class Providers {
     const cacheReadTokens = Math.floor(inputTokens * read * 0.5)
     const cacheWriteTokens = Math.floor((inputTokens - cacheReadTokens) * written)
     const usage: TokenUsage = {
+      ...NO_TOKENS,
       ...{ inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, longCacheWriteTokens: cacheWriteTokens },
       reasoningTokens: Math.floor(outputTokens * thought),
       ...(searches > 0 && { hostedCalls: { web_search: searches } }),

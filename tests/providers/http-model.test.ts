@@ -1,3 +1,4 @@
+import { NO_TOKENS } from '#contracts/entry.js'
 import { describe, expect, test } from 'vitest'
 import { Harness } from 'thinharness'
 import type { JsonObject } from 'thinharness'
@@ -99,6 +100,7 @@ test('`mendHistory` gives each call its one result', () => {
     finishReason: 'tool_calls',
   } as const
   const usage = {
+    ...NO_TOKENS,
     inputTokens: null,
     outputTokens: null,
     cacheReadTokens: null,

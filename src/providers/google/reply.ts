@@ -88,10 +88,10 @@ export function tokenUsage(usage: unknown): TokenUsage {
   // Without a count of the reply, the rest of the total is output: with thoughts, or nothing.
   const rest = total === null || prompt === null ? thoughts : Math.max(total - prompt - results, thoughts)
   return {
+    ...UNREPORTED_USAGE,
     inputTokens: prompt === null ? null : prompt + results,
     outputTokens: written === null ? rest : written + thoughts,
     cacheReadTokens: countIn(usage['cachedContentTokenCount']) ?? 0,
-    cacheWriteTokens: null,
     reasoningTokens: thoughts,
   }
 }

@@ -1,3 +1,4 @@
+import { NO_TOKENS } from '#contracts/entry.js'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { HarnessError, memoryLog } from 'thinharness'
@@ -25,7 +26,7 @@ function replying(...replies: readonly Reply[]): Model & {
         const { refusal, ...reply } = replies[Math.min(model.asked, replies.length - 1)] ?? {}
         model.asked += 1
         for (const text of ['An ', 'answer.']) onDelta?.({ kind: 'text_delta', text })
-        const usage = { inputTokens: 9, outputTokens: 4, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+        const usage = { ...NO_TOKENS, inputTokens: 9, outputTokens: 4 }
         const native = { provider: 'test', data: { id: 'item_1' } }
         const said: ModelTurn['entry'] = {
           ...{ role: 'assistant', provider: 'test', model: 'test-1', finishReason: 'stop', usage },
@@ -159,7 +160,7 @@ describe('a reply is asked for again when something differs that shapes it', () 
         parts: [{ type: 'tool_call' as const, callId, name: 'look', arguments: '{}' }],
         ...{
           finishReason: 'tool_calls' as const,
-          usage: { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
+          usage: { ...NO_TOKENS, inputTokens: 1, outputTokens: 1 },
         },
       },
       {
@@ -182,7 +183,7 @@ describe('a reply is asked for again when something differs that shapes it', () 
         },
         ...{
           finishReason: 'stop' as const,
-          usage: { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 },
+          usage: { ...NO_TOKENS, inputTokens: 1, outputTokens: 1 },
         },
       },
     ]

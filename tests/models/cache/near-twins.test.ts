@@ -1,3 +1,4 @@
+import { NO_TOKENS } from '#contracts/entry.js'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -23,7 +24,7 @@ const constants = { instructions: 'Answer.', tools: [], structuredOutput: null, 
 const options = { signal: new AbortController().signal, generation: 0 }
 
 function answers(id: string, textFor: (view: readonly TranscriptEntry[]) => string): Model {
-  const usage = { inputTokens: 1, outputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 }
+  const usage = { ...NO_TOKENS, inputTokens: 1, outputTokens: 1 }
   const turn: ModelSession['turn'] = (view) =>
     Promise.resolve({
       entry: {

@@ -1,7 +1,9 @@
+import { NO_TOKENS } from '#contracts/entry.js'
 import type { JsonValue, Model, ToolSpec, TranscriptEntry } from 'thinharness'
 import { tool } from '../../harness/support.js'
 
 export const NO_REPORT = {
+  ...NO_TOKENS,
   inputTokens: null,
   outputTokens: null,
   cacheReadTokens: null,
