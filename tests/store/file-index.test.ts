@@ -131,6 +131,14 @@ describe('the index of a log in files', () => {
     await expect(collected(open(folder).list({ changedAfter }))).rejects.toMatchObject({ code: 'invalid_options' })
   })
 
+  test('a follower misses nothing when an older copy of the index comes back and its places are given away again', async () => {
+    const append = (run: number): Step => ({ does: 'append', run })
+    const follow: Step = { does: 'follow', log: 0 }
+    const toSecond: Step[] = [append(0), follow, { does: 'keep', at: 0 }, append(0), append(1), follow, append(0)]
+    const life: Step[] = [...toSecond, { does: 'restore', at: 0 }, append(3), { does: 'prune', run: 0 }]
+    for (let time = 0; time < 20; time += 1) await tryLife(life)
+  })
+
   test(
     'an index that is missing, torn, damaged or old is never wrong, and whoever follows changes misses none',
     async () => {

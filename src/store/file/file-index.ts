@@ -25,10 +25,12 @@ export interface TextCodec {
 export interface PlacedEntry extends IndexEntry {
   /** Where its line is, or was, in the index: the order in which changes were noticed. */
   readonly position: number
+  /** A random text of those that were added with it: a position is given away again when the file is cut or an older copy of it comes back. */
+  readonly mark: string
 }
 
 const FILE = '.index'
-const FIRST_LINE = 'thinharness-index 2 '
+const FIRST_LINE = 'thinharness-index 3 '
 /** It is written anew when it is longer than this and than so many times what counts in it, in bytes. */
 const SHORT_BYTES = 1 << 20
 const TIMES = 3
@@ -49,8 +51,7 @@ export class FileIndex {
   readonly #codec: TextCodec
   readonly #readOnly: boolean
   readonly #entries = new Map<string, PlacedEntry>()
-  /** A checksum of the text at each place. A file that was cut, or replaced by a copy that is behind, gives its places away again. */
-  readonly #checks = new Map<number, number>()
+  readonly #marks = new Map<number, string>()
   #file = ''
   /** Bytes of the file that were read, the last of them, and the bytes of the entries. */
   #read = 0
@@ -96,13 +97,16 @@ export class FileIndex {
   }
 
   cursorOf(entry: PlacedEntry | null): string {
-    return entry === null ? UNKNOWN : `${this.#generation}.${entry.position}.${crc32(entry.text)}`
+    return entry === null ? UNKNOWN : `${this.#generation}.${entry.position}.${entry.mark}`
   }
 
   /** Adds entries, for all readers. Nothing depends on it: a file that cannot be written is done without. */
   add(entries: ReadonlyMap<string, IndexEntry>): void {
     if (entries.size === 0) return
-    const lines = [...entries].map(([name, entry]) => this.#lineOf(name, entry, this.#placeOf(name, entry)))
+    const mark = newName().slice(0, MARK_LENGTH)
+    const lines = [...entries].map(([name, entry]) =>
+      this.#lineOf(name, entry, this.#placeOf(name, entry) ?? `-${mark}`),
+    )
     try {
       if (this.#isDetached || this.#readOnly) throw new Error('The index is in memory.')
       if (!this.exists) this.#create('', 0, '')
@@ -115,9 +119,9 @@ export class FileIndex {
   }
 
   /** A log that says what it said has not changed: it was claimed. */
-  #placeOf(name: string, { text }: IndexEntry): number | null {
+  #placeOf(name: string, { text }: IndexEntry): string | null {
     const known = this.#entries.get(name)
-    return known?.text === text ? known.position : null
+    return known?.text === text ? placeText(known) : null
   }
 
   /** Reads what was added, by whatever process. `count`: how many logs there are. */
@@ -185,21 +189,22 @@ export class FileIndex {
     const before = this.#entries.get(name)
     if (before?.stamp === stamp && before.phase === phase) return
     this.#counted += text.length - (before?.text.length ?? 0)
-    const place = given === '-' ? position : Number(given)
-    this.#entries.set(name, { stamp, phase, time, text, position: place })
-    this.#checks.set(place, crc32(text))
+    const [digits, mark = ''] = given.split('-')
+    const place = digits === '' ? position : Number(digits)
+    this.#entries.set(name, { stamp, phase, time, text, position: place, mark })
+    this.#marks.set(place, mark)
   }
 
-  #lineOf(name: string, { stamp, phase, time, text }: IndexEntry, position: number | null): string {
+  #lineOf(name: string, { stamp, phase, time, text }: IndexEntry, place: string): string {
     const stored = this.#codec.encode(text, name, stamp)
-    return checked(`${name} ${stamp} ${position ?? '-'} ${phase} ${time} ${stored}`)
+    return checked(`${name} ${stamp} ${place} ${phase} ${time} ${stored}`)
   }
 
   /** Without lines that no longer count, and logs that are gone. The places of the others stay. */
   #writeAnew(): void {
     if (this.#readOnly) return
     for (const name of [...this.#entries.keys()]) if (!this.#isThere(name)) this.#entries.delete(name)
-    const lines = [...this.#entries].map(([name, entry]) => `${this.#lineOf(name, entry, entry.position)}\n`)
+    const lines = [...this.#entries].map(([name, entry]) => `${this.#lineOf(name, entry, placeText(entry))}\n`)
     try {
       this.#create(this.#generation, this.#base + this.#read, lines.join(''))
       this.#removeLeft()
@@ -231,10 +236,10 @@ export class FileIndex {
 
   #positionOf(cursor: string | null): number {
     if (cursor === null) return -1
-    const [, generation, digits, check] = /^([0-9a-f]+)\.(\d+)(?:\.(\d+))?$/.exec(cursor) ?? []
+    const [, generation, digits, mark] = /^([0-9a-f]+)\.(\d+)(?:\.([0-9a-f]*))?$/.exec(cursor) ?? []
     if (generation === undefined) throw invalidCursor(cursor)
     const position = Number(digits)
-    if (this.#checks.get(position) !== Number(check)) return -1
+    if (this.#marks.get(position) !== mark) return -1
     if (generation === this.#generation) return position
     return generation === this.#previous && position < this.#base ? position : -1
   }
@@ -249,7 +254,7 @@ export class FileIndex {
 
   #forget(): void {
     this.#entries.clear()
-    this.#checks.clear()
+    this.#marks.clear()
     this.#lastBytes = Buffer.alloc(0)
     ;[this.#read, this.#counted, this.#base] = [0, 0, 0]
     ;[this.#generation, this.#previous] = ['', '']
@@ -260,6 +265,12 @@ export class FileIndex {
 const UNKNOWN = '0.0'
 /** Fields of a line before the summary. */
 const HEAD = 5
+const MARK_LENGTH = 8
+
+/** The place of an entry in a line that is written again; a new line has only a mark: its place is where it is. */
+function placeText({ position, mark }: PlacedEntry): string {
+  return `${position}-${mark}`
+}
 
 /** A line with a checksum in front. */
 function checked(fields: string): string {
