@@ -21,6 +21,29 @@ export type StopReason =
   | 'interrupted'
   | 'error'
 
+/** What an end is to a page, an editor or another protocol. No failures: `stopped` by somebody, `limited` by a limit. */
+export type EndKind = 'completed' | 'paused' | 'stopped' | 'limited' | 'failed'
+
+const END_KINDS: Readonly<Record<StopReason, EndKind>> = {
+  end_turn: 'completed',
+  approval_required: 'paused',
+  input_required: 'paused',
+  cancelled: 'stopped',
+  cancelled_by_hook: 'stopped',
+  limit_reached: 'limited',
+  provider_error: 'failed',
+  tool_retries_exceeded: 'failed',
+  output_validation_failed: 'failed',
+  unexpected_model_behavior: 'failed',
+  interrupted: 'failed',
+  error: 'failed',
+}
+
+/** A reason of a later version counts as a failure. */
+export function endKind(reason: StopReason): EndKind {
+  return (END_KINDS as Readonly<Partial<Record<string, EndKind>>>)[reason] ?? 'failed'
+}
+
 /** One tool call of a run with its result for the model, in model order. */
 export interface ToolCallRecord {
   /** `via`: the tool that the model called, if that call stands for this one. */

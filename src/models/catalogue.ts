@@ -1,4 +1,4 @@
-import type { ModelRef } from '#contracts/model-reference.js'
+import type { ModelRef, ProviderName } from '#contracts/model-reference.js'
 import type { ModelCapabilities } from '#core/model-session.js'
 import { knownPrices } from '#run/money/known-prices.js'
 import type { Price } from '#run/money/token-cost.js'
@@ -40,7 +40,7 @@ const PROVIDERS = {
   },
   google: { key: 'GEMINI_API_KEY', ids: /^gemini-[2-9]/, not: /embedding|tts|image|live|audio|[:-]$|:/ },
   openrouter: { key: 'OPENROUTER_API_KEY', ids: /^[\w.-]+\/[\w.-]+(?::free)?$/, not: /^$/ },
-} as const
+} as const satisfies Readonly<Record<Exclude<ProviderName, 'local'>, object>>
 
 /**
  * The models with a known price that a reference can name: their windows, inputs, prices, and whether there is a key for them. For

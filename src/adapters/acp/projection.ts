@@ -3,7 +3,7 @@ import type { ContentBlock, SessionUpdate, ToolCallContent } from '@agentclientp
 import type { ContentPart, HostedPart } from '#contracts/entry.js'
 import { jsonOr } from '#util/json.js'
 import type { JsonValue } from '#util/json.js'
-import type { StopReason } from '#contracts/result.js'
+import { endKind } from '#contracts/result.js'
 import type { ThreadEvent } from '#session/thread/thread-events.js'
 import { TASKS, readTasks } from '#session/tools/task-list.js'
 import { contentOfEnvelope } from '../ui/shown-content.js'
@@ -269,9 +269,9 @@ export class AcpProjection {
 
 /** Ends that the answer to a prompt cannot express. */
 function sentenceOfEnd({ stopReason, message }: AnyEventOf<'run_failed'>): string | null {
-  const shown: ReadonlySet<StopReason> = new Set(['limit_reached', 'cancelled_by_hook'])
-  if (!shown.has(stopReason)) return null
-  return stopReason === 'limit_reached' ? message : errorSentence({ code: stopReason })
+  const kind = endKind(stopReason)
+  if (kind === 'limited') return message
+  return kind === 'stopped' && stopReason !== 'cancelled' ? errorSentence({ code: stopReason }) : null
 }
 
 function childLine(event: AnyRunEvent): string | null {

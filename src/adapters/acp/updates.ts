@@ -1,3 +1,4 @@
+import { endKind } from '#contracts/result.js'
 import type { SessionUpdate, StopReason as AcpStopReason } from '@agentclientprotocol/sdk'
 import type { ChatEvent } from '#session/thread/chat-cursor.js'
 import type { AnyRunEvent } from '../ui/projection.js'
@@ -132,9 +133,9 @@ export function promptEnd(event: Ended, { limits, finishReason }: PromptStretch)
   if (event.kind === 'run_completed') return { stopReason: 'end_turn' }
   if (event.kind === 'run_left') return promptFailure('interrupted', 'interrupted', event.runId)
   const { stopReason, code, runId, usage } = event
-  if (stopReason === 'cancelled') return { stopReason: 'cancelled' }
-  if (stopReason === 'cancelled_by_hook') return { stopReason: 'end_turn' }
-  if (stopReason === 'limit_reached') {
+  const kind = endKind(stopReason)
+  if (kind === 'stopped') return { stopReason: stopReason === 'cancelled' ? 'cancelled' : 'end_turn' }
+  if (kind === 'limited') {
     const isOver = (limit: number | null | undefined, used: number): boolean =>
       limit !== null && limit !== undefined && used >= limit
     const byTokens = isOver(limits?.inputTokens, usage.inputTokens) || isOver(limits?.outputTokens, usage.outputTokens)

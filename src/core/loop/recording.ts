@@ -1,5 +1,4 @@
 import { HarnessError } from '#contracts/errors.js'
-import type { HarnessErrorCode } from '#contracts/errors.js'
 import { NO_USAGE } from '#contracts/run-usage.js'
 import { firstDifference } from '#util/first-difference.js'
 import { isObject } from '#util/json.js'
@@ -8,6 +7,7 @@ import type { ConfigDigest } from '../state/config-digest.js'
 import { REPLAYED_KINDS } from '../state/events.js'
 import type { DurableEvent } from '../state/events.js'
 import { endedError } from '../state/closing.js'
+import { isByRules } from './run-failure.js'
 
 /** Members that differ at another time and place, and values that a caller gave to the run. */
 const INCIDENTAL: ReadonlySet<string> = new Set([
@@ -32,14 +32,6 @@ export interface AllowedDifferences {
   /** Called with each of them, in plain words. */
   readonly report: (difference: string) => void
 }
-
-/** Codes of the failures that a run's own rules decide. Others come from outside, such as a cancellation. */
-const DECIDED: ReadonlySet<HarnessErrorCode> = new Set([
-  'limit_reached',
-  'tool_retries_exceeded',
-  'output_validation_failed',
-  'unexpected_model_behavior',
-])
 
 /** The message of a run whose time was up. */
 const TIME_IS_UP = /^The run reached its limit: time_ms=/
@@ -81,7 +73,7 @@ export class Recording {
   get abort(): HarnessError | undefined {
     const { next } = this
     if (next?.kind !== 'run_failed') return undefined
-    return DECIDED.has(next.code) && !TIME_IS_UP.test(next.message) ? undefined : recordedFailure(next)
+    return isByRules(next.code) && !TIME_IS_UP.test(next.message) ? undefined : recordedFailure(next)
   }
 
   /** The answers of people if the run was continued at the next event. */

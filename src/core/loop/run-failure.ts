@@ -60,19 +60,32 @@ const LIMIT_NAMES: Readonly<Partial<Record<LimitKind, string>>> = {
 /** The stop reason of a run that ended with an error of this code. */
 export function stopReasonOf(code: HarnessErrorCode): StopReason {
   if (code === 'context_overflow') return 'provider_error'
-  return STOP_REASONS.find((reason) => reason === code) ?? 'error'
+  return isStopReason(code) ? code : 'error'
 }
 
-const STOP_REASONS = [
-  'provider_error',
-  'limit_reached',
-  'tool_retries_exceeded',
-  'output_validation_failed',
-  'unexpected_model_behavior',
-  'cancelled_by_hook',
-  'cancelled',
-  'interrupted',
-] as const satisfies readonly (StopReason & HarnessErrorCode)[]
+/** Whether the run's own rules decide this failure. Others come from outside, such as a cancellation. */
+export function isByRules(code: HarnessErrorCode): boolean {
+  return isStopReason(code) && CAUSES[code] === 'rules'
+}
+
+type FailureReason = StopReason & HarnessErrorCode
+
+/** What causes the failures that are stop reasons too. */
+const CAUSES: Readonly<Record<FailureReason, 'rules' | 'outside'>> = {
+  limit_reached: 'rules',
+  tool_retries_exceeded: 'rules',
+  output_validation_failed: 'rules',
+  unexpected_model_behavior: 'rules',
+  provider_error: 'outside',
+  cancelled_by_hook: 'outside',
+  cancelled: 'outside',
+  interrupted: 'outside',
+  error: 'outside',
+}
+
+function isStopReason(code: HarnessErrorCode): code is FailureReason {
+  return Object.hasOwn(CAUSES, code)
+}
 
 /**
  * `thrown` as the error that the caller gets, with the report of the run. The original is its cause, or itself; without the cause

@@ -5,7 +5,9 @@ import { isObject, parseJson } from '#util/json.js'
 import { either, filledString, list, matching, object, oneOf, optional, record, where } from '#util/validate.js'
 
 /** The kind of effect that a tool has. */
-export type Category = 'read' | 'edit' | 'execute' | 'network' | 'mcp' | 'other'
+export type Category = (typeof CATEGORIES)[number]
+
+const CATEGORIES = ['read', 'edit', 'execute', 'network', 'mcp', 'other'] as const
 
 /**
  * A rule about calls, as plain JSON. It matches a call if all of its conditions do; one without conditions matches every call.
@@ -44,8 +46,6 @@ export interface Rule {
 
 /** The conditions of a rule. */
 export type Conditions = Pick<Rule, 'tool' | 'category' | 'command' | 'path' | 'host' | 'source' | 'args' | 'agent'>
-
-const CATEGORIES = ['read', 'edit', 'execute', 'network', 'mcp', 'other'] as const
 
 const names = where(list(filledString, 'a list of names'), 'a list with at least one name', ({ length }) => length > 0)
 const host = matching(/^[^\s/:@?#]+$|^\[[\da-f:.]+\]$/i, 'a host without a scheme, a port or a path')

@@ -12,6 +12,7 @@ import { RunEvents } from './run-events.js'
 import { Sink } from './sink.js'
 import { textOf, contentOf } from '#contracts/entry.js'
 import type { AssistantEntry } from '#contracts/entry.js'
+import { endKind } from '#contracts/result.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { RunUsage } from '#contracts/run-usage.js'
 import { isClientCall } from '#session/tools/client-tools.js'
@@ -20,9 +21,6 @@ import type { JsonValue } from '#util/json.js'
 type Ending =
   | { readonly kind: 'paused' | 'completed' }
   | { readonly kind: 'stopped' | 'failed'; readonly failure: AgentFailure; readonly stopReason: string }
-
-/** Ends of a run that are no failure for this protocol: somebody stopped it, or a limit did. */
-const STOPS: ReadonlySet<string> = new Set(['cancelled', 'cancelled_by_hook', 'limit_reached'])
 
 /**
  * The events of an AG-UI stream: one stretch of a run, from its beginning or from `after` to the next pause or the end. What is
@@ -192,7 +190,9 @@ class AgUiProjection implements Projection<AgUiEvent> {
       if (!durable && this.#ending !== null) return
       this.#runUsage = usage
       this.#pending = []
-      this.#ending = { kind: STOPS.has(stopReason) ? 'stopped' : 'failed', failure: { code, message }, stopReason }
+      // For this protocol it is no failure if somebody stopped the run, or a limit did.
+      const isStopped = ['stopped', 'limited'].includes(endKind(stopReason))
+      this.#ending = { kind: isStopped ? 'stopped' : 'failed', failure: { code, message }, stopReason }
       this.#runOf({ runId: this.#runId }).close()
     },
   }

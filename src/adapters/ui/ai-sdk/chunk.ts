@@ -2,7 +2,9 @@ import type { ProjectionOptions } from '../projection.js'
 import type { JsonObject, JsonValue } from '#util/json.js'
 
 /** The version of the AI SDK whose UI message stream is written. */
-export type Dialect = 5 | 6 | 7
+export type Dialect = (typeof DIALECTS)[number]
+
+export const DIALECTS = [5, 6, 7] as const
 
 /** A part of a person's message. */
 export type UiInputPart =

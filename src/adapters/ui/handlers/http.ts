@@ -3,6 +3,7 @@ import type { HarnessErrorCode } from '#contracts/errors.js'
 import type { PendingItem } from '#contracts/result.js'
 import { SessionError } from '#session/errors.js'
 import type { SessionErrorCode } from '#session/errors.js'
+import { DIALECTS } from '../ai-sdk/chunk.js'
 import type { Dialect } from '../ai-sdk/chunk.js'
 import { InputError } from '../input-error.js'
 import { errorSentence } from '../error-sentence.js'
@@ -131,8 +132,6 @@ export function asRequestError(error: unknown): RequestError | null {
   return new RequestError(status ?? 500, error.code, { message })
 }
 
-const DIALECTS: readonly Dialect[] = [5, 6, 7]
-
 /** The version of the AI SDK on the page: `?dialect=`, else that of the options, else 7. */
 export function requestDialect(
   { searchParams }: URL,
@@ -141,7 +140,8 @@ export function requestDialect(
   const text = searchParams.get('dialect')
   const version = text === null ? dialect : Number(text)
   const known = DIALECTS.find((each) => each === version)
-  if (known === undefined) throw badRequest(`Expected \`dialect\` to be 5, 6 or 7, got "${String(text).slice(0, 80)}".`)
+  if (known === undefined)
+    throw badRequest(`Expected \`dialect\` to be one of ${DIALECTS.join(', ')}, got "${String(text).slice(0, 80)}".`)
   return known
 }
 

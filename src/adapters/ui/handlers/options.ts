@@ -18,6 +18,7 @@ import type { LogStore } from '#core/log/log.js'
 import type { StreamEvent } from '#core/state/events.js'
 import type { AgUiOptions } from '../ag-ui/options.js'
 import type { ModeHarness } from '#session/conversation/modes.js'
+import { DIALECTS } from '../ai-sdk/chunk.js'
 import type { Dialect, UiStreamOptions } from '../ai-sdk/chunk.js'
 import type { Hub } from '../hub/hub.js'
 import type { ProjectionOptions } from '../projection.js'
@@ -123,7 +124,7 @@ const SHAPE = partial<HandlerOptions>({
   origins: list(string),
   remember: list(oneOf('tool', 'category', 'rule')),
   maxBodyBytes: integer(1),
-  dialect: oneOf(5, 6, 7),
+  dialect: oneOf(...DIALECTS),
   aiSdk: AI_SDK,
   agUi: partial({ activities: boolean, toolSchemas: anything() }),
   responses: partial({ models: record(leaf<ModeHarness | string>('a harness, or the name of a mode', isServed)) }),

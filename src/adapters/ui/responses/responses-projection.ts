@@ -16,6 +16,7 @@ import type {
 } from './event.js'
 import { requestedResponse, responseId, responseTools, usageBetween } from './response.js'
 import type { Citation, ContentPart } from '#contracts/entry.js'
+import { endKind } from '#contracts/result.js'
 import type { PendingItem } from '#contracts/result.js'
 import type { RunUsage } from '#contracts/run-usage.js'
 import { FINAL_RESULT } from '#core/state/output-format.js'
@@ -48,12 +49,13 @@ interface Ending extends Pick<OpenResponse, 'status' | 'incomplete_details' | 'e
   readonly usage: RunUsage | null
 }
 
-/** Ends of a run that are no failure: somebody stopped it, or a limit did. */
-const STOPS: Readonly<Record<string, OpenResponse['status']>> = {
-  cancelled: 'cancelled',
-  cancelled_by_hook: 'cancelled',
-  limit_reached: 'incomplete',
-}
+const STATUS = {
+  completed: 'completed',
+  paused: 'incomplete',
+  stopped: 'cancelled',
+  limited: 'incomplete',
+  failed: 'failed',
+} as const
 
 class StretchResponse implements ResponsesProjection {
   readonly #options: ResponsesOptions
@@ -179,7 +181,7 @@ class StretchResponse implements ResponsesProjection {
     },
     run_failed: (event) => {
       const { code, message, stopReason, usage } = event
-      const status = STOPS[stopReason] ?? 'failed'
+      const status = STATUS[endKind(stopReason)]
       this.#pending = []
       this.#ends({
         status,
