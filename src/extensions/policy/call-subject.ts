@@ -137,20 +137,18 @@ function isFilled(list: readonly string[] | undefined): boolean {
 }
 
 /** Words of names, the most dangerous first. */
-const WORDS: readonly (readonly [Category, ReadonlySet<string>])[] = [
-  [
-    'execute',
-    new Set(['bash', 'shell', 'sh', 'exec', 'execute', 'terminal', 'powershell', 'command', 'cmd', 'script']),
-  ],
-  ['edit', new Set(['write', 'edit', 'patch', 'delete', 'remove', 'rename', 'move', 'append'])],
-  ['network', new Set(['fetch', 'http', 'https', 'url', 'web', 'browse', 'download', 'upload'])],
-  ['read', new Set(['read', 'list', 'glob', 'grep', 'search', 'view'])],
-]
+const WORDS: Readonly<Record<Exclude<Category, 'mcp' | 'other'>, readonly string[]>> = {
+  execute: ['bash', 'shell', 'sh', 'exec', 'execute', 'terminal', 'powershell', 'command', 'cmd', 'script'],
+  edit: ['write', 'edit', 'patch', 'delete', 'remove', 'rename', 'move', 'append'],
+  network: ['fetch', 'http', 'https', 'url', 'web', 'browse', 'download', 'upload'],
+  read: ['read', 'list', 'glob', 'grep', 'search', 'view'],
+}
+const CATEGORY_WORDS = Object.entries(WORDS) as [Category, readonly string[]][]
 
 function effectByName(name: string): Category {
   const words = name
     .replace(/([a-z\d])([A-Z])/g, '$1_$2')
     .toLowerCase()
     .split(/[^a-z\d]+/)
-  return WORDS.find(([, known]) => words.some((word) => known.has(word)))?.[0] ?? 'other'
+  return CATEGORY_WORDS.find(([, known]) => words.some((word) => known.includes(word)))?.[0] ?? 'other'
 }
