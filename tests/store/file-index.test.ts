@@ -47,9 +47,10 @@ async function collected(summaries: AsyncIterable<RunSummary>): Promise<RunSumma
   return all
 }
 
-/** Other bytes in all logs of runs, of which their files show nothing. */
+/** Other bytes in the first and the last logs of runs, of which their files show nothing: all kinds of runs are among them. */
 function scramble(folder: string): void {
-  for (const name of readdirSync(folder).filter((each) => each.endsWith('.jsonl'))) {
+  const names = readdirSync(folder).filter((each) => each.endsWith('.jsonl'))
+  for (const name of [...names.slice(0, 5), ...names.slice(-8)]) {
     const path = join(folder, name)
     execFileSync('touch', ['-r', path, `${folder}.time`])
     writeFileSync(path, 'x'.repeat(statSync(path).size), { flag: 'r+' })
