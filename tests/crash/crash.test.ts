@@ -15,8 +15,8 @@ async function crash(...args: readonly string[]): Promise<string> {
 }
 
 test.each([
-  ['file', '6'],
-  ['sqlite', '4'],
+  ['file', '3'],
+  ['sqlite', '2'],
 ])(
   '159 runs in processes that are killed at appends and at random times finish: nothing is done twice, nothing is lost (%s)',
   async (store, kills) => {
@@ -28,7 +28,7 @@ test.each([
 test.skipIf(server === null)(
   '159 runs in processes that are killed at appends and at random times finish: nothing is done twice, nothing is lost (postgres)',
   async () => {
-    expect(await crash('--store', 'postgres', '--kills', '4', '--url', server!.url)).toMatch(/ 0 problems\.\n$/)
+    expect(await crash('--store', 'postgres', '--kills', '2', '--url', server!.url)).toMatch(/ 0 problems\.\n$/)
   },
   600_000,
 )

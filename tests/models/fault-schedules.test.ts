@@ -3,6 +3,7 @@ import { Harness, HarnessError, memoryLog } from 'thinharness'
 import { fallback } from 'thinharness/models'
 import { anthropic, openaiChat } from 'thinharness/providers'
 import { behaviourOf, fetchOf, inVirtualTime, SCHEDULES, toldEnd } from './fault-script.js'
+import { times } from '../support/length.js'
 import type { Schedule } from './fault-script.js'
 
 const WHOLE = 'Paris – ja, größer als 2 Mio. 🗼'
@@ -137,7 +138,7 @@ describe('the ideal candidate answers within the ideal number of requests', () =
   )
 })
 
-describe.each([10, 100])('with %s calls at once', (count) => {
+describe.each([10, times(40, 100)])('with %s calls at once', (count) => {
   test('a call asks each candidate so often at most, an answer is whole, and nothing follows a request that is at fault', async () => {
     for (const schedule of SCHEDULES) {
       const stage = new Stage(schedule)

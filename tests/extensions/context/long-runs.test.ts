@@ -11,7 +11,7 @@ import { plantTree } from '../../../e2e/bench/long/trees.js'
 import { temporaryFolder } from '../../support/folder.js'
 import { timeLimit, times } from '../../support/length.js'
 
-const turns = 200
+const turns = times(100, 200)
 const window = 25_000
 
 type Urls = ScriptedProvider['url']
