@@ -55,11 +55,14 @@ export function mismatch(expected: string, value: unknown, hint = ''): Mismatch 
   return new Mismatch({ path: [], expected, got: shownValue(value), hint })
 }
 
+const LIKE_ANOTHER = /^(?:[-+]?[\d.]+|true|false|null|undefined)$/
+
 /** A short description of any value: 'got …'. */
 export function shownValue(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === '') return 'an empty string'
-  if (typeof value === 'string') return `\`${value.slice(0, 100)}\``
+  // `2` alone would look like the number.
+  if (typeof value === 'string') return `${LIKE_ANOTHER.test(value) ? 'the string ' : ''}\`${value.slice(0, 100)}\``
   if (typeof value === 'function') return 'a function'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
   if (isObject(value)) return 'an object'

@@ -49,7 +49,7 @@ test.each<[string, unknown, string]>([
     { signal: new AbortController() },
     'Expected `signal` of a run to be an `AbortSignal`, got an object.',
   ],
-  ['a text for a flag', { deltas: 'true' }, 'Expected `deltas` of a run to be a boolean, got `true`.'],
+  ['a text for a flag', { deltas: 'true' }, 'Expected `deltas` of a run to be a boolean, got the string `true`.'],
 ])('a run option of the wrong type is rejected before the run starts: %s', async (_what, options, message) => {
   await using harness = new Harness({ model: new ScriptedModel(), builtinTools: [] })
   await expect(harness.run('Go.', options as RunOptions)).rejects.toEqual(refused(message))

@@ -95,7 +95,7 @@ describe('An invalid value is rejected with its part, the expected and the recei
       'a string for a number',
       reading(partial<{ a?: number }>({ a: integer(0) })),
       { a: '5' },
-      'Expected `a` of `it` to be a whole number from 0 up, got `5`.',
+      'Expected `a` of `it` to be a whole number from 0 up, got the string `5`.',
     ],
     ['nothing for a field', reading(address), { number: 1 }, 'Expected `street` of `it` to be a string, got nothing.'],
     ['no object', reading(address), 'Elm 1', 'Expected the options of `it` to be an object, got `Elm 1`.'],

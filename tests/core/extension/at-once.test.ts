@@ -57,6 +57,14 @@ describe('a promise in a place where none is waited for is refused, and says whe
     expect(failed.message).toMatch(/^Model `scripted:.*` returned no session: expected `openSession\(\)`/)
   })
 
+  test('`resolve` of a tool', async () => {
+    const standIn = tool('any', () => 'x', { resolve: later })
+    const model = new ScriptedModel().calls('any', {}).says('x')
+    expect((await failureOf(harnessOf({ model, tools: [standIn] }).run('Go.'))).message).toMatch(
+      /`resolve` of tool `any` to return its result at once/,
+    )
+  })
+
   test('`onProgress` of `map`', async () => {
     const harness = harnessOf({ model: new ScriptedModel().always('x') })
     const rows = harness.map(['a'], (prompt) => ({ prompt }), { budget: new Budget({ costUsd: 1 }), onProgress: later })

@@ -6,6 +6,7 @@ import type { ReceivedTurn } from '../../state/resolve-turn.js'
 import { previewArguments } from '../../tools/boundary/check-arguments.js'
 import type { CheckedArguments } from '../../tools/boundary/check-arguments.js'
 import type { ToolSpec } from '../../tools/tool-spec.js'
+import { atOnce } from '#util/wrapped.js'
 import { isObject } from '#util/json.js'
 import type { JsonObject } from '#util/json.js'
 import { compactText, plainJson } from '#util/plain-json.js'
@@ -77,13 +78,17 @@ function knownName(given: string, tools: Tools): string {
 }
 
 /** The call that a call of the tool stands for; null if it stands for itself. Not for an answer, and not for another stand-in. */
-function otherCall({ resolve }: ToolSpec, args: JsonObject, tools: Tools): Omit<ModelToolCall, 'callId'> | null {
+function otherCall({ name, resolve }: ToolSpec, args: JsonObject, tools: Tools): Omit<ModelToolCall, 'callId'> | null {
+  const other = atOnce(`\`resolve\` of tool \`${name}\``, withoutError(() => resolve?.(args)) ?? null)
+  if (other === null || other.name === FINAL_RESULT || tools.get(other.name)?.resolve !== undefined) return null
+  return withoutError(() => ({ name: other.name, arguments: compactText(plainJson(other.arguments)) })) ?? null
+}
+
+function withoutError<T>(work: () => T): T | undefined {
   try {
-    const other = resolve?.(args) ?? null
-    if (other === null || other.name === FINAL_RESULT || tools.get(other.name)?.resolve !== undefined) return null
-    return { name: other.name, arguments: compactText(plainJson(other.arguments)) }
+    return work()
   } catch {
-    return null
+    return undefined
   }
 }
 
