@@ -149,6 +149,20 @@ describe.each(['sessions', 'harness'] as const)('requests over %s', (kind) => {
     expect([last, new Set(others)]).toEqual(['completed', new Set(others.length > 0 ? ['cancelled'] : [])])
   })
 
+  test.each([1, 2, 4, 8])(
+    'RQ-17 a stop behind the first message of a new conversation stops it (%i)',
+    async (ticks) => {
+      const model = new ScriptedModel().always({ calls: [{ name: 'look' }] })
+      const server = served(kind, { model, log: slowLog(2) })
+      const sending = asked(server, post('/threads/t1/messages', { text: 'Look.' }))
+      for (let tick = 0; tick < ticks; tick += 1) await new Promise(setImmediate)
+      expect((await asked(server, post('/threads/t1/stop'))).status).toBe(202)
+      await sending
+      const ends = (await collect(server.log.list())).map(({ status }) => status)
+      expect(new Set(ends)).toEqual(new Set(ends.length > 0 ? ['cancelled'] : []))
+    },
+  )
+
   test('RQ-15 RQ-16 a message is given to the run in progress; an ended run takes none', async () => {
     const { model, release } = waiting()
     const server = served(kind, { model })

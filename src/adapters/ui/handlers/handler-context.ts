@@ -28,6 +28,8 @@ export class HandlerContext {
   readonly #hub: Hub
   #loading: Promise<ServedSessions> | undefined
   readonly #feeds = new WeakMap<ServedChat, ThreadFeed>()
+  /** Conversations that are being created here, by id. */
+  readonly #creating = new Map<string, Promise<unknown>>()
 
   /** Throws `invalid_options`. */
   constructor(given: HandlerOptions) {
@@ -189,13 +191,22 @@ export class HandlerContext {
 
   /** The conversation of that owner; null if there is none. */
   async #open(threadId: string, access: Access, create: boolean): Promise<Thread | null> {
+    // A request that comes behind the first message, such as a stop, waits for the conversation.
+    if (!create) await this.#creating.get(threadId)
     if (!create && (await this.#log.inspect({ kind: 'thread', id: threadId })) === null) return null
-    const sessions = await this.#sessions()
+    const opening = this.#sessions().then((sessions) => sessions.for(access).open(threadId))
+    if (create)
+      this.#creating.set(
+        threadId,
+        opening.catch(() => undefined),
+      )
     try {
-      return await this.#threadOf(await sessions.for(access).open(threadId), access)
+      return await this.#threadOf(await opening, access)
     } catch (error) {
       if (errorCode(error) === 'thread_not_found') return null
       throw error
+    } finally {
+      if (create) this.#creating.delete(threadId)
     }
   }
 
