@@ -248,7 +248,7 @@ function anyRequest(ids: { readonly runIds: readonly string[]; readonly threadId
     ),
     post(
       'requests',
-      fc.tuple(threadId, fc.constantFrom('stop')).map((each) => `/threads/${each.join('/')}`),
+      fc.tuple(threadId, fc.constantFrom('stop', 'regenerate')).map((each) => `/threads/${each.join('/')}`),
       fc.constant({}),
     ),
     post(

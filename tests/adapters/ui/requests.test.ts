@@ -163,6 +163,22 @@ describe.each(['sessions', 'harness'] as const)('requests over %s', (kind) => {
     },
   )
 
+  test('a message is answered again by a new run; not while a run is in progress, nor one that is not there', async () => {
+    const { model, release } = waiting()
+    const server = served(kind, { model })
+    const again = (body: object): Promise<unknown> => asked(server, post('/threads/t1/regenerate', body))
+    expect(await again({})).toMatchObject({ status: 404 })
+    const { runId } = await asked(server, post('/threads/t1/messages', { text: 'Go.', messageId: 'm1' }))
+    expect(await again({})).toMatchObject({ status: 409, code: 'busy' })
+    release()
+    expect(await followed(server, runId)).toBe('completed')
+    expect(await again({ messageId: 5 })).toMatchObject({ status: 400 })
+    expect(await again({ messageId: 'm9' })).toMatchObject({ status: 404 })
+    const { runId: other, status } = await asked(server, post('/threads/t1/regenerate', { messageId: 'm1' }))
+    expect([status, other === runId]).toEqual([202, false])
+    expect(await followed(server, other)).toBe('completed')
+  })
+
   test('RQ-15 RQ-16 a message is given to the run in progress; an ended run takes none', async () => {
     const { model, release } = waiting()
     const server = served(kind, { model })

@@ -93,13 +93,18 @@ const ROUTES: Readonly<Record<string, Route>> = {
       return jsonResponse(202, {})
     },
   },
+  'POST threads/regenerate': {
+    action: 'start',
+    answer: async ({ thread, body }) =>
+      deliveryResponse(await thread.regenerate(body['messageId'] === undefined ? null : readMessageId(body))),
+  },
   'POST threads/stop': stopRoute(() => null),
 }
 
 /**
  * Requests about runs and conversations, with JSON answers: `POST …/runs/{runId}/input`, `/stop`, `/recover` and `/answers`;
- * `GET …/runs/{runId}/input`; `GET` and `POST …/threads/{threadId}/messages`, `POST …/threads/{threadId}/answers`, `/change` and
- * `/stop`; `GET …/threads`.
+ * `GET …/runs/{runId}/input`; `GET` and `POST …/threads/{threadId}/messages`, `POST …/threads/{threadId}/answers`, `/change`,
+ * `/regenerate` and `/stop`; `GET …/threads`.
  */
 export function requestsHandler(context: HandlerContext): Handler {
   const { options } = context

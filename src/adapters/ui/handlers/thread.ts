@@ -209,10 +209,13 @@ export class Thread implements RequestedRuns {
     return { status: 'steered', run: steered }
   }
 
-  /** Answers a message again, by a new run: the run of that message, or of that id, and all later ones leave the conversation. */
-  async regenerate(id: string): Promise<MessageDelivery> {
+  /**
+   * Answers a message again, by a new run: the run of that message, or of that id, and all later ones leave the conversation. Null: the
+   * latest run.
+   */
+  async regenerate(id: string | null): Promise<MessageDelivery> {
     this.#provideDeps()
-    const { messageId, status, done } = await this.#chat.regenerate(id)
+    const { messageId, status, done } = await this.#chat.regenerate(id ?? undefined)
     return { status, run: this.#readerOf(messageId, done) }
   }
 

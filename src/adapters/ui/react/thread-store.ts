@@ -86,6 +86,11 @@ export interface ChatThreadActions extends AnswerActions {
   readonly discard: (messageId: string) => void
   /** Cancels the run in progress, or ends one that waits. The queue is held. */
   readonly stop: () => Promise<RequestOutcome>
+  /**
+   * Answers a message again, by a new run: also one whose run failed or was stopped. That run and all later ones leave the conversation.
+   * `id`: of the message, or of its run. Default: the latest. Refused while a run is in progress.
+   */
+  readonly regenerate: (id?: string) => Promise<RequestOutcome>
   /** Continues a run whose process has ended; so does the next message. */
   readonly recover: () => Promise<RequestOutcome>
   readonly rename: (title: string) => Promise<RequestOutcome>
@@ -137,6 +142,7 @@ export function createChatThreadStore({ threadId, initial, ...options }: ChatThr
     ...messageActions(live, path),
     ...answerActions(live, `${path}/answers`),
     stop: () => live.post(`${path}/stop`, {}),
+    regenerate: (messageId) => live.post(`${path}/regenerate`, { messageId }),
     recover: () => live.post(`runs/${encodeURIComponent(live.snapshot?.runs.at(-1)?.runId ?? '')}/recover`, {}),
     rename: (title) => change({ title }),
     setMode: (mode) => change({ mode }),

@@ -146,6 +146,28 @@ test('a message that could not be sent is kept, and sent again once under the sa
   expect(await chat.resend('nobody')).toMatchObject({ ok: false })
 })
 
+test('a message is answered again: the last one, one by its id, and one whose run failed', async () => {
+  const model = new ScriptedModel().says('One.').says('Other.').says('Two.').fails('Broken.').says('Again.').says('First.')
+  const chat = chatOf(paged(model))
+  const { until } = watch(chat)
+  const ended = (count: number, text: string): Promise<unknown> =>
+    until(({ runs, phase }) => phase === 'idle' && runs.length === count && told(chat).at(-1) === text)
+  const first = await chat.send('Hi.')
+  await ended(1, 'One.')
+  expect(await chat.regenerate()).toMatchObject({ ok: true, status: 'started' })
+  await ended(1, 'Other.')
+  await chat.send('And now?')
+  await ended(2, 'Two.')
+  await chat.send('Fail.')
+  await until(({ runs, phase }) => phase === 'idle' && runs.at(-1)?.status === 'failed')
+  await chat.regenerate()
+  await ended(3, 'Again.')
+  await chat.regenerate(first.ok ? first.messageId : '')
+  await ended(1, 'First.')
+  expect(told(chat)).toEqual(['> Hi.', 'First.'])
+  expect(await chat.regenerate('nobody')).toMatchObject({ ok: false })
+})
+
 test('queue, mode, title, stop: what a page can do with a conversation', async () => {
   const chat = chatOf(paged(new ScriptedModel().calls('pay').says('Paid.').says('Next.')))
   const { until } = watch(chat)
