@@ -6,10 +6,13 @@ import { SITE, SOURCE, repository, sidebar, slugOf } from '../../scripts/staging
 const { description, version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const address = repository()
 
-/** Of the API reference the names are searched, and not each declaration: that would be half of the index. */
+/**
+ * Of the API reference the names are searched, and not each declaration: that would be half of the index. Of decisions the headings:
+ * their texts name everything, and answer no question of a user.
+ */
 function searched(text, env, markdown) {
-  const isApi = env.relativePath.startsWith('api/')
-  return markdown.render(isApi ? text.match(/^#{1,3} .*$/gm).join('\n\n') : text, env)
+  const isByHeadings = /^(?:api|decisions)\//.test(env.relativePath)
+  return markdown.render(isByHeadings ? text.match(/^#{1,3} .*$/gm).join('\n\n') : text, env)
 }
 
 export default {
