@@ -4,7 +4,7 @@ import { globTool } from './glob.js'
 import { listTool } from './list.js'
 import type { FileToolOptions } from '../workspace/options.js'
 import { readTool } from './read.js'
-import { searchTool } from '../search/search-tool.js'
+import { searchTool } from '../search/search.js'
 import { sharedOptions } from '../workspace/workspace.js'
 import { writeTool } from './write.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { searchTool } from '#toolbox/search/search-tool.js'
+import { searchTool } from '#toolbox/search/search.js'
 import { findRipgrep } from '#toolbox/search/ripgrep.js'
 import { call, folderWith } from '../support.js'
 import { rounds, timeLimit } from '../../support/length.js'

@@ -6,7 +6,7 @@ import { globTool } from '#toolbox/files/glob.js'
 import { jsonlSearch } from '#toolbox/jsonl/jsonl-search.js'
 import { listTool } from '#toolbox/files/list.js'
 import { findRipgrep } from '#toolbox/search/ripgrep.js'
-import { searchTool } from '#toolbox/search/search-tool.js'
+import { searchTool } from '#toolbox/search/search.js'
 import { call, folderWith } from '../support.js'
 import { rounds, timeLimit } from '../../support/length.js'
 

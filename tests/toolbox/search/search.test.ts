@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { jsonlSearch } from '#toolbox/jsonl/jsonl-search.js'
 import type { FileToolOptions } from '#toolbox/workspace/options.js'
 import { findRipgrep } from '#toolbox/search/ripgrep.js'
-import { searchTool } from '#toolbox/search/search-tool.js'
+import { searchTool } from '#toolbox/search/search.js'
 import { canLoseRights, withoutRights } from '../jsonl/support.js'
 import { call, folderWith, textOf } from '../support.js'
 

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { searchTool } from '#toolbox/search/search-tool.js'
+import { searchTool } from '#toolbox/search/search.js'
 import { findRipgrep } from '#toolbox/search/ripgrep.js'
 import type { FileToolOptions } from '#toolbox/workspace/options.js'
 import { call, folderWith } from '../support.js'

@@ -1,7 +1,9 @@
 import { withinTime } from '../workspace/call-time.js'
 import type { CallTime } from '../workspace/call-time.js'
 import { FileFailure, invalidInput, fileFailureOf } from '../workspace/file-failure.js'
+import { fileTool } from '../workspace/file-tool.js'
 import type { FileCall } from '../workspace/file-tool.js'
+import type { FileToolOptions } from '../workspace/options.js'
 import { shownPath } from '../workspace/path-text.js'
 import { openListed } from '../workspace/safe-open.js'
 import type { ListedFile } from '../workspace/safe-open.js'
@@ -9,7 +11,7 @@ import { SearchProgress } from '../workspace/search-progress.js'
 import { sourcesOfFiles, spill } from '../workspace/spill.js'
 import { walkStart } from '../workspace/walk.js'
 import type { Workspace } from '../workspace/workspace.js'
-import { DEFAULT_FILES, DEFAULT_MATCHES_PER_FILE } from './arguments.js'
+import { DEFAULT_FILES, DEFAULT_MATCHES_PER_FILE, SEARCH_PARAMETERS } from './arguments.js'
 import type { SearchArguments } from './arguments.js'
 import { textBlocks } from './text-blocks.js'
 import { engineFor } from './choose-engine.js'
@@ -23,7 +25,7 @@ import { incompleteMetadata, outputLimit, renderNothing, renderResult, renderFil
 import type { RenderedFile, ShownFile } from './render.js'
 import { ResultCollector } from './result-collector.js'
 import type { CollectedFile } from './result-collector.js'
-import type { ToolOutcome } from '#core/tools/tool-spec.js'
+import type { ToolOutcome, ToolSpec } from '#core/tools/tool-spec.js'
 import { cutText } from '#util/characters.js'
 import type { JsonObject } from '#util/json.js'
 import { lstat } from 'node:fs/promises'
@@ -31,7 +33,25 @@ import { lstat } from 'node:fs/promises'
 const MAX_QUERY_SHOWN = 500
 const MAX_WARNING_CHARS = 400
 
-export async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOutcome> {
+/** `search`: lines of text files by regular expression or plain text. */
+export function searchTool(options: FileToolOptions = {}): ToolSpec {
+  return fileTool<SearchArguments>(options, {
+    name: 'search',
+    description: 'Search text files line by line with a regular expression, and get the matches grouped by file.',
+    instructions: [
+      '`search`: pass the text or the regular expression to search for.',
+      '- Scope it with `path`; `file_type` takes the name of a type, never a glob.',
+      '- Set `literal` when the text contains special characters of regular expressions.',
+    ].join('\n'),
+    parameters: SEARCH_PARAMETERS,
+    annotations: { readOnly: true, idempotent: true, openWorld: false },
+    aliases: { pattern: 'query', regex: 'query' },
+    pathFields: ['path'],
+    run: runSearch,
+  })
+}
+
+async function runSearch(call: FileCall<SearchArguments>): Promise<ToolOutcome> {
   const { workspace, args } = call
   const { limits } = workspace
   const query = checkQuery(args)
