@@ -89,7 +89,7 @@ class RunAppend implements AppendOptions {
   constructor(owner: string | undefined, events: readonly DurableEvent[], digest: () => RunDigest) {
     this.owner = owner
     this.#digest = digest
-    const references = events.flatMap(referencesIn)
+    const references = events.flatMap(referencesOf)
     if (references.length > 0) this.references = references
   }
 
@@ -99,7 +99,7 @@ class RunAppend implements AppendOptions {
 }
 
 /** The logs that an event refers to. */
-function referencesIn(event: DurableEvent): readonly LogRef[] {
+export function referencesOf(event: DurableEvent): readonly LogRef[] {
   if (event.kind === 'run_started') return isReference(event.history) ? [runRef(event.history.runId)] : NONE
   if (event.kind !== 'approval_requested' || event.children === undefined) return NONE
   return event.children.filter(isChildReference).map(({ runId }) => runRef(runId))

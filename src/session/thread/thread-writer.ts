@@ -150,7 +150,7 @@ export async function withoutOtherOwner(log: LogStore, runId: string, work: () =
 }
 
 /** The logs that are kept for as long as the thread. */
-function eventReferences(event: NewThreadEvent): readonly LogRef[] {
+export function eventReferences(event: NewThreadEvent): readonly LogRef[] {
   if (event.kind === 'run_begun') return [{ kind: 'run', id: event.runId }]
   const history = event.kind === 'thread_opened' ? (event.fork?.history ?? null) : null
   return history === null ? [] : [{ kind: 'run', id: history.runId }]
