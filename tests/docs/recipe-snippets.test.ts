@@ -8,6 +8,7 @@ import { ScriptedModel } from 'thinharness/testing'
 import { afterEach, expect, test, vi } from 'vitest'
 import { dockerBash } from '../../docs/snippets/subjects/docker-bash.js'
 import { editMessage } from '../../docs/snippets/subjects/edit-message.js'
+import { moveLogs } from '../../docs/snippets/subjects/move-logs.js'
 import { playbookTool } from '../../docs/snippets/subjects/playbooks.js'
 import { responsesServer } from '../../docs/snippets/subjects/responses-server.js'
 import { slice } from '../../docs/snippets/subjects/slice.js'
@@ -242,4 +243,17 @@ test('docs/hosting.md: commands run in the container, their failures are results
   await using harness = new Harness({ model, builtinTools: [], tools: [bash], use })
   expect(toldBy((await harness.run('Publish.')).transcript)).toEqual([expect.stringContaining('a policy denies it')])
   expect(readFileSync('calls', 'utf8')).toBe(calls)
+})
+
+test('docs/storage.md: what moves to another store is counted and what does not is named', async () => {
+  const [log, warn] = [vi.spyOn(console, 'log').mockReturnValue(), vi.spyOn(console, 'warn').mockReturnValue()]
+  const [from, to] = [fileLog('runs'), memoryLog()]
+  const harness = new Harness({ model: new ScriptedModel().always('Hi.'), log: from, builtinTools: [] })
+  await harness.run('Hi.', { runId: 'run_1' })
+  await harness.run('Hi.', { runId: 'run_2' })
+  await from.claim({ kind: 'run', id: 'run_2' }, 'somebody', 60_000)
+  await moveLogs(from, to)
+  expect([log.mock.calls, warn.mock.calls]).toEqual([[['1 logs were copied.']], [['Not copied: run run_2']]])
+  expect((await to.inspect({ kind: 'run', id: 'run_1' }))?.status).toBe('completed')
+  vi.restoreAllMocks()
 })
