@@ -4,7 +4,6 @@ import { asLogStore } from '#core/log/log.js'
 import type { LogEvent, LogStore } from '#core/log/log.js'
 import { keyOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
-import { referencesOf } from '#core/log/run-writer.js'
 import type { DurableEvent } from '#core/state/events.js'
 import { canonicalJson } from '#util/json.js'
 import { eventReferences } from './thread/thread-writer.js'
@@ -81,7 +80,7 @@ async function copyLog(ref: LogRef, { from, to }: Stores): Promise<'copied' | 'p
     const digest = 'digest' in source ? (source.digest ?? undefined) : undefined
     for await (const { events, isLast } of batches(from.read<LogEvent>(ref, { after }))) {
       if (!(await claim())) return 'left'
-      const references = events.flatMap((event) => referencesIn(ref.kind, event))
+      const references = await referencesIn(ref.kind, events)
       await to.append(ref, events, { owner, references, ...(isLast && { digest }) })
     }
     for (const post of await from.takePosts(ref, owner)) await to.post(ref, post)
@@ -123,6 +122,8 @@ async function* batches(
   if (batch.length > 0) yield { events: batch, isLast: true }
 }
 
-function referencesIn(kind: LogKind, event: LogEvent): readonly LogRef[] {
-  return kind === 'run' ? referencesOf(event as DurableEvent) : eventReferences(event as unknown as NewThreadEvent)
+async function referencesIn(kind: LogKind, events: readonly LogEvent[]): Promise<readonly LogRef[]> {
+  if (kind === 'thread') return (events as unknown as NewThreadEvent[]).flatMap(eventReferences)
+  const { referencesOf } = await import('#core/log/run-writer.js')
+  return (events as DurableEvent[]).flatMap(referencesOf)
 }
