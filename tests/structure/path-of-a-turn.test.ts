@@ -1,9 +1,9 @@
-import { Session } from 'node:inspector'
 import { afterEach, expect, test } from 'vitest'
 import { Harness, defineTool } from 'thinharness'
 import type { Model } from 'thinharness'
 import { anthropic } from 'thinharness/providers'
-import type { Profiler } from 'node:inspector'
+import { executedSince, functionsIn, listed, profiled } from './executed.js'
+import type { Executed } from './executed.js'
 
 /** Frames from the beginning of a run to the function of the transport that posts. */
 const MOST_FRAMES = 14
@@ -11,6 +11,8 @@ const MOST_FRAMES = 14
 const MOST_FILES = 58
 // V8 does not count closures that have been collected: up to 15 of them.
 const MOST_FUNCTIONS = 230
+
+const session = profiled()
 
 const REPLIES = [
   [{ type: 'tool_use', id: 'toolu_1', name: 'look', input: { id: 'a' } }],
@@ -75,57 +77,22 @@ test('a request passes at most 14 frames from the beginning of its run to the tr
 })
 
 test(`a turn with one call executes at most ${MOST_FILES} files and ${MOST_FUNCTIONS} functions`, async () => {
-  const session = new Session()
-  session.connect()
   // The first run compiles and fills caches. Of three more, the smallest counts: timers of an earlier run are not of the turn.
   await runOneCall(() => undefined)
-  session.post('Debugger.enable')
-  session.post('Profiler.enable')
-  session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   const runs = [await executedBy(session), await executedBy(session), await executedBy(session)]
-  session.post('Profiler.stopPreciseCoverage')
-  session.disconnect()
   const executed = runs.reduce((one, other) => (functionsIn(other) < functionsIn(one) ? other : one))
-  const functions = functionsIn(executed)
-  const list = [...executed].map(([file, names]) => `${file}: ${[...names].join(', ')}`).sort()
-  const shown = `${executed.size} files, ${functions} functions:\n${list.join('\n')}`
+  const shown = listed(executed)
   expect(executed.size, shown).toBeGreaterThan(10)
   expect(executed.size, shown).toBeLessThanOrEqual(MOST_FILES)
-  expect(functions, shown).toBeLessThanOrEqual(MOST_FUNCTIONS)
+  expect(functionsIn(executed), shown).toBeLessThanOrEqual(MOST_FUNCTIONS)
 })
 
-type Executed = Map<string, Set<string>>
-
 /** The functions that one turn executes, by file. */
-async function executedBy(session: Session): Promise<Executed> {
-  const executed: Executed = new Map()
-  const take = (isMeasured: boolean): void =>
-    session.post('Profiler.takePreciseCoverage', (_error, { result }) => {
-      if (isMeasured) for (const script of result) note(session, script, executed)
-    })
-  await runOneCall((count) => take(count === 2))
+async function executedBy(profiler: typeof session): Promise<Executed> {
+  let executed: Executed = new Map()
+  await runOneCall((count) => {
+    const since = executedSince(profiler)
+    if (count === 2) executed = since
+  })
   return executed
-}
-
-function functionsIn(executed: Executed): number {
-  return [...executed.values()].reduce((sum, names) => sum + names.size, 0)
-}
-
-/** What the test runner adds: an accessor for each export. */
-const EXPORTED = /^\(\) => \{ try \{ return [\w$]+;? \} catch \{\} \}$/
-
-/** The functions of the source that were called. */
-function note(session: Session, { scriptId, url, functions }: Profiler.ScriptCoverage, executed: Executed): void {
-  const file = /\/src\/(.*)\.ts/.exec(url)?.[1]
-  if (file === undefined) return
-  let source = ''
-  session.post('Debugger.getScriptSource', { scriptId }, (_error, { scriptSource }) => (source = scriptSource))
-  for (const { functionName, ranges } of functions) {
-    const [range] = ranges
-    if (range === undefined || range.count === 0) continue
-    if (EXPORTED.test(source.slice(range.startOffset, range.endOffset))) continue
-    const names = executed.get(file) ?? new Set()
-    names.add(`${functionName || 'anonymous'}@${range.startOffset}`)
-    executed.set(file, names)
-  }
 }
