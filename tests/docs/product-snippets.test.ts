@@ -185,9 +185,11 @@ const openDatabase = () => openSqlite(':memory:', { missing: () => new Error('No
 
 test('docs/runtimes.md: a Durable Object that was evicted gives the stored answer', async () => {
   const database = await openDatabase()
-  const model = new ScriptedModel().says('Hi.')
+  await using provider = await scriptedProvider()
+  provider.says('Hi.')
+  vi.stubEnv('ANTHROPIC_BASE_URL', provider.url.messages)
   for (const text of ['Hi.', 'Hi.']) {
-    const agent = new Agent({ storage: { sql: sqlOf(database) } }, { ANTHROPIC_API_KEY: 'k', model })
+    const agent = new Agent({ storage: { sql: sqlOf(database) } }, { ANTHROPIC_API_KEY: 'test-key' })
     const request = new Request('http://agent', { method: 'POST', body: '{"prompt":"Hello?"}' })
     expect(await (await agent.fetch(request)).json()).toMatchObject({ text, status: 'completed' })
   }

@@ -1,5 +1,5 @@
 import { Harness, HarnessError } from 'thinharness'
-import type { DurableEvent, LogRef, Model, ReadOptions, RunLog } from 'thinharness'
+import type { DurableEvent, LogRef, ReadOptions, RunLog } from 'thinharness'
 import { anthropic } from 'thinharness/providers'
 
 /** `ctx.storage.sql` of a Durable Object with SQLite. */
@@ -41,8 +41,8 @@ export class DurableObjectLog implements RunLog {
 export class Agent {
   readonly #harness: Harness
 
-  constructor(ctx: { readonly storage: { readonly sql: Sql } }, env: { ANTHROPIC_API_KEY: string; model?: Model }) {
-    const model = env.model ?? anthropic('claude-sonnet-5', { apiKey: env.ANTHROPIC_API_KEY })
+  constructor(ctx: { readonly storage: { readonly sql: Sql } }, env: { readonly ANTHROPIC_API_KEY: string }) {
+    const model = anthropic('claude-sonnet-5', { apiKey: env.ANTHROPIC_API_KEY })
     this.#harness = new Harness({ model, builtinTools: [], log: new DurableObjectLog(ctx.storage.sql) })
   }
 
