@@ -25,12 +25,13 @@ const TOGETHER = 200
 const CLAIM_MS = 60_000
 
 /**
- * Copies all runs and conversations into another store, such as from files into PostgreSQL: with what waits in them (approvals, queues,
- * messages to other processes), so that they continue there. The source stays as it is. End the processes that use it first; what one of them owns still is in
- * `left`. Calling it again copies what is missing. Rejects with `store_failure` if a store fails.
+ * Copies all runs and conversations into another store, such as from files into PostgreSQL: with what waits in them (approvals,
+ * queues, messages to other processes), so that they continue there. The source stays as it is. End the processes that use it first:
+ * what one of them owns still is in `left`. Another call copies what is missing. Rejects with `invalid_options` for anything but two
+ * stores, and with `store_failure` if one of them fails.
  *
  * @example
- * const { copied, left } = await copyLogs(fileLog('.runs'), postgresLog({ url }))
+ * const { copied, left } = await copyLogs(fileLog('runs'), postgresLog({ connectionString }))
  * console.log(`${copied} logs were copied.`)
  * for (const { kind, id } of left) console.warn(`Not copied: ${kind} ${id}`)
  */
@@ -38,7 +39,7 @@ export async function copyLogs(from: LogStore, to: LogStore): Promise<CopiedLogs
   for (const log of [from, to])
     if (typeof asLogStore(log).list !== 'function' || typeof asLogStore(log).takePosts !== 'function')
       throw invalidOptions(
-        'Expected `copyLogs` to be given two stores, such as `fileLog(folder)` and `postgresLog({ url })`.',
+        'Expected `copyLogs` to be given two stores, such as `fileLog(folder)` and `postgresLog({ connectionString })`.',
       )
   const counts = { copied: 0, present: 0 }
   const left = new Map<string, LogRef>()
