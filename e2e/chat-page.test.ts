@@ -138,6 +138,19 @@ describe.skipIf(executablePath === undefined)('the chat page in Chromium', () =>
     await page.getByText('look_up_order — done').waitFor()
   })
 
+  test('an answer that was stopped is made again by one button', async () => {
+    const { page } = await open()
+    await say(page, 'Tell me a story.')
+    await eventually(() => last(page).innerText()).toContain('Order 7 was')
+    await page.getByRole('button', { name: 'Stop' }).click()
+    await page.getByText('Stopped.').waitFor()
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.getByText('Stopped.').waitFor({ state: 'detached' })
+    await eventually(() => status(page).innerText()).toBe('Ready')
+    expect(await page.locator('.message.user').count()).toBe(1)
+    expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0)
+  })
+
   test.each([1200, 360])(
     'at a width of %i px, the button that sends stays in its place when an answer ends',
     async (width) => {

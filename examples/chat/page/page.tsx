@@ -14,7 +14,8 @@ const PHASES = { idle: 'Ready', running: 'Answering', waiting: 'Waiting for you'
 
 function Page({ threadId }: { readonly threadId: string }): ReactNode {
   const chat = useChatThread({ threadId, api: API })
-  const { title, phase, runs, sending, pending, answering, resend, discard, answer } = chat
+  const { title, phase, runs, sending, pending, answering, resend, discard, answer, regenerate } = chat
+  const isUnfinished = ['failed', 'cancelled'].includes(runs.at(-1)?.status ?? '')
   const main = useScrollToEnd(chat)
   return (
     <>
@@ -29,6 +30,9 @@ function Page({ threadId }: { readonly threadId: string }): ReactNode {
       </header>
       <main ref={main}>
         <Messages {...{ runs, sending, resend, discard }} />
+        <button type="button" hidden={phase !== 'idle' || !isUnfinished} onClick={() => void regenerate()}>
+          Try again
+        </button>
         <section id="waiting" aria-label="Waiting for you">
           {pending.map((item) => (
             <Waiting key={item.callId} {...{ item, answer }} isAnswering={answering.includes(item.callId)} />
