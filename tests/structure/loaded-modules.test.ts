@@ -19,7 +19,7 @@ const MOST: Readonly<Record<string, readonly [modules: number, kib: number]>> = 
   'thinharness/store/postgres': [35, 191],
   'thinharness/durable': [108, 502],
   'thinharness/durable/dbos': [116, 538],
-  'thinharness/session': [147, 807],
+  'thinharness/session': [148, 812],
   'thinharness/policy': [129, 577],
   'thinharness/context': [203, 938],
   'thinharness/memory': [128, 612],

@@ -112,7 +112,7 @@ describe('limits', () => {
     [
       'a text',
       { timeMs: '5' },
-      'Expected `limits.timeMs` of OWNER to be a whole number from 0 to 2147483647 or `null`, got `5`.',
+      'Expected `limits.timeMs` of OWNER to be a whole number from 0 to 2147483647 or `null`, got the string `5`.',
     ],
     [
       'no number',

@@ -218,7 +218,7 @@ describe('a cost limit', () => {
     [
       'a limit of text',
       { limits: { costUsd: '1' } as unknown as Limits },
-      'Expected `limits.costUsd` of `Harness` to be US dollars from 0 up or `null`, got `1`.',
+      'Expected `limits.costUsd` of `Harness` to be US dollars from 0 up or `null`, got the string `1`.',
     ],
     [
       'an unknown member',

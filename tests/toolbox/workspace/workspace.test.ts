@@ -28,7 +28,10 @@ describe('the options of the file tools', () => {
     [{ readPath: ['a'] }, 'Unknown option of the file tools: `readPath`. Did you mean `readPaths`?'],
     [{ maxReadChars: 0 }, 'Expected `maxReadChars` of the file tools to be a whole number from 1 up, got `0`.'],
     [{ maxReadBytes: 1.5 }, 'Expected `maxReadBytes` of the file tools to be a whole number from 1 up, got `1.5`.'],
-    [{ maxToolChars: '9' }, 'Expected `maxToolChars` of the file tools to be a whole number from 1 up, got `9`.'],
+    [
+      { maxToolChars: '9' },
+      'Expected `maxToolChars` of the file tools to be a whole number from 1 up, got the string `9`.',
+    ],
     [{ root: '' }, 'Expected `root` of the file tools to be a string that is not empty, got an empty string.'],
     [{ readPaths: 'a' }, 'Expected `readPaths` of the file tools to be a list of paths, got `a`.'],
     [{ writePaths: [1] }, 'Expected `writePaths[0]` of the file tools to be a string, got `1`.'],
