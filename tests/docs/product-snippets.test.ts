@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises'
-import { defineTool, Harness, memoryLog } from 'thinharness'
+import { callTool, defineTool, Harness, memoryLog } from 'thinharness'
 import { Sessions } from 'thinharness/session'
 import { runLogContract, ScriptedModel, scriptedProvider } from 'thinharness/testing'
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { auditTrail } from '../../docs/snippets/subjects/audit.js'
 import { harness as browsing } from '../../docs/snippets/subjects/browser.js'
 import { costOfHours } from '../../docs/snippets/subjects/cost-alert.js'
@@ -10,6 +10,7 @@ import { Agent, DurableObjectLog } from '../../docs/snippets/subjects/durable-ob
 import type { Sql } from '../../docs/snippets/subjects/durable-object.js'
 import { serveWindow } from '../../docs/snippets/subjects/electron.js'
 import type { IpcCall, IpcMain } from '../../docs/snippets/subjects/electron.js'
+import { getWeather } from '../../docs/snippets/subjects/flaky-api.js'
 import { withoutEmails } from '../../docs/snippets/subjects/emails.js'
 import { handBack, handOver, onMessage } from '../../docs/snippets/subjects/hand-over.js'
 import { indexOf } from '../../docs/snippets/subjects/index-documents.js'
@@ -225,4 +226,20 @@ test('docs/settings.md: an answer that is cut off is continued, and the pieces a
   expect(await wholeAnswer(harness, 'Write.')).toBe('Half of the answer.')
   await using other = new Harness({ model: new ScriptedModel().always(cut) })
   await expect(wholeAnswer(other, 'Write.', 2)).rejects.toMatchObject({ code: 'unexpected_model_behavior' })
+})
+
+test('docs/retries.md: a failed connection and an overloaded service are asked again, other answers are not', async () => {
+  const fetch = vi.fn<() => Promise<Response>>()
+  vi.stubGlobal('fetch', fetch)
+  onTestFinished(() => void vi.unstubAllGlobals())
+  fetch.mockRejectedValueOnce(new TypeError('fetch failed'))
+  fetch.mockResolvedValueOnce(new Response('', { status: 503 }))
+  fetch.mockResolvedValueOnce(new Response('Sunny.'))
+  expect(await callTool(getWeather, { city: 'Bern' })).toMatchObject({ ok: true, content: 'Sunny.' })
+  expect(fetch).toHaveBeenCalledTimes(3)
+
+  fetch.mockResolvedValueOnce(new Response('', { status: 404 }))
+  const missing = { ok: false, content: 'The weather service answered 404.' }
+  expect(await callTool(getWeather, { city: 'Atlantis' })).toMatchObject(missing)
+  expect(fetch).toHaveBeenCalledTimes(4)
 })

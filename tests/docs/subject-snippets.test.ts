@@ -82,10 +82,10 @@ test('docs/instructions.md: the prompt of the system is that of the run, and the
 test('docs/logging.md: requests and calls are logged', async () => {
   const lines: string[] = []
   const model = new ScriptedModel().calls('look_up', {}).says('At 9.')
-  const logger = { info: (_fields: object, message: string) => void lines.push(message) }
+  const logger = { info: (fields: object, message: string) => void lines.push(`${message} ${'ms' in fields}`) }
   await using harness = new Harness({ model, tools: [lookUp], use: [logged(logger)] })
   await harness.run('When do you open?')
-  expect(lines).toEqual(['model request', 'tool call', 'model request'])
+  expect(lines).toEqual(['model request true', 'tool call true', 'model request true'])
 })
 
 test('docs/results.md: the output has the type of the schema', async () => {

@@ -21,8 +21,8 @@ export function logged(logger: Logger): Extension {
       {
         event: 'after_tool_call',
         agents: ['*'],
-        handler: ({ runId, toolName, arguments: json, output }) => {
-          logger.info({ runId, toolName, arguments: json, output }, 'tool call')
+        handler: ({ runId, toolName, arguments: json, output, durationMs }) => {
+          logger.info({ runId, toolName, arguments: json, output, ms: durationMs }, 'tool call')
           return undefined
         },
       },
