@@ -97,7 +97,7 @@ describe.each(stores)('from %s', (_from, openSource) => {
         ...['user: Pay.', 'assistant: Paid.', 'user: Behind it.', 'assistant: Read.'],
       ])
       const talk = await sessions.open('talk')
-      expect([talk.snapshot.thread?.title, (await (await talk.send('3')).done).text]).toEqual(['Title', 'Three.'])
+      expect([talk.snapshot.thread.title, (await (await talk.send('3')).done).text]).toEqual(['Title', 'Three.'])
       const harness = harnessOf({ model: new ScriptedModel().says('Done.'), tools: [tool('die', () => 'no')], log: to })
       expect((await harness.recover('queued')).text).toBe('Done.')
       expect((await to.waiting()).map(({ runId }) => runId)).toEqual(['interrupted'])

@@ -147,7 +147,13 @@ test('a message that could not be sent is kept, and sent again once under the sa
 })
 
 test('a message is answered again: the last one, one by its id, and one whose run failed', async () => {
-  const model = new ScriptedModel().says('One.').says('Other.').says('Two.').fails('Broken.').says('Again.').says('First.')
+  const model = new ScriptedModel()
+    .says('One.')
+    .says('Other.')
+    .says('Two.')
+    .fails('Broken.')
+    .says('Again.')
+    .says('First.')
   const chat = chatOf(paged(model))
   const { until } = watch(chat)
   const ended = (count: number, text: string): Promise<unknown> =>
