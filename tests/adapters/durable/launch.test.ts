@@ -1,4 +1,5 @@
 import { DBOS } from '@dbos-inc/dbos-sdk'
+import pg from 'pg'
 import { afterAll, describe, expect, test } from 'vitest'
 import { dbosRuns } from 'thinharness/durable/dbos'
 import { postgresLog } from 'thinharness/store/postgres'
@@ -33,6 +34,23 @@ describe.skipIf(database === null)('runs that launch DBOS themselves', () => {
     const closed = { code: 'closed', message: 'These runs are closed.' }
     await expect(runs.start('go')).rejects.toMatchObject(closed)
     await expect(runs.get(runId)).rejects.toMatchObject(closed)
+    await log.close()
+  }, 60_000)
+
+  test('a process that waits for the launch of another has no transaction open, for which an index would have to wait', async () => {
+    const url = database!.url
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    await other.query(`select pg_advisory_lock(hashtext('thinharness'), hashtext('dbos'))`)
+    const log = postgresLog({ connectionString: url })
+    const launching = dbosRuns({ harness: harnessOf({}), log, launch: { databaseUrl: url }, name: 'late' })
+    const stateOf = async (): Promise<unknown> => {
+      const sql = `select state from pg_stat_activity where datname = current_database() and query = 'rollback'`
+      return (await other.query<{ state: string }>(sql)).rows[0]?.state
+    }
+    await expect.poll(stateOf, { interval: 7 }).toBe('idle')
+    await other.end()
+    await (await launching).close()
     await log.close()
   }, 60_000)
 

@@ -33,17 +33,16 @@ export async function launchDbos(dbos: DbosEngine, name: string, launch: DbosLau
 }
 
 /**
- * One process at a time creates or changes the engine's tables, which the engine does not ensure. The lock is polled, since
- * a waiting statement would block the indexes that the engine builds. If the database does not exist yet, for example, the
+ * One process at a time creates or changes the engine's tables, which the engine does not ensure. The lock is polled, each time in a
+ * transaction of its own, since the indexes that the engine builds wait for whatever has begun before. If the database does not exist yet, for example, the
  * launch continues without a lock.
  */
 async function runAlone(databaseUrl: string, work: () => Promise<void>): Promise<void> {
   const client = await connectClient(databaseUrl)
   if (client === null) return work()
   try {
-    await client.query('begin')
     const deadline = Date.now() + PATIENCE_MS
-    while (Date.now() < deadline && !(await hasLock(client))) await sleep(50)
+    while (Date.now() < deadline && !(await takesLock(client))) await sleep(50)
     await work()
   } finally {
     await client.end().catch(() => undefined)
@@ -62,9 +61,13 @@ async function connectClient(connectionString: string) {
   }
 }
 
-async function hasLock(client: NonNullable<Awaited<ReturnType<typeof connectClient>>>): Promise<boolean> {
+/** The transaction that has the lock stays open. */
+async function takesLock(client: NonNullable<Awaited<ReturnType<typeof connectClient>>>): Promise<boolean> {
   const sql = `select pg_try_advisory_xact_lock(hashtext('thinharness'), hashtext('dbos')) as locked`
-  return (await client.query<{ locked: boolean }>(sql)).rows[0]?.locked === true
+  await client.query('begin')
+  const isLocked = (await client.query<{ locked: boolean }>(sql)).rows[0]?.locked === true
+  if (!isLocked) await client.query('rollback')
+  return isLocked
 }
 
 /** Hosts that launch DBOS themselves may create its tables at the same time: one of them wins, the others find them. */
