@@ -1,11 +1,10 @@
 import { HarnessError } from '#contracts/errors.js'
 import { invalidOptions } from '#contracts/parse.js'
-import { asLogStore } from '#core/log/log.js'
 import type { LogEvent, LogStore } from '#core/log/log.js'
 import { keyOf } from '#core/log/ref.js'
 import type { LogKind, LogRef } from '#core/log/ref.js'
 import type { DurableEvent } from '#core/state/events.js'
-import { canonicalJson } from '#util/json.js'
+import { canonicalJson, isObject } from '#util/json.js'
 import { eventReferences } from './thread/thread-writer.js'
 import type { NewThreadEvent } from './thread/thread-events.js'
 
@@ -36,8 +35,8 @@ const CLAIM_MS = 60_000
  * for (const { kind, id } of left) console.warn(`Not copied: ${kind} ${id}`)
  */
 export async function copyLogs(from: LogStore, to: LogStore): Promise<CopiedLogs> {
-  for (const log of [from, to])
-    if (typeof asLogStore(log).list !== 'function' || typeof asLogStore(log).takePosts !== 'function')
+  for (const log of [from, to] as readonly unknown[])
+    if (!isObject(log) || typeof log['list'] !== 'function' || typeof log['takePosts'] !== 'function')
       throw invalidOptions(
         'Expected `copyLogs` to be given two stores, such as `fileLog(folder)` and `postgresLog({ connectionString })`.',
       )

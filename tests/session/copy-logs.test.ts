@@ -187,8 +187,9 @@ test('messages to the owner of a conversation come with it, once; the form of th
 
 test('anything but two stores is refused, and says what was expected', async () => {
   const runsOnly = { append: () => Promise.resolve(), read: () => [] } as unknown as LogStore
-  await expect(copyLogs(memoryLog(), runsOnly)).rejects.toMatchObject({
-    code: 'invalid_options',
-    message: expect.stringContaining('two stores') as string,
-  })
+  for (const other of [runsOnly, undefined, 'runs'])
+    await expect(copyLogs(memoryLog(), other as LogStore)).rejects.toMatchObject({
+      code: 'invalid_options',
+      message: expect.stringContaining('two stores') as string,
+    })
 })

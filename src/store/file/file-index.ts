@@ -25,7 +25,7 @@ export interface TextCodec {
 export interface PlacedEntry extends IndexEntry {
   /** Where its line is, or was, in the index: the order in which changes were noticed. */
   readonly position: number
-  /** A random text of those that were added with it: a position is given away again when the file is cut or an older copy of it comes back. */
+  /** A random text of those that were added together: a position is given again when the file is cut, or an older copy comes back. */
   readonly mark: string
 }
 
@@ -51,6 +51,7 @@ export class FileIndex {
   readonly #codec: TextCodec
   readonly #readOnly: boolean
   readonly #entries = new Map<string, PlacedEntry>()
+  /** The mark of what was last at each position, for cursors. */
   readonly #marks = new Map<number, string>()
   #file = ''
   /** Bytes of the file that were read, the last of them, and the bytes of the entries. */

@@ -34,8 +34,8 @@ export async function launchDbos(dbos: DbosEngine, name: string, launch: DbosLau
 
 /**
  * One process at a time creates or changes the engine's tables, which the engine does not ensure. The lock is polled, each time in a
- * transaction of its own, since the indexes that the engine builds wait for whatever has begun before. If the database does not exist yet, for example, the
- * launch continues without a lock.
+ * transaction of its own, since the indexes that the engine builds (`create index concurrently`) wait for older transactions. If the
+ * database does not exist yet, for example, the launch continues without a lock.
  */
 async function runAlone(databaseUrl: string, work: () => Promise<void>): Promise<void> {
   const client = await connectClient(databaseUrl)

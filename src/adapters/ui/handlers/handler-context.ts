@@ -195,11 +195,8 @@ export class HandlerContext {
     if (!create) await this.#creating.get(threadId)
     if (!create && (await this.#log.inspect({ kind: 'thread', id: threadId })) === null) return null
     const opening = this.#sessions().then((sessions) => sessions.for(access).open(threadId))
-    if (create)
-      this.#creating.set(
-        threadId,
-        opening.catch(() => undefined),
-      )
+    const settled = opening.catch(() => undefined)
+    if (create) this.#creating.set(threadId, settled)
     try {
       return await this.#threadOf(await opening, access)
     } catch (error) {

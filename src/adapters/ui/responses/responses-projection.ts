@@ -49,6 +49,7 @@ interface Ending extends Pick<OpenResponse, 'status' | 'incomplete_details' | 'e
   readonly usage: RunUsage | null
 }
 
+/** The status of a response by how its run ended: a stop and a limit are no failures. */
 const STATUS = {
   completed: 'completed',
   paused: 'incomplete',
